@@ -1,0 +1,49 @@
+"""Move ONNX models between opsets: nothing lost, nothing guessed, everything checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.api import convert, plan, run, verify
+    from onnxreduce_cli.errors import CheckError, ConversionError, InvalidModelError
+    from onnxreduce_cli.plans import Blocker, Change, Plan
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Blocker",
+    "Change",
+    "CheckError",
+    "ConversionError",
+    "InvalidModelError",
+    "Plan",
+    "convert",
+    "plan",
+    "run",
+    "verify",
+]
+
+_HOMES = {
+    "Blocker": "plans",
+    "Change": "plans",
+    "CheckError": "errors",
+    "ConversionError": "errors",
+    "InvalidModelError": "errors",
+    "Plan": "plans",
+    "convert": "api",
+    "plan": "api",
+    "run": "api",
+    "verify": "api",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that the command line starts at once."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

@@ -1,0 +1,38 @@
+"""The exceptions that users of the library meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.plans import Blocker
+
+
+class InvalidModelError(ValueError):
+    """The input is no readable ONNX model, or one that contradicts itself."""
+
+
+class ConversionError(RuntimeError):
+    """The model cannot be converted.
+
+    Attributes:
+        blockers: every node that cannot reach the target, each with its reason.
+    """
+
+    def __init__(self, message: str, blockers: tuple[Blocker, ...] = ()) -> None:
+        """Join `message` and one line for each blocker."""
+        super().__init__("\n".join([message, *(str(blocker) for blocker in blockers)]))
+        self.blockers = blockers
+
+
+class CheckError(ConversionError):
+    """What would replace some nodes does not compute the same: a bug in onnxreduce.
+
+    Attributes:
+        folder: what reproduces it: a folder for each distinct site, with both tiny models.
+    """
+
+    def __init__(self, message: str, folder: str) -> None:
+        """Keep the message and the folder."""
+        super().__init__(message)
+        self.folder = folder

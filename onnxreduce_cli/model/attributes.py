@@ -1,0 +1,34 @@
+"""Attributes of nodes, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from onnx import AttributeProto, NodeProto, helper
+
+
+def find(node: NodeProto, name: str) -> AttributeProto | None:
+    """The node's attribute called `name`, if it has one."""
+    attribute: AttributeProto
+    for attribute in node.attribute:
+        if attribute.name == name:
+            return attribute
+    return None
+
+
+def drop(node: NodeProto, names: Collection[str]) -> None:
+    """Take the named attributes off a node, in place."""
+    found = [index for index, item in enumerate(node.attribute) if item.name in names]
+    for index in reversed(found):
+        del node.attribute[index]
+
+
+def value(attribute: AttributeProto) -> Any:
+    """An attribute's value as Python data; strings as `str`, lists as tuples."""
+    result = helper.get_attribute_value(attribute)
+    if attribute.type == AttributeProto.STRING:
+        return result.decode()
+    if attribute.type == AttributeProto.STRINGS:
+        return tuple(item.decode() for item in result)
+    return tuple(result) if isinstance(result, list) else result

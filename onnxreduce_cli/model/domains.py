@@ -1,0 +1,44 @@
+"""Operator domains and opset imports."""
+
+from collections.abc import Iterable
+
+from onnx import FunctionProto, ModelProto, OperatorSetIdProto
+
+from onnxreduce_cli.errors import InvalidModelError
+
+DEFAULT_DOMAINS = ("", "ai.onnx")
+
+
+def is_default(domain: str) -> bool:
+    """Whether `domain` names the default operator set, which has two spellings."""
+    return domain in DEFAULT_DOMAINS
+
+
+def default_imports(owner: ModelProto | FunctionProto) -> list[OperatorSetIdProto]:
+    """The entries of `opset_import` that import the default domain (normally one)."""
+    return [entry for entry in owner.opset_import if is_default(entry.domain)]
+
+
+def default_opset(owner: ModelProto | FunctionProto) -> int | None:
+    """The default domain's opset in a model or a function; None where it is not imported.
+
+    A model of IR version 1 or 2 has no imports and means opset 1 (onnx/docs/IR.md).
+
+    Raises:
+        InvalidModelError: the domain is imported twice, at different opsets.
+    """
+    versions = {entry.version for entry in default_imports(owner)}
+    if len(versions) > 1:
+        raise InvalidModelError(
+            f"the default domain is imported at several opsets ({_listed(versions)}); "
+            "a model may import each domain once"
+        )
+    if versions:
+        return int(versions.pop())
+    if isinstance(owner, ModelProto) and owner.ir_version < 3:
+        return 1
+    return None
+
+
+def _listed(values: Iterable[int]) -> str:
+    return ", ".join(str(value) for value in sorted(values))

@@ -1,0 +1,257 @@
+"""Editing a model in place: only what was asked for is touched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy.typing as npt
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    helper,
+    numpy_helper,
+)
+
+from onnxreduce_cli.model.domains import default_imports
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
+
+
+class Constants:
+    """The constants that steps add to one scope, one for equal values."""
+
+    def __init__(self) -> None:
+        self._names: dict[tuple[Any, ...], str] = {}
+        self.arrays: dict[str, tuple[npt.NDArray[Any], int]] = {}
+        self.references: dict[str, AttributeProto] = {}
+
+    def add(self, key: tuple[Any, ...], name: str) -> None:
+        """Remember that the constant known by `key` is called `name`."""
+        self._names[key] = name
+
+    def get(self, key: tuple[Any, ...]) -> str | None:
+        """The name of the constant known by `key`, if there is one yet."""
+        return self._names.get(key)
+
+
+@dataclass
+class Edits:
+    """What changes in one scope.
+
+    Attributes:
+        replaced: by a node's identity, the nodes that take its place.
+        originals: those nodes by their identity.
+        heirs: by a node's identity, those of them that take over its subgraphs.
+        initializers: those that take the place of nodes.
+        first: nodes to put before all others.
+        removed_nodes: identities of the nodes that go.
+        removed_values: names of the values that go.
+    """
+
+    replaced: dict[int, list[NodeProto]] = field(default_factory=dict)
+    originals: dict[int, NodeProto] = field(default_factory=dict)
+    heirs: dict[int, list[NodeProto]] = field(default_factory=dict)
+    initializers: list[TensorProto] = field(default_factory=list)
+    first: list[NodeProto] = field(default_factory=list)
+    removed_nodes: set[int] = field(default_factory=set)
+    removed_values: set[str] = field(default_factory=set)
+
+    def replace(
+        self,
+        node: NodeProto,
+        result: list[NodeProto],
+        heirs: list[NodeProto],
+        initializers: list[TensorProto],
+    ) -> None:
+        """Let `result` and `initializers` take the place of `node`."""
+        self.replaced[id(node)] = result
+        self.originals[id(node)] = node
+        if heirs:
+            self.heirs[id(node)] = heirs
+        self.initializers += initializers
+
+    def remove(self, going: tuple[set[int], set[str]]) -> None:
+        """Let nodes and values go."""
+        self.removed_nodes |= going[0]
+        self.removed_values |= going[1]
+
+
+def apply_edits(scope: Scope, edits: Edits) -> None:
+    """Edit one scope's container in place; its inner scopes are edited already."""
+    if edits.heirs:
+        for node in scope.nodes:
+            for heir in edits.heirs.get(id(node), ()):
+                _graft(node, heir)
+    container = scope.container
+    if isinstance(container, GraphProto):
+        container.initializer.extend(edits.initializers)
+    _edit_nodes(scope, edits)
+    if edits.removed_values:
+        _remove_values(container, edits.removed_values)
+
+
+def _graft(node: NodeProto, heir: NodeProto) -> None:
+    """Give a node's subgraphs, edited by now, to the one that stands in for it.
+
+    Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs.
+    """
+    for attribute in node.attribute:
+        if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            for copy in heir.attribute:
+                if copy.name == attribute.name:
+                    stepped = _signature(copy.g, attribute.g)
+                    copy.CopyFrom(attribute)
+                    if stepped is not None:
+                        del copy.g.input[:], copy.g.output[:]
+                        copy.g.MergeFrom(stepped)
+
+
+def _signature(graph: GraphProto, original: GraphProto) -> GraphProto | None:
+    """Inputs and outputs of a graph that has other outputs than before, and what makes those."""
+    added = {value.name for value in graph.output} - {value.name for value in original.output}
+    if not added:
+        return None
+    nodes = [node for node in graph.node if not added.isdisjoint(node.output)]
+    return GraphProto(node=nodes, input=graph.input, output=graph.output)
+
+
+def constant_tensors(constants: Constants, read: set[str]) -> list[TensorProto]:
+    """The constants of a scope that are read, as tensors."""
+    return [
+        numpy_helper.from_array(array, name)
+        for name, (array, _) in constants.arrays.items()
+        if name in read
+    ]
+
+
+def reference_nodes(constants: Constants, read: set[str]) -> list[NodeProto]:
+    """Constant nodes for the attribute references of a scope that are read."""
+    nodes = []
+    for name, attribute in constants.references.items():
+        if name in read:
+            node = NodeProto(op_type="Constant", name=name, output=[name])
+            node.attribute.add(
+                name="value_ints", ref_attr_name=attribute.ref_attr_name, type=AttributeProto.INTS
+            )
+            nodes.append(node)
+    return nodes
+
+
+def constant_node(tensor: TensorProto) -> NodeProto:
+    """A Constant node that gives a tensor under its name."""
+    return helper.make_node("Constant", [], [tensor.name], name=tensor.name, value=tensor)
+
+
+def read_by(results: Iterable[list[NodeProto]]) -> set[str]:
+    """The names of the values that new nodes read, at any depth."""
+    names: set[str] = set()
+    waiting = [node for result in results for node in result]
+    while waiting:
+        node = waiting.pop()
+        names.update(node.input)
+        if node.op_type not in GRAPH_OPERATORS:
+            continue
+        for _, graph in subgraphs(node):
+            waiting += graph.node
+            names.update(output.name for output in graph.output)
+    return names
+
+
+def _edit_nodes(scope: Scope, edits: Edits) -> None:
+    in_place = not edits.first and not edits.removed_nodes
+    if in_place and all(len(result) == 1 for result in edits.replaced.values()):
+        for key, result in edits.replaced.items():
+            edits.originals[key].CopyFrom(result[0])
+        return
+    # Messages that stay are moved, never copied: they may hold weights.
+    nodes = scope.container.node
+    order: dict[int, int] = {}
+    kept: list[NodeProto] = []
+    position = 0
+
+    def append(node: NodeProto) -> None:
+        nonlocal position
+        new = nodes.add()
+        new.CopyFrom(node)
+        order[id(new)] = position
+        kept.append(new)
+        position += 1
+
+    for node in edits.first:
+        append(node)
+    for node in scope.nodes:
+        new_nodes = edits.replaced.get(id(node))
+        if id(node) in edits.removed_nodes:
+            continue
+        if new_nodes is None:
+            order[id(node)] = position
+            position += 1
+        else:
+            for new in new_nodes:
+                append(new)
+    nodes.sort(key=lambda node: order.get(id(node), position))
+    del nodes[position:]
+
+
+def _remove_values(container: GraphProto | FunctionProto, names: set[str]) -> None:
+    _remove(container.value_info, names)
+    if isinstance(container, GraphProto):
+        _remove(container.initializer, names)
+        for index in reversed(range(len(container.sparse_initializer))):
+            if container.sparse_initializer[index].values.name in names:
+                del container.sparse_initializer[index]
+        for index in reversed(range(len(container.quantization_annotation))):
+            if container.quantization_annotation[index].tensor_name in names:
+                del container.quantization_annotation[index]
+
+
+def _remove(named, names: set[str]) -> None:  # type: ignore[no-untyped-def]  # a repeated field
+    for index in reversed(range(len(named))):
+        if named[index].name in names:
+            del named[index]
+
+
+def set_opset(owner: ModelProto | FunctionProto, opset: int) -> None:
+    """Import the default domain at `opset`, if it is imported at all."""
+    entries = default_imports(owner)
+    for entry in entries:
+        entry.version = opset
+    # Up to IR version 2 there are no imports, which means opset 1.
+    implied = isinstance(owner, ModelProto) and owner.ir_version < 3 and not entries
+    if implied and opset != 1:
+        owner.opset_import.add(version=opset)
+
+
+def set_ir_version(model: ModelProto, scopes: Sequence[Scope], ir_version: int) -> None:
+    """Set the IR version; on the way below 4, declare initializers as that version does.
+
+    Up to IR version 3 a graph's initializers are listed among its inputs, which subgraphs cannot
+    do, as their inputs are given by their operator: there they become Constant nodes.
+    """
+    before, model.ir_version = model.ir_version, ir_version
+    if not ir_version < 4 <= before:
+        return
+    for scope in scopes:
+        graph = scope.container
+        if not isinstance(graph, GraphProto):
+            continue
+        declared = {value.name for value in graph.input}
+        undeclared = [tensor for tensor in graph.initializer if tensor.name not in declared]
+        if scope.parent is None:
+            for tensor in undeclared:
+                dims = list(tensor.dims)
+                graph.input.append(
+                    helper.make_tensor_value_info(tensor.name, tensor.data_type, dims)
+                )
+        elif undeclared:
+            nodes = [constant_node(tensor) for tensor in undeclared]
+            nodes += graph.node
+            copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+            del graph.node[:]
+            graph.node.extend(copies)
+            _remove(graph.initializer, {tensor.name for tensor in undeclared})

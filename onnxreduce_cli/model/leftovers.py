@@ -1,0 +1,183 @@
+"""What nobody reads any more once nodes are replaced: constants whose value moved elsewhere."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from onnx import NodeProto
+
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.folding import OPERATORS
+from onnxreduce_cli.model.scope import Scope, subgraphs
+
+#: A value: the identity of the scope that defines it, and its name.
+Value = tuple[int, str]
+
+_REMOVABLE = OPERATORS | {"Constant", "SequenceConstruct", "Shape", "Size", "SplitToSequence"}
+
+
+class Leftovers:
+    """Initializers and nodes that only replaced nodes read, and that are no graph output.
+
+    Attributes:
+        names: the values that go, in no particular scope order but the same on every run.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, NodeProto] = {}
+        self._by_scope: dict[int, tuple[Scope, set[int], set[str]]] = {}
+        self.names: tuple[str, ...] = ()
+
+    def covers(self, node: NodeProto) -> bool:
+        """Whether the node goes."""
+        return id(node) in self._nodes
+
+    @property
+    def scopes(self) -> list[Scope]:
+        """The scopes that something goes from."""
+        return [scope for scope, _, _ in self._by_scope.values()]
+
+    def of(self, scope: Scope) -> tuple[set[int], set[str]]:
+        """The identities of the nodes, and the names of the values, that go from a scope."""
+        _, nodes, names = self._by_scope[id(scope)]
+        return nodes, names
+
+    def add(self, scope: Scope, name: str, node: NodeProto | None) -> None:
+        """Let an initializer, or the node that makes a value, go."""
+        _, nodes, names = self._by_scope.setdefault(id(scope), (scope, set(), set()))
+        names.add(name)
+        if node is not None:
+            nodes.add(id(node))
+            names.update(node.output)
+            self._nodes[id(node)] = node
+        self.names += (name,)
+
+
+def leftovers(
+    scopes: Sequence[Scope],
+    replaced: Sequence[tuple[Scope, NodeProto, list[NodeProto]]],
+    bound: Iterable[str] = (),
+) -> Leftovers:
+    """Find what goes when nodes are replaced.
+
+    Args:
+        scopes: every scope of the model, the main graph's first.
+        replaced: each replaced node with its scope and what takes its place.
+        bound: names that the model refers to outside its graphs.
+    """
+    found = Leftovers()
+    candidates = list(dict.fromkeys(_dropped_reads(replaced)))
+    if not candidates:
+        return found
+    by_id = {id(scope): scope for scope in scopes}
+    replacements = {id(node): result for _, node, result in replaced}
+    readers = _Readers(scopes, replacements, bound)
+    while candidates:
+        value = candidates.pop(0)
+        scope, name = by_id[value[0]], value[1]
+        if name in scope.inputs:
+            continue
+        node = scope.producers.get(name)
+        values = [(id(scope), output) for output in node.output] if node is not None else [value]
+        if any(readers.any(item) for item in values) or (
+            node is not None and (found.covers(node) or not _removable(node))
+        ):
+            continue
+        found.add(scope, name, node)
+        if node is not None:
+            candidates += readers.forget(scope, node)
+    return found
+
+
+def _removable(node: NodeProto) -> bool:
+    return is_default(node.domain) and node.op_type in _REMOVABLE
+
+
+def _dropped_reads(
+    replaced: Sequence[tuple[Scope, NodeProto, list[NodeProto]]],
+) -> Iterator[Value]:
+    for scope, node, result in replaced:
+        before = list(node.input)
+        if len(result) == 1 and list(result[0].input)[: len(before)] == before:
+            continue  # It reads what it read, and maybe more.
+        still = {name for new in result for name in _reads(new)}
+        for name in before:
+            owner = scope.resolve(name) if name and name not in still else None
+            if owner is not None:
+                yield id(owner), name
+
+
+def _reads(node: NodeProto) -> Iterator[str]:
+    """What a node reads, its subgraphs included."""
+    yield from node.input
+    for _, graph in subgraphs(node):
+        for inner in graph.node:
+            yield from _reads(inner)
+        for output in graph.output:
+            yield output.name
+
+
+class _Readers:
+    """How many reads each value has left."""
+
+    def __init__(
+        self,
+        scopes: Sequence[Scope],
+        replacements: Mapping[int, list[NodeProto]],
+        bound: Iterable[str],
+    ) -> None:
+        self._replacements = replacements
+        self._counts: Counter[Value] = Counter()
+        self._resolved: defaultdict[int, dict[str, int | None]] = defaultdict(dict)
+        for name in bound:
+            self._count(scopes[0], name)
+        for scope in scopes:
+            for name in (*scope.outputs, *_parameters(scope)):
+                self._count(scope, name)
+            for node in scope.nodes:
+                for name in self._reads_of(node):
+                    self._count(scope, name)
+
+    def _reads_of(self, node: NodeProto) -> Iterator[str]:
+        """What a node, or what takes its place, reads; without subgraphs that the model had."""
+        result = self._replacements.get(id(node))
+        if result is None:
+            yield from node.input
+            return
+        for new in result:
+            yield from new.input if _has_graphs(node) else _reads(new)
+
+    def _count(self, scope: Scope, name: str) -> None:
+        resolved = self._resolved[id(scope)]
+        if name not in resolved:
+            owner = scope.resolve(name) if name else None
+            resolved[name] = None if owner is None else id(owner)
+        owner_id = resolved[name]
+        if owner_id is not None:
+            self._counts[owner_id, name] += 1
+
+    def any(self, value: Value) -> bool:
+        """Whether anybody still reads the value."""
+        return self._counts[value] > 0
+
+    def forget(self, scope: Scope, node: NodeProto) -> list[Value]:
+        """Take away what a node, or what takes its place, reads; the values it read."""
+        values = []
+        for name in self._reads_of(node):
+            owner_id = self._resolved[id(scope)].get(name)
+            if owner_id is not None:
+                self._counts[owner_id, name] -= 1
+                values.append((owner_id, name))
+        return values
+
+
+def _parameters(scope: Scope) -> Iterator[str]:
+    """The scales and zero points that quantization annotations name."""
+    for annotation in getattr(scope.container, "quantization_annotation", ()):
+        for entry in annotation.quant_parameter_tensor_names:
+            yield entry.value
+
+
+def _has_graphs(node: NodeProto) -> bool:
+    return any(True for _ in subgraphs(node))

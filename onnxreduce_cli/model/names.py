@@ -1,0 +1,43 @@
+"""Fresh names for generated values and nodes."""
+
+from collections.abc import Iterable
+
+from onnx import GraphProto
+
+from onnxreduce_cli.model.scope import Scope
+
+
+class Names:
+    """The names taken in one tree of scopes, and fresh ones beside them.
+
+    A name is fresh in the whole tree, so that no generated value shadows one of an inner or an
+    outer graph. The same requests in the same order give the same names.
+    """
+
+    def __init__(self, trees: Iterable[Scope]) -> None:
+        """Take every name that the given scopes use."""
+        taken = self._taken = set[str]()
+        for scope in trees:
+            taken.update([node.name for node in scope.nodes])
+            for node in scope.nodes:
+                outputs = node.output
+                # Nearly all nodes have one; asking for it alone costs half of walking the field.
+                if len(outputs) == 1:
+                    taken.add(outputs[0])
+                else:
+                    taken.update(outputs)
+            taken.update(scope.inputs, scope.outputs, scope.initializers)
+            # What is said of values that are not there would be said of generated ones.
+            taken.update([info.name for info in scope.container.value_info])
+            if isinstance(scope.container, GraphProto):
+                taken.update(sparse.values.name for sparse in scope.container.sparse_initializer)
+                taken.update(item.tensor_name for item in scope.container.quantization_annotation)
+
+    def fresh(self, base: str) -> str:
+        """`base`, or `base_1`, `base_2`, ... where that is taken; the result becomes taken."""
+        name, count = base, 0
+        while name in self._taken:
+            count += 1
+            name = f"{base}_{count}"
+        self._taken.add(name)
+        return name

@@ -1,0 +1,170 @@
+"""Scopes: a graph, a subgraph with its outer scopes, or a function body."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
+
+#: Operators of the default domain that carry graphs; of other domains any may.
+GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+
+
+class Scope:
+    """A graph, a subgraph with its outer scopes, or a function body.
+
+    Attributes:
+        container: the `GraphProto` or `FunctionProto` whose nodes these are.
+        parent: the scope around it; None for the main graph and for a function.
+        opset: the default domain's opset by which its nodes are read; None if not imported.
+        label: where it is, for messages; empty for the main graph.
+        subgraph: whether it is a graph within another.
+        owner: the node whose attribute holds it; None where no node does.
+    """
+
+    def __init__(
+        self,
+        container: GraphProto | FunctionProto,
+        parent: Scope | None,
+        opset: int | None,
+        label: str,
+        subgraph: bool = False,
+        owner: NodeProto | None = None,
+    ) -> None:
+        self.container = container
+        self.parent = parent
+        self.opset = opset
+        self.label = label
+        self.subgraph = subgraph
+        self.owner = owner
+
+    @property
+    def root(self) -> Scope:
+        """The outermost scope: the main graph's or the function's."""
+        scope = self
+        while scope.parent is not None:
+            scope = scope.parent
+        return scope
+
+    @property
+    def function(self) -> FunctionProto | None:
+        """The function that this scope belongs to, if any."""
+        container = self.root.container
+        return container if isinstance(container, FunctionProto) else None
+
+    @cached_property
+    def nodes(self) -> list[NodeProto]:
+        """The nodes as they were before any change."""
+        return list(self.container.node)
+
+    @cached_property
+    def op_types(self) -> list[str]:
+        """The operator of each of `nodes`."""
+        return [node.op_type for node in self.nodes]
+
+    @cached_property
+    def producers(self) -> dict[str, NodeProto]:
+        """The node that makes each value."""
+        return {name: node for node in self.nodes for name in node.output if name}
+
+    @cached_property
+    def initializers(self) -> dict[str, TensorProto]:
+        """Dense initializers by name."""
+        if isinstance(self.container, FunctionProto):
+            return {}
+        return {tensor.name: tensor for tensor in self.container.initializer}
+
+    @cached_property
+    def inputs(self) -> frozenset[str]:
+        """Names of the graph's or the function's formal inputs."""
+        if isinstance(self.container, FunctionProto):
+            return frozenset(self.container.input)
+        return frozenset(value.name for value in self.container.input)
+
+    @cached_property
+    def outputs(self) -> frozenset[str]:
+        """Names of the graph's or the function's formal outputs."""
+        if isinstance(self.container, FunctionProto):
+            return frozenset(self.container.output)
+        return frozenset(value.name for value in self.container.output)
+
+    def defines(self, name: str) -> bool:
+        """Whether the value is made or declared in this very scope."""
+        return name in self.producers or name in self.initializers or name in self.inputs
+
+    def resolve(self, name: str) -> Scope | None:
+        """The nearest scope, from here outwards, that defines `name`."""
+        scope: Scope | None = self
+        while scope is not None and not scope.defines(name):
+            scope = scope.parent
+        return scope
+
+    def describe(self, node: NodeProto) -> str:
+        """A node's name for messages: its own, or that of its first output."""
+        if node.name:
+            return node.name
+        output = next((name for name in node.output if name), "")
+        return f"making {output!r}" if output else "without a name"
+
+
+def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
+    """The graphs among a node's attributes, each with a label."""
+    if node.op_type not in GRAPH_OPERATORS and is_default(node.domain):
+        return
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            yield attribute.name, attribute.g
+        elif attribute.type == AttributeProto.GRAPHS:
+            for index, graph in enumerate(attribute.graphs):
+                yield f"{attribute.name}[{index}]", graph
+
+
+def scopes(model: ModelProto) -> list[Scope]:
+    """Every scope of a model, each after the one around it.
+
+    The main graph comes first, then its subgraphs at any depth, the training graphs (they read
+    the main graph's values), then each function with its subgraphs. No recursion: nesting may be
+    as deep as the file format allows.
+    """
+    opset = default_opset(model)
+    main = Scope(model.graph, None, opset, "")
+    found = list(_with_subgraphs(main))
+    for index, training in enumerate(model.training_info):
+        for field in ("initialization", "algorithm"):
+            if training.HasField(field):
+                label = f"training_info[{index}].{field}"
+                graph: GraphProto = getattr(training, field)
+                found += _with_subgraphs(Scope(graph, main, opset, label, subgraph=True))
+    for function in model.functions:
+        found += function_scopes(function, f"function {function_label(function)}")
+    return found
+
+
+def function_scopes(function: FunctionProto, label: str) -> list[Scope]:
+    """A function's scopes: that of its body, then its subgraphs at any depth."""
+    return list(_with_subgraphs(Scope(function, None, default_opset(function), label)))
+
+
+def function_label(function: FunctionProto) -> str:
+    """A function as messages name it: domain, name and overload."""
+    label = f"{function.domain}.{function.name}" if function.domain else function.name
+    return f"{label}:{function.overload}" if function.overload else label
+
+
+def _with_subgraphs(root: Scope) -> Iterator[Scope]:
+    waiting = [root]
+    while waiting:
+        scope = waiting.pop()
+        yield scope
+        inner = []
+        for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
+            if op_type not in GRAPH_OPERATORS and node.domain in DEFAULT_DOMAINS:
+                continue
+            for name, graph in subgraphs(node):
+                where = f"{node.name or node.op_type}.{name}"
+                label = f"{scope.label} > {where}" if scope.label else where
+                inner.append(Scope(graph, scope, scope.opset, label, True, node))
+        waiting += reversed(inner)

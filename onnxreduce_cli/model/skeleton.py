@@ -1,0 +1,109 @@
+"""A model without its weights, for shape inference and whatever else needs no numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    helper,
+)
+
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.stand_ins import put_stand_ins
+from onnxreduce_cli.model.values import ValueType
+
+#: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
+_SMALL = 1024
+
+
+def model_skeleton(model: ModelProto) -> ModelProto:
+    """A copy whose large initializers have a name, dtype and shape but no data."""
+    skeleton = ModelProto(ir_version=model.ir_version)
+    skeleton.opset_import.extend(model.opset_import)
+    skeleton.functions.extend(model.functions)
+    skeleton.graph.CopyFrom(_graph_skeleton(model.graph))
+    put_stand_ins(skeleton.graph, default_opset(model) or 0, model.functions)
+    for training in model.training_info:
+        copy = skeleton.training_info.add()
+        for field in ("initialization", "algorithm"):
+            if training.HasField(field):
+                getattr(copy, field).CopyFrom(_graph_skeleton(getattr(training, field)))
+    return skeleton
+
+
+def _graph_skeleton(graph: GraphProto) -> GraphProto:
+    skeleton = GraphProto(name=graph.name or "graph")
+    skeleton.node.extend(graph.node)
+    skeleton.input.extend(graph.input)
+    skeleton.output.extend(graph.output)
+    skeleton.value_info.extend(graph.value_info)
+    skeleton.sparse_initializer.extend(graph.sparse_initializer)
+    for tensor in graph.initializer:
+        copy = skeleton.initializer.add()
+        size = 1
+        for dim in tensor.dims:
+            size *= dim
+        if size <= _SMALL and tensor.data_location != TensorProto.EXTERNAL:
+            copy.CopyFrom(tensor)
+        else:
+            copy.name, copy.data_type = tensor.name, tensor.data_type
+            copy.dims.extend(tensor.dims)
+            copy.data_location = TensorProto.EXTERNAL
+    return skeleton
+
+
+def call_skeleton(
+    model: ModelProto,
+    function: FunctionProto,
+    inputs: Sequence[ValueType | None],
+    bound: Mapping[str, AttributeProto],
+) -> ModelProto:
+    """A function's body as the main graph of a model, as one call runs it.
+
+    Args:
+        model: the model that the function belongs to; its functions come along.
+        function: the function.
+        inputs: the types of the call's inputs, as far as they are known.
+        bound: the values of the function's attributes for this call.
+    """
+    skeleton = ModelProto(ir_version=model.ir_version)
+    skeleton.opset_import.extend(function.opset_import)
+    skeleton.functions.extend(model.functions)
+    graph = skeleton.graph
+    graph.name = function.name
+    graph.node.extend(function.node)
+    graph.value_info.extend(function.value_info)
+    for name, value_type in zip(function.input, inputs, strict=False):
+        if value_type is not None and value_type.elem_type:
+            graph.input.append(helper.make_value_info(name, value_type.to_proto()))
+    for name in function.output:
+        graph.output.add().name = name
+    waiting = list(graph.node)
+    while waiting:
+        node = waiting.pop()
+        bind(node, bound)
+        waiting += [inner for _, subgraph in subgraphs(node) for inner in subgraph.node]
+    put_stand_ins(graph, default_opset(function) or 0, model.functions)
+    return skeleton
+
+
+def bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
+    """Replace a node's attribute references by values, in place; unbound ones are dropped."""
+    for index in reversed(range(len(node.attribute))):
+        attribute = node.attribute[index]
+        if not attribute.ref_attr_name:
+            continue
+        value = bound.get(attribute.ref_attr_name)
+        name = attribute.name
+        del node.attribute[index]
+        if value is not None:
+            copy = node.attribute.add()
+            copy.CopyFrom(value)
+            copy.name = name

@@ -1,0 +1,178 @@
+"""Types by what schemas demand of each other: where shape inference is silent.
+
+Operators of other domains often come without shape inference, but their schemas still say which
+inputs and outputs have one type, and so do the schemas of the operators around them: in a valid
+model, an `Add` of a float weight and an unknown value says that both are float. Nothing is
+guessed: each such equality is a rule that a valid model keeps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import onnx
+from onnx import NodeProto
+
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import Scope
+
+#: A value: the identity of the scope that defines it, and its name.
+Value = tuple[int, str]
+
+KnownKind = Callable[[Scope, str], str | None]
+
+
+class _Classes:
+    """Values grouped by equality of type (union-find), with the type of each group."""
+
+    def __init__(self) -> None:
+        self._parent: dict[Value, Value] = {}
+        self._kind: dict[Value, str] = {}
+
+    def find(self, value: Value) -> Value:
+        root = value
+        while (parent := self._parent.get(root, root)) != root:
+            root = parent
+        while (parent := self._parent.get(value, value)) != root:
+            self._parent[value], value = root, parent
+        return root
+
+    def join(self, first: Value, second: Value) -> None:
+        a, b = self.find(first), self.find(second)
+        if a != b:
+            self._parent[a] = b
+            if a in self._kind:
+                self._kind.setdefault(b, self._kind.pop(a))
+
+    def state(self, value: Value, kind: str) -> None:
+        self._kind.setdefault(self.find(value), kind)
+
+    def kind(self, value: Value) -> str | None:
+        return self._kind.get(self.find(value))
+
+
+class Unification:
+    """The types of a model's values, as far as schemas tell them."""
+
+    def __init__(
+        self, scopes: Sequence[Scope], imports: Mapping[int, Mapping[str, int]], known: KnownKind
+    ) -> None:
+        """Work through every node once.
+
+        Args:
+            scopes: every scope of the model.
+            imports: by the identity of a root scope, the opset of each domain.
+            known: the type that is known of a value already.
+        """
+        self._classes = _Classes()
+        for scope in scopes:
+            opsets = imports[id(scope.root)]
+            for node in scope.nodes:
+                self._add(scope, node, opsets, known)
+        self._join_branches(scopes)
+
+    def kind(self, owner: Scope, name: str) -> str | None:
+        """The type of a value that `owner` defines, as schemas spell it."""
+        return self._classes.kind((id(owner), name))
+
+    def _add(
+        self, scope: Scope, node: NodeProto, opsets: Mapping[str, int], known: KnownKind
+    ) -> None:
+        variables: dict[str, Value] = {}
+        for name, types, variable in _formals(node, _schema(node, opsets)):
+            owner = scope.resolve(name)
+            if owner is None:
+                continue
+            value = (id(owner), name)
+            kind = known(owner, name) or (next(iter(types)) if len(types) == 1 else None)
+            if kind is not None:
+                self._classes.state(value, kind)
+            if variable:
+                self._classes.join(variables.setdefault(variable, value), value)
+
+    def _join_branches(self, scopes: Sequence[Scope]) -> None:
+        """What If's branches give is what it gives; what a Loop carries keeps its type."""
+        for scope in scopes:
+            parent = scope.parent
+            if parent is None or not scope.subgraph:
+                continue
+            node = scope.owner
+            if node is None or not is_default(node.domain):
+                continue
+            container: Any = scope.container
+            outputs = [value.name for value in container.output]
+            if node.op_type == "If":
+                self._join(scope, outputs, parent, node.output)
+            elif node.op_type == "Loop":
+                carried = [value.name for value in container.input][2:]
+                self._join(scope, outputs[1:], parent, node.output)
+                self._join(scope, carried, parent, node.input[2:])
+                self._join(scope, carried, scope, outputs[1:])
+
+    def _join(
+        self, scope: Scope, names: Sequence[str], other: Scope, others: Sequence[str]
+    ) -> None:
+        for name, twin in zip(names, others, strict=False):
+            owner, twin_owner = scope.resolve(name), other.resolve(twin)
+            if owner is not None and twin_owner is not None:
+                self._classes.join((id(owner), name), (id(twin_owner), twin))
+
+
+def _formals(node: NodeProto, schema: Any) -> Iterator[tuple[str, frozenset[str], str]]:
+    """Each value of a node with the types its schema allows and the type variable, if any."""
+    if schema is None:
+        return
+    variables = {constraint.type_param_str for constraint in schema.type_constraints}
+    for names, formals in ((node.input, schema.inputs), (node.output, schema.outputs)):
+        if not formals:
+            continue
+        for index, name in enumerate(names):
+            formal = formals[min(index, len(formals) - 1)]
+            spelled, homogeneous, types = _parts(formal, schema)
+            if name:
+                shared = spelled if spelled in variables and homogeneous else ""
+                yield name, types, shared
+
+
+def _parts(formal: Any, schema: Any) -> tuple[str, bool, frozenset[str]]:
+    """A formal parameter's type as spelled, whether all its values share it, what it allows.
+
+    The schemas of onnx and of ONNX Runtime name the same things differently.
+    """
+    if hasattr(formal, "type_str"):
+        return formal.type_str, formal.is_homogeneous, frozenset(formal.types)
+    for constraint in schema.type_constraints:
+        if constraint.type_param_str == formal.typeStr:
+            return (
+                formal.typeStr,
+                formal.isHomogeneous,
+                frozenset(constraint.allowed_type_strs),
+            )
+    return formal.typeStr, formal.isHomogeneous, frozenset({formal.typeStr})
+
+
+def _schema(node: NodeProto, opsets: Mapping[str, int]) -> Any:
+    domain = "" if is_default(node.domain) else node.domain
+    version = opsets.get(domain)
+    if version is None:
+        return None
+    if onnx.defs.has(node.op_type, domain):
+        try:
+            return onnx.defs.get_schema(node.op_type, version, domain)
+        except onnx.defs.SchemaError:
+            return None
+    return _runtime_schemas().get((domain, node.op_type)) if domain else None
+
+
+@cache
+def _runtime_schemas() -> dict[tuple[str, str], Any]:
+    """The schemas of ONNX Runtime's own domains, such as com.microsoft."""
+    from onnxruntime.capi import onnxruntime_pybind11_state as state
+
+    return {
+        (schema.domain, schema.name): schema
+        for schema in state.get_all_operator_schema()
+        if schema.domain
+    }

@@ -1,0 +1,127 @@
+"""What is known of a value: its kind, dtype and dimensions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto, TypeProto, helper
+
+#: Dimensions: an int where known, a name where symbolic, None where nothing is known.
+Dims = tuple[int | str | None, ...]
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """The type of one value.
+
+    Attributes:
+        kind: the type as schemas spell it, such as ``tensor(float)`` or ``seq(tensor(int64))``.
+        elem_type: `TensorProto.DataType` of a dense tensor; 0 for everything else.
+        dims: a dense tensor's dimensions; None where the rank is unknown.
+    """
+
+    kind: str
+    elem_type: int
+    dims: Dims | None
+
+    @property
+    def rank(self) -> int | None:
+        """The number of dimensions, if known."""
+        return None if self.dims is None else len(self.dims)
+
+    def to_proto(self) -> TypeProto:
+        """The type as a protobuf message (dense tensors only)."""
+        return helper.make_tensor_type_proto(self.elem_type, self.dims)
+
+
+def dtype_name(elem_type: int) -> str:
+    """A dtype as schemas spell it: ``float``, ``int64``, ``bfloat16``."""
+    return str(TensorProto.DataType.Name(elem_type)).lower()
+
+
+def elem_type_of(kind: str) -> int | None:
+    """The dtype of a dense tensor's type as schemas spell it; None for any other type."""
+    if not kind.startswith("tensor("):
+        return None
+    return int(TensorProto.DataType.Value(kind[len("tensor(") : -1].upper()))
+
+
+def tensor_type(elem_type: int, dims: Dims | None) -> ValueType:
+    """The type of a dense tensor."""
+    return ValueType(f"tensor({dtype_name(elem_type)})", elem_type, dims)
+
+
+def numpy_dtype(elem_type: int) -> np.dtype:
+    """The NumPy (or ml_dtypes) dtype of a tensor element type."""
+    return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+
+
+def from_proto(proto: TypeProto) -> ValueType | None:
+    """The value type that a protobuf message tells, or None where it tells no dtype."""
+    kind = kind_of(proto)
+    if kind is None:
+        return None
+    if proto.WhichOneof("value") != "tensor_type":
+        return ValueType(kind, 0, None)
+    tensor = proto.tensor_type
+    if not tensor.HasField("shape"):
+        return ValueType(kind, tensor.elem_type, None)
+    dims = tuple(
+        dim.dim_value
+        if dim.HasField("dim_value") and dim.dim_value >= 0
+        else (dim.dim_param or None)
+        for dim in tensor.shape.dim
+    )
+    return ValueType(kind, tensor.elem_type, dims)
+
+
+def kind_of(proto: TypeProto) -> str | None:
+    """The type as schemas spell it, or None where it is not told."""
+    which = proto.WhichOneof("value")
+    if which in ("tensor_type", "sparse_tensor_type"):
+        elem_type = getattr(proto, which).elem_type
+        if not elem_type:
+            return None
+        prefix = "sparse_tensor" if which == "sparse_tensor_type" else "tensor"
+        return f"{prefix}({dtype_name(elem_type)})"
+    if which == "sequence_type":
+        inner = kind_of(proto.sequence_type.elem_type)
+        return inner and f"seq({inner})"
+    if which == "optional_type":
+        inner = kind_of(proto.optional_type.elem_type)
+        return inner and f"optional({inner})"
+    if which == "map_type":
+        inner = kind_of(proto.map_type.value_type)
+        return inner and f"map({dtype_name(proto.map_type.key_type)},{inner})"
+    return None
+
+
+def merge(first: ValueType | None, second: ValueType | None) -> ValueType | None:
+    """What both accounts of one value tell together; the first is believed where they differ."""
+    if first is None or second is None:
+        return first or second
+    if first.kind != second.kind or second.dims is None:
+        return first
+    if first.dims is None:
+        return second
+    if len(first.dims) != len(second.dims):
+        return first
+    dims = tuple(
+        a if isinstance(a, int) else b if isinstance(b, int) else a or b
+        for a, b in zip(first.dims, second.dims, strict=True)
+    )
+    return ValueType(first.kind, first.elem_type, dims)
+
+
+def common(types: list[ValueType | None]) -> ValueType | None:
+    """What holds of all the given types at once; None where their kinds differ."""
+    known = [value for value in types if value is not None]
+    if not known or len(known) < len(types) or len({value.kind for value in known}) > 1:
+        return None
+    first = known[0]
+    if any(value.rank != first.rank for value in known) or first.dims is None:
+        return ValueType(first.kind, first.elem_type, None)
+    columns = zip(*(value.dims or () for value in known), strict=True)
+    dims = tuple(dims[0] if len(set(dims)) == 1 else None for dims in columns)
+    return ValueType(first.kind, first.elem_type, dims)

@@ -1,0 +1,137 @@
+"""What the installed onnx says of each operator's versions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import onnx
+from onnx.defs import OpSchema
+
+
+def newest_opset() -> int:
+    """The newest opset of the default domain that the installed onnx knows."""
+    return onnx.defs.onnx_opset_version()
+
+
+@cache
+def operators() -> tuple[str, ...]:
+    """The operators of the default domain, by name."""
+    schemas = onnx.defs.get_all_schemas_with_history()
+    return tuple(sorted({found.name for found in schemas if found.domain == ""}))
+
+
+@cache
+def versions(op_type: str) -> tuple[int, ...]:
+    """An operator's since-versions, ascending; none where the default domain has no such one."""
+    found: list[int] = []
+    opset = newest_opset() if onnx.defs.has(op_type) else 0
+    while opset:
+        try:
+            since = onnx.defs.get_schema(op_type, opset).since_version
+        except onnx.defs.SchemaError:
+            break
+        found.append(since)
+        opset = since - 1
+    return tuple(reversed(found))
+
+
+@cache
+def schema(op_type: str, opset: int) -> OpSchema:
+    """The definition by which `opset` reads the operator, which must exist there."""
+    return onnx.defs.get_schema(op_type, opset)
+
+
+def exists(op_type: str, opset: int) -> bool:
+    """Whether `opset` defines the operator, deprecated or not."""
+    since = versions(op_type)
+    return bool(since) and since[0] <= opset
+
+
+@cache
+def infers_types(op_type: str, opset: int) -> bool:
+    """Whether shape inference knows the operator's outputs at `opset`; old definitions lack it."""
+    return not exists(op_type, opset) or bool(
+        schema(op_type, opset).has_type_and_shape_inference_function
+    )
+
+
+@cache
+def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
+    """For each formal input and output (``in0``, ``out1``), the types that it accepts."""
+    found = schema(op_type, opset)
+    sides = (("in", found.inputs), ("out", found.outputs))
+    return {
+        f"{side}{index}": frozenset(formal.types)
+        for side, formals in sides
+        for index, formal in enumerate(formals)
+    }
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """What `invalid` compares a node with, read from a schema once."""
+
+    name: str
+    inputs: tuple[int, int]
+    outputs: tuple[int, int]
+    single_inputs: tuple[tuple[int, str], ...]
+    attributes: dict[str, int]
+    required: tuple[str, ...]
+
+
+def _number(attribute_type: object) -> int:
+    """An attribute type's number in `AttributeProto.AttributeType`."""
+    return int(attribute_type)  # type: ignore[call-overload, no-any-return]  # a pybind11 enum
+
+
+@cache
+def _signature(op_type: str, opset: int) -> _Signature | None:
+    if not exists(op_type, opset):
+        return None
+    found = schema(op_type, opset)
+    single = OpSchema.FormalParameterOption.Single
+    return _Signature(
+        f"{op_type}-{found.since_version}",
+        (found.min_input, found.max_input),
+        (found.min_output, found.max_output),
+        tuple(
+            (index, formal.name)
+            for index, formal in enumerate(found.inputs)
+            if formal.option == single
+        ),
+        {name: _number(attribute.type) for name, attribute in found.attributes.items()},
+        tuple(name for name, attribute in found.attributes.items() if attribute.required),
+    )
+
+
+def invalid(node: onnx.NodeProto, opset: int) -> str | None:
+    """Why a node is not one of its operator's at `opset`; None where it is, or is unknown.
+
+    Covers what steps rely on: the number of inputs and outputs, the attributes' names and types,
+    required attributes and inputs.
+    """
+    signature = _signature(node.op_type, opset)
+    if signature is None:
+        return None
+    inputs, since = list(node.input), signature.name
+    if not signature.inputs[0] <= len(inputs) <= signature.inputs[1]:
+        return f"it has {len(inputs)} inputs, which {since} does not allow"
+    if not signature.outputs[0] <= len(node.output) <= signature.outputs[1]:
+        return f"it has {len(node.output)} outputs, which {since} does not allow"
+    if "" in inputs:
+        for index, name in signature.single_inputs:
+            if index < len(inputs) and not inputs[index]:
+                return f"its input {name!r} is missing, which {since} requires"
+    names = {attribute.name: attribute.type for attribute in node.attribute}
+    known = signature.attributes
+    if any(known.get(name) != kind for name, kind in names.items()):
+        for name, kind in names.items():
+            if name not in signature.attributes:
+                return f"it has an attribute {name!r}, which {since} does not define"
+            if kind and kind != signature.attributes[name]:
+                return f"its attribute {name!r} has a type that {since} does not allow"
+    for name in signature.required:
+        if name not in names:
+            return f"its attribute {name!r} is missing, which {since} requires"
+    return None
