@@ -1,0 +1,554 @@
+"""The engine: takes every node of a model across its boundaries, and edits the model at the end.
+
+Two phases. `Conversion` reads the model and collects, for each scope, the nodes that replace a
+node; nothing is edited, so blockers over the whole model can be reported together. `apply` then
+makes the edits in place: what no boundary touches is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.errors import ConversionError
+from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.edit import (
+    Constants,
+    Edits,
+    apply_edits,
+    constant_node,
+    constant_tensors,
+    read_by,
+    reference_nodes,
+    set_ir_version,
+    set_opset,
+)
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.leftovers import leftovers
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label, scopes, subgraphs
+from onnxreduce_cli.model.specialisation import Specialisation
+from onnxreduce_cli.pause import collector_paused
+from onnxreduce_cli.plans import Blocker, Change, Plan, Specialised
+from onnxreduce_cli.steps.context import Blocked, Context, Workspace
+from onnxreduce_cli.steps.table import Leg, body, leg
+
+#: The opset that function bodies are written in; steps take them to the target from there.
+BODY_OPSET = 18
+
+#: An opset at which a Constant holds any dtype and lists of integers.
+CONSTANT_OPSET = 13
+
+
+@dataclass
+class Site:
+    """One source node together with what its steps turned it into."""
+
+    scope: Scope
+    node: NodeProto
+    words: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    result: list[NodeProto] = field(default_factory=list)
+    heirs: list[NodeProto] = field(default_factory=list)
+    initializers: list[TensorProto] = field(default_factory=list)
+    blocked: Blocked | None = None
+
+    @property
+    def outcome(self) -> Hashable:
+        """All that the steps made of the node, in a form that can be compared."""
+        made = (*self.result, *self.initializers)
+        reason = None if self.blocked is None else self.blocked.reason
+        contents = tuple(message.SerializeToString() for message in made)
+        return contents, tuple(self.words), tuple(self.warnings), reason
+
+    @property
+    def blocker(self) -> Blocker:
+        """Why the node cannot get there."""
+        scope, node, blocked = self.scope, self.node, self.blocked
+        assert blocked is not None
+        return Blocker(
+            scope.describe(node),
+            node.op_type,
+            scope.opset or 0,
+            scope.label,
+            blocked.reason,
+            blocked.advice,
+        )
+
+    @property
+    def base(self) -> str:
+        """What names of generated nodes and values begin with."""
+        return self.node.name or next((name for name in self.node.output if name), "node")
+
+
+class Conversion:
+    """Everything that moving one model to one opset takes, worked out without editing it."""
+
+    def __init__(
+        self,
+        model: ModelProto,
+        target: int,
+        *,
+        expand: Collection[str] = (),
+        target_ir_version: int | None = None,
+        base_dir: str = "",
+        like: Conversion | None = None,
+    ) -> None:
+        """Plan the conversion.
+
+        Args:
+            model: the model; it must not change before `apply`.
+            target: the opset to reach.
+            expand: operators to replace by their function bodies.
+            target_ir_version: the IR version to give the model; None to raise it only where the
+                target opset needs that; 0 for the least that opset and model allow.
+            base_dir: the folder that external data is relative to.
+            like: another conversion of the same model, whose facts are used again.
+
+        Raises:
+            ValueError: no such opset, or an operator to expand has no function body.
+            InvalidModelError: the model contradicts itself.
+            ConversionError: the IR version asked for is not possible.
+        """
+        if not 1 <= target <= schemas.newest_opset():
+            raise ValueError(
+                f"opset {target} does not exist; the installed onnx knows 1 to "
+                f"{schemas.newest_opset()}"
+            )
+        for op_type in expand:
+            body(op_type)
+        self.model = model
+        self.target = target
+        self.expand = frozenset(expand)
+        self.given_scopes: list[Scope] = scopes(model) if like is None else like.given_scopes
+        self.given_facts: Facts = (
+            Facts(model, self.given_scopes, base_dir) if like is None else like.given_facts.anew()
+        )
+        # With copies of functions, where some are specialised.
+        self.scopes, self.facts = self.given_scopes, self.given_facts
+        self.specialisation: Specialisation | None = None
+        self.source = default_opset(model)
+        self.ir_version = self._ir_version(target_ir_version)
+        self.sites: list[Site] = []
+        self._names: dict[int, Names] = {}
+        self._workspaces: dict[int, Workspace] = {}
+        self._legs: dict[tuple[str, int], Leg | None] = {}
+        with collector_paused():
+            self._plan()
+
+    # Planning
+
+    def _plan(self) -> None:
+        self._plan_scopes()
+        blocked = [site.scope.function for site in self.sites if site.blocked is not None]
+        if any(blocked):
+            self._specialise([function for function in blocked if function is not None])
+        self.leftovers = leftovers(
+            self.scopes,
+            [(site.scope, site.node, site.result) for site in self.sites if site.blocked is None],
+            _bound(self.model),
+        )
+        self.sites = [site for site in self.sites if not self.leftovers.covers(site.node)]
+
+    def _plan_scopes(self) -> None:
+        for scope in self.scopes:
+            self._plan_scope(scope)
+        for scope in self.scopes:
+            self._need_types(scope)
+
+    def _specialise(self, blocked: list[FunctionProto]) -> None:
+        """Plan again with a copy of each blocked function for each way in which it is called."""
+        found = Specialisation(self.model, self.scopes, blocked, self.facts)
+        if not found:
+            return
+        self.specialisation = found
+        self.scopes, self.facts = found.scopes, found.facts
+        self.sites, self._names, self._workspaces = [], {}, {}
+        self._plan_scopes()
+        sites = {id(site.node): site for site in self.sites}
+        found.settle(lambda scope: self._outcome(scope, sites))
+        self.scopes = found.scopes
+        kept = {id(scope) for scope in self.scopes}
+        self.sites = [site for site in self.sites if id(site.scope) in kept]
+
+    def _outcome(self, scope: Scope, sites: Mapping[int, Site]) -> Hashable:
+        """What tells apart what becomes of the same nodes in two copies of a function."""
+        found = [
+            (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
+        ]
+        constants = self.constants(scope)
+        read = read_by(site.result for _, site in found)
+        return (
+            *((index, site.outcome) for index, site in found),
+            *(tensor.SerializeToString() for tensor in constant_tensors(constants, read)),
+            *(node.SerializeToString() for node in reference_nodes(constants, read)),
+        )
+
+    def _ir_version(self, wanted: int | None) -> int:
+        least = ir_version.least_for_opset(self.target)
+        if wanted is None:
+            # At its own opset a model stays as it is, even where it is older than it may be.
+            own = self.target == self.source
+            return self.model.ir_version if own else max(self.model.ir_version, least)
+        needed, why = ir_version.least_for_features(self.model, self.scopes)
+        if wanted == 0:
+            return max(least, needed)
+        if wanted < least:
+            raise ConversionError(
+                f"IR version {wanted} is older than opset {self.target}, which came with "
+                f"IR version {least}"
+            )
+        if wanted < needed and not (needed == 4 and why.startswith("initializer")):
+            raise ConversionError(f"IR version {wanted} has no place for {why}: needs {needed}")
+        return wanted
+
+    def _plan_scope(self, scope: Scope) -> None:
+        if scope.opset is None:
+            self._plan_without_import(scope)
+            return
+        legs, opset, expand = self._legs, scope.opset, self.expand
+        functions = self.facts.functions
+        attended = {}
+        for op_type in set(scope.op_types):
+            legs[op_type, opset] = found = leg(op_type, opset, self.target)
+            attended[op_type] = found is not None or op_type in expand
+        for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
+            if not attended[op_type] or not is_default(node.domain):
+                continue
+            if functions and self.facts.function_of(node) is not None:
+                continue
+            self._plan_node(scope, node)
+
+    def _plan_without_import(self, scope: Scope) -> None:
+        for node in scope.nodes:
+            if is_default(node.domain) and self.facts.function_of(node) is None:
+                site = Site(scope, node)
+                site.blocked = Blocked(
+                    "the default domain is not imported here, so its meaning is not defined",
+                    "add the domain to opset_import",
+                )
+                self.sites.append(site)
+
+    def _plan_node(self, scope: Scope, node: NodeProto) -> None:
+        site = Site(scope, node)
+        assert scope.opset is not None
+        try:
+            problem = schemas.invalid(node, scope.opset)
+            if problem is not None:
+                raise Blocked(f"it is not valid at its own opset: {problem}", "mend the model")
+            site.result = self._carry(site, scope, node, scope.opset, self.expand)
+        except Blocked as blocked:
+            site.blocked = blocked
+        if site.blocked is not None or site.words or site.warnings:
+            self.sites.append(site)
+
+    def _need_types(self, scope: Scope) -> None:
+        """Block what gives a function's body values that shape inference cannot type there.
+
+        A graph states such types in its value_info (see `_untold_types`); those of a function
+        are not read.
+        """
+        if not isinstance(scope.container, FunctionProto) or not scope.opset:
+            return
+        sites = {id(site.node): site for site in self.sites if site.scope is scope}
+        results = {
+            id(node): sites[id(node)].result if id(node) in sites else [node]
+            for node in scope.nodes
+        }
+        read = {name for result in results.values() for node in result for name in node.input}
+        for source in scope.nodes:
+            untold = [
+                node.op_type
+                for node in results[id(source)]
+                if self._is_untold(node) and not read.isdisjoint(node.output)
+            ]
+            told = not schemas.exists(source.op_type, scope.opset) or schemas.infers_types(
+                source.op_type, scope.opset
+            )
+            site = sites.get(id(source)) or Site(scope, source)
+            if not untold or not told or site.blocked is not None:
+                continue
+            reason = (
+                f"at opset {self.target} the type of what {untold[0]} gives cannot be told "
+                "within a function"
+            )
+            site.blocked = Blocked(reason, "inline the function first")
+            if id(source) not in sites:
+                self.sites.append(site)
+
+    def _is_untold(self, node: NodeProto) -> bool:
+        """Whether shape inference at the target cannot tell the types of what a node gives."""
+        return is_default(node.domain) and not schemas.infers_types(node.op_type, self.target)
+
+    def _carry(
+        self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
+    ) -> list[NodeProto]:
+        """Take a node, and whatever it becomes, from `opset` to the target."""
+        done: list[NodeProto] = []
+        waiting = [(node, opset, expand)]
+        workspace = self._workspace(site.scope)
+        while waiting:
+            node, opset, expand = waiting.pop()
+            generated = node is not site.node
+            if not is_default(node.domain):
+                done.append(node)
+                continue
+            key = (node.op_type, opset)
+            if key not in self._legs:
+                self._legs[key] = leg(node.op_type, opset, self.target)
+            next_leg = self._legs[key]
+            if next_leg is not None:
+                context = Context(
+                    node, scope, opset, next_leg.far, self.target, site.base, workspace
+                )
+                next_leg.take(context)
+                words, far = context.words or next_leg.words, context.far
+            elif node.op_type in expand:
+                context = Context(
+                    node, scope, self.target, BODY_OPSET, self.target, site.base, workspace
+                )
+                words, far, expand = body(node.op_type)(context), BODY_OPSET, ()
+            else:
+                done.append(node)
+                continue
+            if context.unchanged:
+                self._note(site, context)
+                waiting.append((node, far, expand))
+                continue
+            if not generated:
+                site.words.append(words)
+            if node.op_type in GRAPH_OPERATORS and (not generated or node in site.heirs):
+                site.heirs = [n for n in context.emitted if n.op_type == node.op_type]
+            if context.warnings or context.initializers:
+                self._note(site, context)
+            for emitted in reversed(context.emitted):
+                if emitted.op_type in GRAPH_OPERATORS:
+                    self._carry_branches(site, scope, emitted, node, far, expand)
+                waiting.append((emitted, far, expand))
+        return done
+
+    def _note(self, site: Site, context: Context) -> None:
+        site.warnings += [text for text in context.warnings if text not in site.warnings]
+        site.initializers += context.initializers
+
+    def _carry_branches(
+        self,
+        site: Site,
+        scope: Scope,
+        emitted: NodeProto,
+        node: NodeProto,
+        far: int,
+        expand: Collection[str],
+    ) -> None:
+        """Take the nodes of a generated node's subgraphs to the target, at once."""
+        if emitted.op_type == node.op_type:
+            return  # A stand-in for a node of the model, or for one carried already.
+        for name, graph in subgraphs(emitted):
+            inner = Scope(graph, scope, far, f"{emitted.name}.{name}", subgraph=True)
+            for item in inner.nodes:
+                self.facts.declare(inner, item, far, item.output)
+            result = [
+                carried
+                for item in inner.nodes
+                for carried in self._carry(site, inner, item, far, expand)
+            ]
+            if len(result) != len(inner.nodes) or any(
+                a is not b for a, b in zip(result, inner.nodes, strict=True)
+            ):
+                copies = [NodeProto.FromString(item.SerializeToString()) for item in result]
+                del graph.node[:]
+                graph.node.extend(copies)
+            outputs = {output.name for output in graph.output}
+            graph.value_info.extend(self._untold_types(inner, list(graph.node), outputs))
+
+    def _workspace(self, scope: Scope) -> Workspace:
+        """What steps in one of the model's scopes share; names are shared by its whole tree."""
+        workspace = self._workspaces.get(id(scope))
+        if workspace is None:
+            root = id(scope.root)
+            if root not in self._names:
+                tree = [item for item in self.scopes if item.root is scope.root]
+                self._names[root] = Names(tree)
+            workspace = Workspace(self.facts, self._names[root], Constants(), self.ir_version)
+            self._workspaces[id(scope)] = workspace
+        return workspace
+
+    # Results
+
+    def constants(self, scope: Scope) -> Constants:
+        """The constants that steps add to a scope; what replaces its nodes reads them by name."""
+        workspace = self._workspaces.get(id(scope))
+        return Constants() if workspace is None else workspace.constants
+
+    def _replacements(self) -> dict[int, list[NodeProto]]:
+        """What each rewritten node becomes, by the node's identity."""
+        return {id(site.node): site.result for site in self.sites if site.blocked is None}
+
+    @property
+    def blockers(self) -> tuple[Blocker, ...]:
+        """Every node that cannot reach the target."""
+        return tuple(site.blocker for site in self.sites if site.blocked is not None)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the model is where it should be already, byte for byte."""
+        opsets = {default_opset(function) for function in self.model.functions} | {self.source}
+        return (
+            not any(site.words for site in self.sites)
+            and self.ir_version == self.model.ir_version
+            and opsets <= {None, self.target}
+        )
+
+    def plan(self) -> Plan:
+        """The conversion as data."""
+        changes = tuple(
+            Change(
+                site.scope.describe(site.node),
+                site.node.op_type,
+                site.scope.label,
+                tuple(site.words),
+                tuple(node.op_type for node in site.result),
+                tuple(site.warnings),
+            )
+            for site in self.sites
+            if site.blocked is None
+        )
+        return Plan(
+            self.source,
+            self.target,
+            self.model.ir_version,
+            self.ir_version,
+            changes,
+            self.leftovers.names,
+            self.blockers,
+            self._specialised(),
+        )
+
+    def _specialised(self) -> tuple[Specialised, ...]:
+        named = [] if self.specialisation is None else self.specialisation.named
+        return tuple(
+            Specialised(
+                function_label(function),
+                tuple(
+                    (
+                        function_label(copy.function),
+                        tuple(scope.describe(node) for scope, node in copy.calls),
+                    )
+                    for copy in copies
+                ),
+            )
+            for function, copies in named
+        )
+
+    def apply(self) -> None:
+        """Edit the model in place.
+
+        Raises:
+            ConversionError: there are blockers; nothing was edited.
+        """
+        if self.blockers:
+            raise ConversionError(f"cannot be converted to opset {self.target}", self.blockers)
+        with collector_paused():
+            self._apply()
+
+    def _apply(self) -> None:
+        # Looked up before the first edit: facts are read from the model as it was.
+        stated = [(scope, self._types_to_state(scope)) for scope in self.scopes]
+        if self.specialisation is not None:
+            self.specialisation.direct_calls()
+        edits: dict[int, Edits] = {}
+        for site in self.sites:
+            edit = edits.setdefault(id(site.scope), Edits())
+            edit.replace(site.node, site.result, site.heirs, site.initializers)
+        for scope in self.leftovers.scopes:
+            edits.setdefault(id(scope), Edits()).remove(self.leftovers.of(scope))
+        for scope in self.scopes:
+            if id(scope) in edits and id(scope) in self._workspaces:
+                self._add_constants(scope, edits[id(scope)])
+        # Inner graphs first: a node that replaces an If takes over branches that are done.
+        for scope in reversed(self.scopes):
+            if id(scope) in edits:
+                apply_edits(scope, edits[id(scope)])
+        for scope, infos in stated:
+            scope.container.value_info.extend(infos)
+        set_opset(self.model, self.target)
+        set_ir_version(self.model, self.scopes, self.ir_version)
+        if self.specialisation is not None:
+            self.specialisation.install()
+        for function in self.model.functions:
+            set_opset(function, self.target)
+
+    def _add_constants(self, scope: Scope, edits: Edits) -> None:
+        """Add the constants that new nodes read: initializers, or nodes where there are none.
+
+        A function body has no initializers, and before IR version 4 a graph's are its inputs too.
+        """
+        constants = self._workspaces[id(scope)].constants
+        read = read_by(edits.replaced.values())
+        tensors = constant_tensors(constants, read)
+        if not isinstance(scope.container, FunctionProto) and self.ir_version >= 4:
+            edits.initializers += tensors
+            tensors = []
+        nodes = [constant_node(tensor) for tensor in tensors]
+        nodes += reference_nodes(constants, read)
+        for node in nodes:
+            site = Site(scope, node)
+            edits.first += self._carry(site, scope, node, max(self.target, CONSTANT_OPSET), ())
+
+    def _types_to_state(self, scope: Scope) -> list[ValueInfoProto]:
+        """The types that shape inference could tell at the source opset but cannot at the target.
+
+        The oldest definitions of some operators came without inference.
+        """
+        graph = scope.container
+        if isinstance(graph, FunctionProto) or not scope.opset or self.target >= scope.opset:
+            return []
+        replacements = self._replacements()
+        stated = {info.name for info in (*graph.input, *graph.value_info, *graph.output)}
+        nodes = [node for source in scope.nodes for node in replacements.get(id(source), [source])]
+        found = self._untold_types(scope, nodes, stated)
+        stated |= {info.name for info in found}
+        return found + self._scanned_types(scope, stated)
+
+    def _scanned_types(self, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
+        """The types of what a Scan reads and of what its body reshapes, but for those stated.
+
+        ONNX Runtime must know the ranks of what its body gives, which follow from these; before
+        opset 14 Reshape's inference tells no rank where the shape is computed.
+        """
+        if self.target >= 14 or not any("Scan" in item.op_types for item in self.scopes):
+            return []
+        read = [name for node in scope.nodes if node.op_type == "Scan" for name in node.input]
+        if scope.subgraph:
+            read += [node.output[0] for node in scope.nodes if node.op_type == "Reshape"]
+        found = []
+        for name in dict.fromkeys(read):
+            known = self.facts.type(scope, name) if name in scope.producers else None
+            if name not in stated and known is not None and known.elem_type and known.dims:
+                dims = [dim if isinstance(dim, int) else None for dim in known.dims]
+                found.append(helper.make_tensor_value_info(name, known.elem_type, dims))
+        return found
+
+    def _untold_types(
+        self, scope: Scope, nodes: list[NodeProto], stated: Collection[str]
+    ) -> list[ValueInfoProto]:
+        """The types of what nodes give where inference cannot tell them, but for those stated."""
+        found = []
+        for node in nodes:
+            for name in node.output if self._is_untold(node) else ():
+                known = self.facts.type(scope, name) if name not in stated else None
+                if known is not None and known.elem_type:
+                    found.append(helper.make_value_info(name, known.to_proto()))
+        return found
+
+
+def _bound(model: ModelProto) -> Iterator[str]:
+    """The values that training information refers to by name."""
+    for training in model.training_info:
+        for entry in (*training.initialization_binding, *training.update_binding):
+            yield entry.key
+            yield entry.value

@@ -1,0 +1,101 @@
+"""What a conversion would do, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """One node that cannot reach the target opset.
+
+    Attributes:
+        node: the node's name, or a description by its first output where it has none.
+        op_type: its operator.
+        opset: the opset that its scope is read by; 0 where the scope imports none.
+        scope: where it is: empty for the main graph, else the path of subgraphs or the function.
+        reason: why it cannot be converted.
+        advice: what the user can do; may be empty.
+    """
+
+    node: str
+    op_type: str
+    opset: int
+    scope: str
+    reason: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        """One line: node, operator, opset, place, reason, advice."""
+        place = f" in {self.scope}" if self.scope else ""
+        advice = f"; {self.advice}" if self.advice else ""
+        return f"{self.op_type} node {self.node} (opset {self.opset}){place}: {self.reason}{advice}"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One node that the conversion rewrites.
+
+    Attributes:
+        node: the node's name, or a description by its first output where it has none.
+        op_type: its operator.
+        scope: where it is: empty for the main graph, else the path of subgraphs or the function.
+        steps: what happens to it, in words, in order.
+        result: the operators of the nodes that take its place.
+        warnings: remarks that a user should read.
+    """
+
+    node: str
+    op_type: str
+    scope: str
+    steps: tuple[str, ...]
+    result: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Specialised:
+    """A model-local function that several copies replace, as no one body serves all its calls.
+
+    Attributes:
+        function: the function.
+        copies: for each copy its name, and the nodes that call it.
+    """
+
+    function: str
+    copies: tuple[tuple[str, tuple[str, ...]], ...]
+
+    def __str__(self) -> str:
+        """One line: the function, its copies, and who calls each."""
+        parts = [f"{name} for {', '.join(calls)}" for name, calls in self.copies]
+        return f"function {self.function}: specialised as {'; '.join(parts)}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What moving a model to an opset takes.
+
+    Attributes:
+        source: the model's opset of the default domain; None where it imports none.
+        target: the opset asked for.
+        ir_version: the model's IR version now.
+        target_ir_version: the IR version after the conversion.
+        changes: the nodes that are rewritten, in order.
+        removed: names of initializers and of values of nodes that nobody reads any more.
+        blockers: the nodes that cannot get there; where there is one, nothing is converted.
+        specialised: the model-local functions that copies replace.
+    """
+
+    source: int | None
+    target: int
+    ir_version: int
+    target_ir_version: int
+    changes: tuple[Change, ...]
+    removed: tuple[str, ...]
+    blockers: tuple[Blocker, ...]
+    specialised: tuple[Specialised, ...] = ()
+
+    @property
+    def possible(self) -> bool:
+        """Whether the conversion can be done."""
+        return not self.blockers

@@ -1,0 +1,126 @@
+"""Activations below the opset they came with, written out in older operators.
+
+Half precision is computed in float, as the kernels do, so that nothing is rounded on the way.
+"""
+
+from __future__ import annotations
+
+import math
+
+from onnxreduce_cli.steps.births import born, constant
+from onnxreduce_cli.steps.casts import finish, widened
+from onnxreduce_cli.steps.context import Blocked, Context
+
+
+@born("Gelu", 20, "written out with Erf or Tanh")
+def gelu(context: Context) -> None:
+    """``Gelu(x)`` becomes ``x / 2 * (1 + Erf(x / sqrt(2)))``, and ``Gelu<approximate="tanh">(x)``
+    ``x / 2 * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))``.
+    """
+    approximate = context.value("approximate", "none")
+    data, given, working = widened(context, 0)
+
+    def number(value: float, hint: str) -> str:
+        return constant(context, value, working, hint)
+
+    if approximate == "tanh":
+        square = context.emit("Mul", [data, data], "square")
+        cube = context.emit("Mul", [square, data], "cube")
+        part = context.emit("Mul", [cube, number(0.044715, "factor")], "part")
+        inner = context.emit("Add", [data, part], "inner")
+        scaled = context.emit("Mul", [inner, number(math.sqrt(2 / math.pi), "root")], "scaled")
+        curve = context.emit("Tanh", [scaled], "tanh")
+    else:
+        scaled = context.emit("Mul", [data, number(math.sqrt(0.5), "root")], "scaled")
+        curve = context.emit("Erf", [scaled], "erf")
+    raised = context.emit("Add", [curve, number(1, "one")], "raised")
+    half = context.emit("Mul", [data, number(0.5, "half")], "halved")
+    finish(context, "Mul", [half, raised], given, working)
+
+
+@born("Mish", 18, "x * Tanh(Softplus(x))")
+def mish(context: Context) -> None:
+    """``Mish(x)`` becomes ``Mul(x, Tanh(Softplus(x)))``."""
+    data, given, working = widened(context, 0)
+    curve = context.emit("Tanh", [context.emit("Softplus", [data])])
+    finish(context, "Mul", [data, curve], given, working)
+
+
+@born("HardSwish", 14, "x * HardSigmoid(x)")
+def hard_swish(context: Context) -> None:
+    """``HardSwish(x)`` becomes ``Mul(x, HardSigmoid<alpha=1/6, beta=0.5>(x))``."""
+    gate = context.emit("HardSigmoid", [context.input(0)], alpha=1 / 6, beta=0.5)
+    context.replace("Mul", [context.input(0), gate], keep=())
+
+
+@born("Swish", 24, "x * Sigmoid(alpha * x)")
+def swish(context: Context) -> None:
+    """``Swish<alpha=2.0>(x)`` becomes ``Mul(x, Sigmoid(Mul(x, 2.0)))``."""
+    alpha = context.value("alpha", 1.0)
+    data, given, working = widened(context, 0)
+    scaled = data
+    if alpha != 1:
+        scaled = context.emit("Mul", [data, constant(context, alpha, working, "alpha")], "scaled")
+    gate = context.emit("Sigmoid", [scaled])
+    finish(context, "Mul", [data, gate], given, working)
+
+
+@born("SwiGLU", 28, "Swish(a) * b")
+def swiglu(context: Context) -> None:
+    """``SwiGLU<alpha=2.0>(a, b)`` becomes ``Mul(Swish<alpha=2.0>(a), b)``."""
+    gate = context.emit("Swish", [context.input(0)], alpha=context.attribute("alpha"))
+    context.replace("Mul", [gate, context.input(1)], keep=())
+
+
+@born("Celu", 12, "Elu of a scaled input", blocks="alpha is not positive")
+def celu(context: Context) -> None:
+    """``Celu(x)`` becomes ``Elu(x)``, and ``Celu<alpha=2.0>(x)``
+    ``Sub(Relu(x), Mul(Elu(Div(Relu(-x), -2.0)), -2.0))``.
+
+    Only the negative part is scaled: dividing a positive x by alpha may overflow.
+    """
+    alpha = context.value("alpha", 1.0)
+    data = context.input(0)
+    if alpha <= 0:
+        raise Blocked(f"its alpha is {alpha}, where Elu is no substitute", "use a positive alpha")
+    if alpha == 1:
+        context.replace("Elu", keep=(), alpha=1.0)
+        return
+    elem_type = context.need_elem_type(data, "its alpha has that dtype")
+    scale = constant(context, alpha, elem_type, "alpha")
+    positive = context.emit("Relu", [data], "positive")
+    negative = context.emit(
+        "Neg", [context.emit("Relu", [context.emit("Neg", [data])])], "negative"
+    )
+    curve = context.emit("Elu", [context.emit("Div", [negative, scale], "scaled")], alpha=1.0)
+    back = context.emit("Mul", [curve, scale], "back")
+    context.replace("Add", [positive, back], keep=())
+
+
+@born("ThresholdedRelu", 10, "Where(x > alpha, x, 0)")
+def thresholded_relu(context: Context) -> None:
+    """``ThresholdedRelu<alpha=2.0>(x)`` becomes ``Where(Greater(x, 2.0), x, 0.0)``."""
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "its alpha has that dtype")
+    alpha = constant(context, context.value("alpha", 1.0), elem_type, "alpha")
+    above = context.emit("Greater", [data, alpha], "above")
+    context.replace("Where", [above, data, constant(context, 0, elem_type, "zero")], keep=())
+
+
+@born("Shrink", 9, "two comparisons and a choice between x + bias, x - bias and 0")
+def shrink(context: Context) -> None:
+    """``Shrink<lambd=l, bias=b>(x)`` becomes ``Where(x < -l, x + b, Where(x > l, x - b, 0))``."""
+    context.far = 9  # Where came with the same opset; its own step goes on.
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "its limits have that dtype")
+    lambd, bias = context.value("lambd", 0.5), context.value("bias", 0.0)
+
+    def number(value: float, hint: str) -> str:
+        return constant(context, value, elem_type, hint)
+
+    below = context.emit("Less", [data, number(-lambd, "lowest")], "below")
+    above = context.emit("Greater", [data, number(lambd, "highest")], "above")
+    raised = context.emit("Add", [data, number(bias, "bias")], "raised")
+    lowered = context.emit("Sub", [data, number(bias, "bias")], "lowered")
+    inner = context.emit("Where", [above, lowered, number(0, "zero")], "unless_below")
+    context.replace("Where", [below, raised, inner], keep=())

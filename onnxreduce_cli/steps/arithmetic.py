@@ -1,0 +1,265 @@
+"""Pow, Gemm, PRelu, Mod, BitShift, Selu and Range: what changed besides the dtypes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.expansion import expanded
+from onnxreduce_cli.steps.registry import down, up
+
+_SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16})
+_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
+
+
+@down(
+    "Pow",
+    12,
+    "an exponent of another type cast to that of the base, or both computed in a wider one",
+    blocks="a 64-bit integer is computed",
+)
+def one_type(context: Context) -> None:
+    """``Pow(x, [2])`` with an int64 exponent becomes ``Pow(x, [2.0])`` in the type of x.
+
+    Where that type cannot hold the exponent both are cast to one that holds both, and the result
+    back. Integers are computed in double, which holds every result that does not overflow.
+    """
+    base, exponent = context.input(0), context.input(1)
+    purpose = "before opset 12 base and exponent have one type"
+    given = context.need_elem_type(base, purpose)
+    other = context.need_elem_type(exponent, purpose)
+    if given == other and given not in INTEGERS:
+        return
+    constant = context.constant(exponent)
+    if given not in INTEGERS and constant is not None:
+        with np.errstate(over="ignore"):
+            same = constant.astype(numpy_dtype(given))
+        if np.array_equal(same.astype(constant.dtype), constant, equal_nan=other not in INTEGERS):
+            context.replace(inputs=[base, context.array(same, "exponent")])
+            return
+    if constant is not None and constant.ndim == 0 and constant == 2:
+        context.replace("Mul", [base, base], keep=())
+        return
+    for elem_type in (given, other):
+        if elem_type in _64_BITS:
+            raise Blocked(
+                f"it computes with {dtype_name(elem_type)}, and before opset 12 it takes floats "
+                "only, of which none holds that",
+                "cast to a float type, or choose opset 12 or later",
+            )
+    narrow = {TensorProto.FLOAT16, TensorProto.FLOAT, *_SMALL}
+    working = TensorProto.FLOAT if {given, other} <= narrow else TensorProto.DOUBLE
+    inputs = [
+        name if kind == working else cast(context, name, working)
+        for name, kind in ((base, given), (exponent, other))
+    ]
+    if given == working:
+        context.replace(inputs=inputs)
+        return
+    result = context.replace(inputs=inputs, outputs=[context.fresh("power")]).output[0]
+    cast(context, result, given, [context.node.output[0]])
+
+
+@up("Gemm", 7, "broadcast: dropped")
+def gemm_without_broadcast(context: Context) -> None:
+    """``Gemm<broadcast=1>(a, b, c)`` becomes ``Gemm(a, b, c)``."""
+    if context.attribute("broadcast") is not None:
+        context.replace(drop=("broadcast",))
+
+
+@down(
+    "Gemm",
+    7,
+    "broadcast=1 where C is repeated along the rows",
+    blocks="C is repeated along the columns and the sizes are not known",
+)
+def gemm_with_broadcast(context: Context) -> None:
+    """``Gemm(a, b, c)`` with c of shape [N] becomes ``Gemm<broadcast=1>(a, b, c)``."""
+    a, b, c = (context.input(index) for index in range(3))
+    known, result = context.type(c), context.type(context.node.output[0])
+    dims = None if known is None else known.dims
+    if dims is None:
+        raise Blocked(
+            f"the rank of {c!r} is not known, and before opset 7 broadcasting depends on it",
+            "state its shape in the model's value_info",
+        )
+    if len(dims) < 2:
+        context.replace(broadcast=1)
+        return
+    full = None if result is None else result.dims
+    if None not in dims and dims == full:
+        return
+    if dims[0] == 1:
+        row = context.emit("Squeeze", [c], "row", axes=[0])
+        context.replace(inputs=[a, b, row], broadcast=1)
+        return
+    context.replace(inputs=[a, b, expanded(context, c, full)])
+
+
+@down("Gemm", 11, "a missing C written as 0")
+def gemm_with_bias(context: Context) -> None:
+    """``Gemm(a, b)`` becomes ``Gemm(a, b, 0)``."""
+    if not context.input(2):
+        elem_type = context.need_elem_type(context.input(0), "C gets the same")
+        zero = context.scalar(0, "zero", elem_type)
+        context.replace(inputs=[context.input(0), context.input(1), zero])
+
+
+@up("PRelu", 7, "slope: aligned with the channels", blocks="the rank is not known")
+def slope_aligned(context: Context) -> None:
+    """``PRelu(x, slope)`` with slopes [C], x [N, C, H, W], becomes ``PRelu(x, Unsqueeze(slope))``.
+
+    The slope then has the shape [C, 1, 1].
+    """
+    slope = context.type(context.input(1))
+    if slope is not None and slope.dims is not None and all(dim == 1 for dim in slope.dims):
+        return
+    purpose = "from opset 7 on the slope is aligned at the end of the shape"
+    inner = context.need_rank(context.input(1), purpose)
+    behind = context.need_rank(context.input(0), purpose) - 2
+    if inner == 1 and behind > 0:
+        axes = list(range(1, behind + 1))
+        aligned = context.emit("Unsqueeze", [context.input(1)], "aligned", axes=axes)
+        context.replace(inputs=[context.input(0), aligned])
+
+
+@down(
+    "PRelu",
+    7,
+    "slope: one element, or one for each channel",
+    blocks="it is neither, as far as is known",
+)
+def slope_for_channels(context: Context) -> None:
+    """``PRelu(x, slope)`` with slopes [C, 1, 1] becomes ``PRelu(x, Reshape(slope, [-1]))``."""
+    known = context.type(context.input(1))
+    dims = None if known is None else known.dims
+    if dims is None:
+        raise Blocked(
+            f"the rank of {context.input(1)!r} is not known, and before opset 7 the slope has one "
+            "element or one for each channel",
+            "state its shape in the model's value_info",
+        )
+    if any(dim != 1 for dim in dims):
+        rank = context.need_rank(context.input(0), "the slope must belong to the channels")
+        channel = 1 - (rank - len(dims))
+        if not all(dim == 1 or index == channel for index, dim in enumerate(dims)):
+            raise Blocked(
+                "its slope is not one element or one for each channel, as before opset 7 it must "
+                "be",
+                "choose opset 7 or later",
+            )
+    if len(dims) > 1:
+        slopes = context.emit("Reshape", [context.input(1), context.array([-1], "list")], "slopes")
+        context.replace(inputs=[context.input(0), slopes])
+
+
+@down("Mod", 28, "fmod=0 of floats: fmod=1, to which B is added where the signs differ")
+def floor_of_floats(context: Context) -> None:
+    """``Mod(a, b)`` of floats becomes ``Where(r and b differ in sign, r + b, Abs(r) * Sign(b))``.
+
+    r is ``Mod<fmod=1>(a, b)``. The sign is written anew because a zero has that of b too.
+    """
+    elem_type = context.need_elem_type(context.input(0), "fmod=0 of floats came with opset 28")
+    if elem_type in INTEGERS or context.value("fmod", 0):
+        return
+    divisor, output = context.input(1), context.node.output[0]
+    rest = context.replace(outputs=[context.fresh("rest")], fmod=1).output[0]
+    zero = context.scalar(0, "zero", elem_type)
+    signs = [
+        context.emit(
+            "And",
+            [
+                context.emit(first, [rest, zero], "rest_sign"),
+                context.emit(second, [divisor, zero], "divisor_sign"),
+            ],
+            "differ",
+        )
+        for first, second in (("Less", "Greater"), ("Greater", "Less"))
+    ]
+    differ = context.emit("Or", signs, "differ")
+    moved = context.emit("Add", [rest, divisor], "moved")
+    size = context.emit("Abs", [rest], "size")
+    sign = context.emit("Sign", [divisor], "sign")
+    signed = context.emit("Mul", [size, sign], "signed")
+    context.emit("Where", [differ, moved, signed], "result", outputs=[output])
+
+
+@down(
+    "BitShift",
+    28,
+    "amounts of the number of bits or more: the result 0 chosen by Where",
+    blocks="the integers are signed",
+)
+def shifts_in_range(context: Context) -> None:
+    """``BitShift(x, y)`` becomes ``Where(y < bits, BitShift(x, Where(y < bits, y, 0)), 0)``."""
+    data, amounts = context.input(0), context.input(1)
+    elem_type = context.need_elem_type(data, "signed integers came with opset 28")
+    dtype = numpy_dtype(elem_type)
+    if dtype.kind != "u":
+        raise Blocked(
+            f"it shifts {dtype_name(elem_type)}, and signed integers came with opset 28",
+            "cast to an unsigned type, or choose opset 28 or later",
+        )
+    bits = dtype.itemsize * 8
+    constant = context.constant(amounts)
+    if constant is not None and (constant < bits).all():
+        return
+    zero = context.scalar(0, "zero", elem_type)
+    inside = context.emit("Less", [amounts, context.scalar(bits, "bits", elem_type)], "inside")
+    safe = context.emit("Where", [inside, amounts, zero], "amounts")
+    shifted = context.replace(inputs=[data, safe], outputs=[context.fresh("shifted")]).output[0]
+    context.emit("Where", [inside, shifted, zero], "result", outputs=[context.node.output[0]])
+
+
+_SELU: dict[str, tuple[float, float]] = {
+    "alpha": (1.6732, 1.67326319217681884765625),
+    "gamma": (1.0507, 1.05070102214813232421875),
+}
+
+
+@up("Selu", 6, "the less precise defaults written out, consumed_inputs dropped")
+def selu_older_defaults(context: Context) -> None:
+    """``Selu(x)`` becomes ``Selu<alpha=1.6732, gamma=1.0507>(x)``."""
+    values: dict[str, Any] = {
+        n: older for n, (older, _) in _SELU.items() if context.attribute(n) is None
+    }
+    if values or context.attribute("consumed_inputs") is not None:
+        context.replace(drop=("consumed_inputs",), **values)
+
+
+@down("Selu", 6, "the more precise defaults written out")
+def selu_newer_defaults(context: Context) -> None:
+    """``Selu(x)`` becomes ``Selu<alpha=1.6732632, gamma=1.0507010>(x)``."""
+    values: dict[str, Any] = {
+        n: newer for n, (_, newer) in _SELU.items() if context.attribute(n) is None
+    }
+    if values:
+        context.replace(**values)
+
+
+_HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
+
+
+@down("Range", 27, "half types computed in float", blocks="stash_type is not float for them")
+def range_in_float(context: Context) -> None:
+    """``Range(a, b, c)`` of float16 becomes ``Cast<float16>(Range(Cast<float>(a), ...))``."""
+    stash = context.value("stash_type", TensorProto.FLOAT)
+    given = context.need_elem_type(context.input(0), "half types came with opset 27")
+    drop = ("stash_type",)
+    if given not in _HALVES:
+        if context.attribute("stash_type") is not None:
+            context.replace(drop=drop)
+        return
+    if stash != TensorProto.FLOAT:
+        raise Blocked(
+            f"it computes {dtype_name(given)} in {dtype_name(stash)}, which came with opset 27",
+            "choose opset 27 or later",
+        )
+    inputs = [cast(context, name, TensorProto.FLOAT) for name in context.node.input]
+    wide = context.replace(inputs=inputs, outputs=[context.fresh("float")], drop=drop).output[0]
+    cast(context, wide, given, [context.node.output[0]])

@@ -1,0 +1,189 @@
+"""Below the opset that an operator came with: what steps that replace it have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+
+from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import StepFunction, down
+
+#: A number that is known at conversion, or the name of an int64 tensor of shape [1].
+Number = int | str
+
+
+def born(
+    op_types: str | Iterable[str], birth: int, words: str, *, blocks: str = ""
+) -> Callable[[StepFunction], StepFunction]:
+    """Register the step from the opset that operators came with to the one below it.
+
+    A node whose result is known at conversion becomes a Constant. Otherwise the step replaces it.
+
+    Args:
+        op_types: the operators.
+        birth: the opset that they came with.
+        words: what the step does.
+        blocks: when it cannot; empty where it always can.
+    """
+
+    def register(function: StepFunction) -> StepFunction:
+        @wraps(function)
+        def apply(context: Context) -> None:
+            if not _folded(context):
+                function(context)
+
+        return down(op_types, birth, words, blocks=blocks)(apply)
+
+    return register
+
+
+def _folded(context: Context) -> bool:
+    """Let a Constant take the node's place if its result is known at conversion."""
+    outputs = [name for name in context.node.output if name]
+    value = context.constant(outputs[0]) if len(outputs) == 1 else None
+    if value is None:
+        return False
+    context.far = max(context.far, 13)  # There a Constant holds any dtype.
+    context.replace("Constant", [], keep=(), value=numpy_helper.from_array(value))
+    return True
+
+
+def refuse(context: Context, what: str) -> Blocked:
+    """A blocker for a node that nothing before its operator's birth can stand for."""
+    return Blocked(
+        f"nothing before opset {context.far + 1} {what}",
+        f"choose opset {context.far + 1} or later",
+    )
+
+
+# Constants and dtypes
+
+
+def constant(context: Context, value: float, elem_type: int, hint: str) -> str:
+    """A constant of rank 0 of any dtype, infinities included."""
+    return context.array(np.array(value).astype(numpy_dtype(elem_type)), hint)
+
+
+def dims_of(context: Context, name: str) -> Dims | None:
+    """A tensor's dimensions, as far as they are known."""
+    known = context.type(name)
+    return None if known is None else known.dims
+
+
+def need_dims(context: Context, name: str, purpose: str) -> Dims:
+    """A tensor's dimensions; raises `Blocked` where not even the rank is known."""
+    context.need_rank(name, purpose)
+    dims = dims_of(context, name)
+    assert dims is not None
+    return dims
+
+
+def static(dims: Dims | None) -> tuple[int, ...] | None:
+    """Dimensions that are all known numbers, else None."""
+    if dims is None:
+        return None
+    numbers = tuple(dim for dim in dims if isinstance(dim, int))
+    return numbers if len(numbers) == len(dims) else None
+
+
+# Numbers that may only be known at run time
+
+
+def size_of(context: Context, name: str, axis: int) -> Number:
+    """The size of one dimension; `axis` is not negative."""
+    dims = dims_of(context, name)
+    dim = dims[axis] if dims is not None else None
+    if isinstance(dim, int):
+        return dim
+    shape = context.emit("Shape", [name], "shape")
+    return context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
+
+
+def as_name(context: Context, number: Number) -> str:
+    """A number as an int64 tensor of shape [1]."""
+    return context.array([number], "number") if isinstance(number, int) else number
+
+
+def times(context: Context, first: Number, second: Number) -> Number:
+    """The product of two numbers."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first * second
+    if first == 1:
+        return second
+    if second == 1:
+        return first
+    return context.emit("Mul", [as_name(context, first), as_name(context, second)], "product")
+
+
+def arange(context: Context, count: Number) -> str:
+    """The int64 numbers from 0 up to `count`, as a tensor of one dimension.
+
+    From opset 9 on they are the places of the non-zero elements of as many ones; before, what a
+    Loop of that many rounds gives.
+    """
+    if isinstance(count, int):
+        return context.array(np.arange(count, dtype=np.int64), "range")
+    if context.target >= 9:
+        one = numpy_helper.from_array(np.ones(1, np.int64))
+        ones = context.emit("ConstantOfShape", [count], "ones", value=one)
+        return squeezed(context, context.emit("NonZero", [ones], "places"), [0])
+    names = [context.fresh(hint) for hint in ("round", "unfinished", "carried", "again", "kept")]
+    loop_round, unfinished, carried, again, kept = names
+    number = context.fresh("number")
+    copies = ((unfinished, again), (carried, kept), (loop_round, number))
+    nodes = [NodeProto(op_type="Identity", name=b, input=[a], output=[b]) for a, b in copies]
+    scalar = helper.make_tensor_value_info
+
+    body = GraphProto(
+        name=number,
+        node=nodes,
+        input=[
+            scalar(loop_round, TensorProto.INT64, []),
+            scalar(unfinished, TensorProto.BOOL, []),
+            scalar(carried, TensorProto.INT64, []),
+        ],
+        output=[
+            scalar(again, TensorProto.BOOL, []),
+            scalar(kept, TensorProto.INT64, []),
+            scalar(number, TensorProto.INT64, []),
+        ],
+    )
+    # Something must be carried from round to round.
+    rounds = squeezed(context, count, [0])
+    true = context.array(np.array(True), "true")
+    outputs = [context.fresh("rounds"), context.fresh("range")]
+    context.emit("Loop", [rounds, true, rounds], outputs=outputs, body=body)
+    return outputs[1]
+
+
+# Operators whose axes are an attribute or an input, depending on the opset
+
+
+def _over(
+    context: Context, op_type: str, name: str, axes: list[int], since: int, **values: Any
+) -> str:
+    """Emit an operator whose axes became an input with opset `since`."""
+    if context.far >= since:
+        return context.emit(op_type, [name, context.array(axes, "axes")], **values)
+    return context.emit(op_type, [name], axes=axes, **values)
+
+
+def squeezed(context: Context, name: str, axes: list[int]) -> str:
+    """A tensor without the given dimensions of 1."""
+    return _over(context, "Squeeze", name, axes, 13) if axes else name
+
+
+def unsqueezed(context: Context, name: str, axes: list[int]) -> str:
+    """A tensor with dimensions of 1 put in, counted in the result."""
+    return _over(context, "Unsqueeze", name, axes, 13) if axes else name
+
+
+def reduced(context: Context, op_type: str, name: str, axes: list[int], *, keep: bool) -> str:
+    """A reduction over the given axes; over none it is the tensor itself (sums and means)."""
+    since = 13 if op_type == "ReduceSum" else 18
+    return _over(context, op_type, name, axes, since, keepdims=int(keep)) if axes else name

@@ -1,0 +1,206 @@
+"""Function bodies in place of operators: no less exact than the operators themselves.
+
+The bodies that onnx ships compute ReduceL2 of doubles in float and exponentiate without
+subtracting the maximum; these don't. All are written for opset 18; steps take them to the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from onnx import AttributeProto, TensorProto
+
+from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.casts import finish, widened
+from onnxreduce_cli.steps.context import Context
+
+#: The highest finite number of the dtypes that bodies compute in.
+_HIGHEST: dict[int, float] = {
+    TensorProto.FLOAT: float(np.finfo(np.float32).max),
+    TensorProto.DOUBLE: float(np.finfo(np.float64).max),
+}
+
+#: Emits a body at opset 18 for a node at the target opset, and says what it did.
+Body = Callable[[Context], str]
+
+
+def _axes(context: Context) -> str:
+    """The axes of a Reduce node at the target, as an input for opset 18."""
+    attribute = context.attribute("axes")
+    if attribute is None:
+        return context.input(1)
+    if attribute.ref_attr_name:
+        given = context.argument_is_set(attribute.ref_attr_name)
+        return context.reference(attribute, "axes") if given else ""
+    return context.array(list(attribute.ints), "axes") if attribute.ints else ""
+
+
+def _reduce(
+    context: Context,
+    op_type: str,
+    data: str,
+    axes: str,
+    hint: str,
+    keepdims: AttributeProto | int | None,
+) -> str:
+    """A reduction at opset 18 with the node's own noop_with_empty_axes."""
+    noop = context.attribute("noop_with_empty_axes")
+    return context.emit(op_type, [data, axes], hint, keepdims=keepdims, noop_with_empty_axes=noop)
+
+
+def _l1(context: Context) -> str:
+    """``ReduceSum(Abs(x))``."""
+    positive = context.emit("Abs", [context.input(0)], "abs")
+    context.replace("ReduceSum", [positive, _axes(context)], drop=("axes",))
+    return "ReduceSum(Abs(x))"
+
+
+def _sum_square(context: Context) -> str:
+    """``ReduceSum(Mul(x, x))``."""
+    data, given, working = widened(context, 0)
+    square = context.emit("Mul", [data, data], "square")
+    keepdims = context.attribute("keepdims")
+    noop = context.attribute("noop_with_empty_axes")
+    options = {"keepdims": keepdims, "noop_with_empty_axes": noop}
+    finish(context, "ReduceSum", [square, _axes(context)], given, working, **options)
+    return "ReduceSum(Mul(x, x))"
+
+
+def _l2(context: Context) -> str:
+    """``Sqrt(ReduceSum(Mul(x, x)))``; integers in double."""
+    data, given, working = widened(context, TensorProto.DOUBLE)
+    square = context.emit("Mul", [data, data], "square")
+    keepdims = context.attribute("keepdims")
+    total = _reduce(context, "ReduceSum", square, _axes(context), "sum", keepdims)
+    finish(context, "Sqrt", [total], given, working)
+    return "Sqrt(ReduceSum(Mul(x, x)))"
+
+
+def _log_sum(context: Context) -> str:
+    """``Log(ReduceSum(x))``; integers in double."""
+    data, given, working = widened(context, TensorProto.DOUBLE)
+    keepdims = context.attribute("keepdims")
+    total = _reduce(context, "ReduceSum", data, _axes(context), "sum", keepdims)
+    finish(context, "Log", [total], given, working)
+    return "Log(ReduceSum(x))"
+
+
+def _log_sum_exp(context: Context) -> str:
+    """``Log(ReduceSum(Exp(x - m))) + m`` with m the maximum, made finite; integers in double."""
+    data, given, working = widened(context, TensorProto.DOUBLE)
+    if context.target < 7:
+        _log_sum_exp_of_last(context, data, given, working)
+    else:
+        axes, keepdims = _axes(context), context.attribute("keepdims")
+        total = _log_sum_exp_parts(context, data, axes, keepdims, given, working)
+        finish(context, "Add", total, given, working)
+    return "Log(ReduceSum(Exp(x - max))) + max"
+
+
+def _log_sum_exp_parts(
+    context: Context,
+    data: str,
+    axes: str,
+    keepdims: AttributeProto | int | None,
+    given: int,
+    working: int,
+) -> list[str]:
+    """The two terms, which remain to be added."""
+    top = _finite_maximum(context, data, axes, given, working)
+    shifted = context.emit("Exp", [context.emit("Sub", [data, top], "shifted")], "exp")
+    total = _reduce(context, "ReduceSum", shifted, axes, "sum", keepdims)
+    # The maximum of the maxima is each itself, with the dimensions that the result has.
+    shaped = _reduce(context, "ReduceMax", top, axes, "shaped_max", keepdims)
+    return [context.emit("Log", [total], "log"), shaped]
+
+
+def _log_sum_exp_of_last(context: Context, data: str, given: int, working: int) -> None:
+    """The same with the reduced dimensions transposed to the end.
+
+    Before opset 7 the maximum, with dimensions of 1 where the data was reduced, can only be
+    subtracted if those come last.
+    """
+    rank = context.need_rank(context.input(0), "before opset 7 broadcasting depends on it")
+    reduced = sorted(normalised(context.value("axes", ()), rank)) or list(range(rank))
+    perm = [index for index in range(rank) if index not in reduced] + reduced
+    last = context.array(list(range(rank - len(reduced), rank)), "axes")
+    turned = context.emit("Transpose", [data], "to_last", perm=perm) if rank else data
+    total = context.emit(
+        "Add", _log_sum_exp_parts(context, turned, last if rank else "", 1, given, working), "total"
+    )
+    if not rank:
+        finish(context, "Identity", [total], given, working)
+    elif context.value("keepdims", 1):
+        back = [perm.index(index) for index in range(rank)]
+        finish(context, "Transpose", [total], given, working, perm=back)
+    else:
+        finish(context, "Squeeze", [total, last], given, working)
+
+
+def _finite_maximum(context: Context, data: str, axes: str, given: int, working: int) -> str:
+    """The maximum over the axes, kept as dimensions of 1, with ±inf replaced by finite numbers.
+
+    Subtracting an infinite maximum would give NaN; a finite one leaves the infinities as they are.
+    """
+    top = _reduce(context, "ReduceMax", data, axes, "max", 1)
+    # Integers are all less than float's limits, which any version of Clip can hold.
+    most = _HIGHEST[working if given == working else TensorProto.FLOAT]
+    low, high = (
+        context.scalar(bound, hint, working)
+        for bound, hint in ((-most, "lowest"), (most, "highest"))
+    )
+    if given == TensorProto.DOUBLE and context.target < 11:
+        return context.emit("Max", [context.emit("Min", [top, high]), low], "finite_max")
+    return context.emit("Clip", [top, low, high], "finite_max")
+
+
+def _softmax_axes(context: Context) -> str:
+    """The axes that a Softmax or LogSoftmax at the target normalises over, as an input."""
+    since_13 = context.opset >= 13
+    axis = context.value("axis", -1 if since_13 else 1)
+    if since_13:
+        return context.array([axis], "axes")
+    rank = context.need_rank(
+        context.input(0), f"at opset {context.opset} all dimensions from axis {axis} on count"
+    )
+    return context.array(list(range(normalised((axis,), rank)[0], rank)), "axes")
+
+
+def _exponentials(context: Context) -> tuple[str, str, int, int]:
+    """``Exp(x - m)`` and its sum over the axes; the data shifted comes first."""
+    data, given, working = widened(context, 0)
+    axes = _softmax_axes(context)
+    # Not made finite: where the maximum is infinite the operators give NaN.
+    top = context.emit("ReduceMax", [data, axes], "max")
+    return context.emit("Sub", [data, top], "shifted"), axes, given, working
+
+
+def _softmax(context: Context) -> str:
+    """``e / ReduceSum(e)`` with e = ``Exp(x - max)``."""
+    shifted, axes, given, working = _exponentials(context)
+    exponentials = context.emit("Exp", [shifted], "exp")
+    total = context.emit("ReduceSum", [exponentials, axes], "sum")
+    finish(context, "Div", [exponentials, total], given, working)
+    return "e / ReduceSum(e) with e = Exp(x - max)"
+
+
+def _log_softmax(context: Context) -> str:
+    """``s - Log(ReduceSum(Exp(s)))`` with s = ``x - max``."""
+    shifted, axes, given, working = _exponentials(context)
+    exponentials = context.emit("Exp", [shifted], "exp")
+    total = context.emit("ReduceSum", [exponentials, axes], "sum")
+    logarithm = context.emit("Log", [total], "log")
+    finish(context, "Sub", [shifted, logarithm], given, working)
+    return "s - Log(ReduceSum(Exp(s))) with s = x - max"
+
+
+BODIES: dict[str, Body] = {
+    "LogSoftmax": _log_softmax,
+    "ReduceL1": _l1,
+    "ReduceL2": _l2,
+    "ReduceLogSum": _log_sum,
+    "ReduceLogSumExp": _log_sum_exp,
+    "ReduceSumSquare": _sum_square,
+    "Softmax": _softmax,
+}

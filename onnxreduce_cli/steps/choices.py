@@ -1,0 +1,151 @@
+"""Comparisons, tests for special values and choices, below the opset they came with."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.model import folding
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.births import (
+    Number,
+    arange,
+    as_name,
+    born,
+    constant,
+    dims_of,
+    size_of,
+    squeezed,
+    static,
+    times,
+)
+from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.context import Context
+
+_STRICT = {"GreaterOrEqual": ("Greater", "Less"), "LessOrEqual": ("Less", "Greater")}
+
+
+@born(tuple(_STRICT), 12, "Or(Greater, Equal), of integers Not(Less)")
+def or_equal(context: Context) -> None:
+    """``GreaterOrEqual(a, b)`` becomes ``Or(Greater(a, b), Equal(a, b))``; of integers, which
+    have no NaN, ``Not(Less(a, b))``.
+    """
+    strict, opposite = _STRICT[context.node.op_type]
+    inputs = [context.input(0), context.input(1)]
+    if context.elem_type(inputs[0]) in INTEGERS:
+        context.replace("Not", [context.emit(opposite, inputs)], keep=())
+        return
+    parts = [context.emit(strict, inputs), context.emit("Equal", inputs)]
+    context.replace("Or", parts, keep=())
+
+
+def _limit(context: Context, value: float) -> str:
+    elem_type = context.need_elem_type(context.input(0), "it is compared with a number of it")
+    return constant(context, value, elem_type, "limit")
+
+
+@born("IsNaN", 9, "neither less than infinity nor greater than minus infinity")
+def is_nan(context: Context) -> None:
+    """``IsNaN(x)`` becomes ``Not(Or(Less(x, inf), Greater(x, -inf)))``."""
+    data = context.input(0)
+    parts = [
+        context.emit("Less", [data, _limit(context, np.inf)]),
+        context.emit("Greater", [data, _limit(context, -np.inf)]),
+    ]
+    context.replace("Not", [context.emit("Or", parts, "ordered")], keep=())
+
+
+@born("IsInf", 10, "beyond the highest or the lowest finite number")
+def is_inf(context: Context) -> None:
+    """``IsInf(x)`` becomes ``Or(Less(x, lowest), Greater(x, highest))``, or one of the two."""
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "it is compared with its limits")
+    limit = float(np.finfo(numpy_dtype(elem_type)).max)
+    chosen = [
+        (op_type, bound)
+        for name, op_type, bound in (
+            ("detect_negative", "Less", -limit),
+            ("detect_positive", "Greater", limit),
+        )
+        if context.value(name, 1)
+    ]
+    if not chosen:
+        # Nothing is less than minus infinity.
+        context.replace("Less", [data, _limit(context, -np.inf)], keep=())
+    elif len(chosen) == 1:
+        op_type, bound = chosen[0]
+        context.replace(op_type, [data, _limit(context, bound)], keep=())
+    else:
+        parts = [context.emit(op, [data, _limit(context, bound)]) for op, bound in chosen]
+        context.replace("Or", parts, keep=())
+
+
+@born("Sign", 9, "Cast(x > 0) - Cast(x < 0)")
+def sign(context: Context) -> None:
+    """``Sign(x)`` becomes ``Sub(Cast(Greater(x, 0)), Cast(Less(x, 0)))``."""
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "the result is cast to it")
+    zero = constant(context, 0, elem_type, "zero")
+    parts = [
+        cast(context, context.emit(op_type, [data, zero]), elem_type)
+        for op_type in ("Greater", "Less")
+    ]
+    context.replace("Sub", parts, keep=())
+
+
+@born(
+    "Where",
+    9,
+    "a Gather from both inputs, or arithmetic on integers",
+    blocks="a rank is not known and the values are no integers",
+)
+def where(context: Context) -> None:
+    """``Where(c, x, y)`` becomes
+    ``Gather(Concat(Reshape(x, [-1]), Reshape(y, [-1])), places)`` with ``places`` those of y, and
+    where c holds those of x.
+
+    Blending ``c * x + (1 - c) * y`` would be wrong where what is not chosen is NaN or infinite;
+    of integers it is exact, and needs no shapes.
+    """
+    condition, first, second = (context.input(index) for index in range(3))
+    elem_type = context.need_elem_type(first, "how to choose depends on it")
+    if elem_type in (TensorProto.INT32, TensorProto.INT64):
+        chosen = cast(context, condition, elem_type)
+        apart = context.emit("Sub", [first, second], "apart")
+        part = context.emit("Mul", [apart, chosen], "part")
+        context.replace("Add", [part, second], keep=())
+        return
+    size, here = _places(context, first)
+    _, there = _places(context, second)
+    behind = context.scalar(size, "size") if isinstance(size, int) else squeezed(context, size, [0])
+    there = context.emit("Add", [there, behind], "behind")
+    flat = [
+        context.emit("Reshape", [name, context.array([-1], "flat")], "flat")
+        for name in (first, second)
+    ]
+    both = context.emit("Concat", flat, "both", axis=0)
+    chosen = cast(context, condition, TensorProto.INT64)
+    apart = context.emit("Sub", [here, there], "apart")
+    part = context.emit("Mul", [apart, chosen], "part")
+    places = context.emit("Add", [part, there], "chosen")
+    context.replace("Gather", [both, places], keep=(), axis=0)
+
+
+def _places(context: Context, name: str) -> tuple[Number, str]:
+    """How many elements a tensor has, and in its shape the place of each in the flat tensor."""
+    dims = static(dims_of(context, name))
+    if dims is not None and np.prod([float(dim) for dim in dims]) <= folding.LIMIT:
+        count = int(np.prod(dims, dtype=np.int64))
+        return count, context.array(np.arange(count, dtype=np.int64).reshape(dims), "places")
+    rank = context.need_rank(name, "the places of its elements are counted")
+    step: Number = 1
+    total = ""
+    for axis in reversed(range(rank)):
+        size = size_of(context, name, axis)
+        shape = context.array([-1] + [1] * (rank - 1 - axis), "along_axis")
+        along = context.emit("Reshape", [arange(context, size), shape], "numbers")
+        if step != 1:
+            along = context.emit("Mul", [along, as_name(context, step)], "places")
+        total = context.emit("Add", [total, along], "places") if total else along
+        step = times(context, step, size)
+    return step, total

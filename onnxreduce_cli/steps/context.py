@@ -1,0 +1,424 @@
+"""What a step sees of its node, and how it emits the nodes that replace it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, helper
+
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.edit import Constants
+from onnxreduce_cli.model.facts import UNKNOWN, Facts
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.values import Dims, ValueType, numpy_dtype
+
+Array = npt.NDArray[Any]
+
+
+class Blocked(Exception):  # noqa: N818 - an outcome, not an error
+    """There is no way across the boundary for this node.
+
+    Attributes:
+        reason: why, as the end of a sentence that begins with the node.
+        advice: what the user can do about it; may be empty.
+    """
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.advice = advice
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What all steps in one scope of the model share.
+
+    Attributes:
+        facts: what is known of the model's values.
+        names: the names taken in the scope's tree.
+        constants: the constants that steps add to the scope.
+        ir_version: the IR version that the model will have.
+    """
+
+    facts: Facts
+    names: Names
+    constants: Constants
+    ir_version: int
+
+
+class Context:
+    """One node on its way across one boundary.
+
+    Attributes:
+        node: the node, as it is on the near side; not to be changed.
+        opset: the opset by which the node is read on the near side.
+        far: the opset by which emitted nodes are read: the far side of the boundary. A step that
+            replaces the node by other operators may set a later one before it emits; their own
+            steps take them across the boundary then.
+        target: the opset that the whole conversion leads to.
+        emitted: the nodes that replace it, in order.
+        initializers: the initializers that replace it.
+        warnings: remarks for the user about this site.
+        words: what is done here, for people, where the step's own words don't say it.
+    """
+
+    def __init__(
+        self,
+        node: NodeProto,
+        scope: Scope,
+        opset: int,
+        far: int,
+        target: int,
+        base: str,
+        workspace: Workspace,
+    ) -> None:
+        self.node = node
+        self.scope = scope
+        self.opset = opset
+        self.far = far
+        self.target = target
+        self.emitted: list[NodeProto] = []
+        self.initializers: list[TensorProto] = []
+        self.warnings: list[str] = []
+        self.words = ""
+        self._base = base
+        self._facts = workspace.facts
+        self._names = workspace.names
+        self._constants = workspace.constants
+        self._workspace = workspace
+
+    @property
+    def has_initializers(self) -> bool:
+        """Whether the scope can hold constants as initializers.
+
+        A function body cannot, and before IR version 4 a graph's initializers are its inputs too.
+        """
+        return not isinstance(self.scope.container, FunctionProto) and (
+            self._workspace.ir_version >= 4
+        )
+
+    # What is known
+
+    def input(self, index: int) -> str:
+        """The name of the node's input at `index`; empty where it is absent."""
+        return self.node.input[index] if index < len(self.node.input) else ""
+
+    def attribute(self, name: str) -> AttributeProto | None:
+        """The attribute as it stands, maybe a reference; None where it is absent."""
+        return attributes.find(self.node, name)
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """The attribute's value, or `default`.
+
+        Raises:
+            Blocked: the attribute refers to one of the function's, which calls set differently.
+        """
+        attribute = self.attribute(name)
+        if attribute is None:
+            return default
+        value = self._facts.resolve_attribute(self.scope, attribute)
+        if value is UNKNOWN:
+            raise Blocked(
+                f"its attribute {name!r} is set by the function's callers, not all in one way",
+                "inline the function first",
+            )
+        return default if value is None else value
+
+    def possible_values(self, name: str, default: Any = None) -> list[Any]:
+        """Every value that the attribute may have: one, or one for each call of the function.
+
+        Raises:
+            Blocked: a value is not known, or nothing calls the function.
+        """
+        attribute = self.attribute(name)
+        function = self.scope.function
+        if attribute is None or not attribute.ref_attr_name or function is None:
+            return [self.value(name, default)]
+        found = [
+            default if given is None else self._facts.resolve_attribute(caller, given)
+            for caller, given in self._facts.arguments(function, attribute.ref_attr_name)
+        ]
+        return [self.value(name, default)] if not found or UNKNOWN in found else found
+
+    def constant(self, name: str) -> Array | None:
+        """The value, if it is the same for every run; see `Facts.constant`."""
+        return self._facts.constant(self.scope, name)
+
+    def elements(self, name: str) -> tuple[int | None, ...] | None:
+        """The elements of a list of integers, None for each that is only known at run time.
+
+        Returns:
+            None where not even their number is known.
+        """
+        return self._facts.elements(self.scope, name)
+
+    def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
+        """For each of a list of sizes, whether `data` has the same; see `Facts.kept_dims`."""
+        return self._facts.kept_dims(self.scope, sizes, data)
+
+    def producer(self, name: str) -> NodeProto | None:
+        """The node of the model that makes the value, if one does."""
+        owner = self.scope.resolve(name) if name else None
+        return None if owner is None else owner.producers.get(name)
+
+    def is_read(self, name: str) -> bool:
+        """Whether anything in the model reads the value."""
+        return bool(name) and self._facts.is_read(self.scope, name)
+
+    def type(self, name: str) -> ValueType | None:
+        """The value's type as far as it is known."""
+        return self._facts.type(self.scope, name)
+
+    def elem_type(self, name: str) -> int | None:
+        """A tensor's `TensorProto.DataType`, if known."""
+        return self._facts.elem_type(self.scope, name)
+
+    def kind(self, name: str) -> str | None:
+        """The value's type as schemas spell it, if known."""
+        return self._facts.kind(self.scope, name)
+
+    def rank(self, name: str) -> int | None:
+        """The value's rank, if known."""
+        found = self.type(name)
+        return None if found is None else found.rank
+
+    def need_rank(self, name: str, purpose: str) -> int:
+        """The value's rank.
+
+        Raises:
+            Blocked: it is not known; `purpose` says what it is needed for.
+        """
+        rank = self.rank(name)
+        if rank is None:
+            raise Blocked(
+                f"the rank of {name!r} is not known, and {purpose}",
+                "state its shape in the model's value_info or inputs",
+            )
+        return rank
+
+    def need_elem_type(self, name: str, purpose: str) -> int:
+        """The value's `TensorProto.DataType`.
+
+        Raises:
+            Blocked: it is not known; `purpose` says what it is needed for.
+        """
+        elem_type = self.elem_type(name)
+        if elem_type is None:
+            raise Blocked(
+                f"the dtype of {name!r} is not known, and {purpose}",
+                "state its type in the model's value_info",
+            )
+        return elem_type
+
+    def argument_is_set(self, name: str) -> bool:
+        """Whether the function's attribute `name` has a value in every call, or in none.
+
+        Raises:
+            Blocked: some calls give one, others don't.
+        """
+        function = self.scope.function
+        assert isinstance(function, FunctionProto)
+        given = {value is not None for _, value in self._facts.arguments(function, name)}
+        if len(given) > 1:
+            raise Blocked(
+                f"calls of the function give its attribute {name!r}, others leave it out",
+                "give it in every call, or inline the function",
+            )
+        return True in given or (not given and name in function.attribute)
+
+    def subgraph_outputs(self, name: str) -> list[Dims | None]:
+        """The dimensions of what the graph in attribute `name` gives, as far as they are known."""
+        attribute = self.attribute(name)
+        assert attribute is not None
+        inner = self._facts.inner(attribute.g) or Scope(attribute.g, self.scope, self.opset, name)
+        known = [self._facts.type(inner, output.name) for output in attribute.g.output]
+        return [None if item is None else item.dims for item in known]
+
+    def warn(self, text: str) -> None:
+        """Leave a remark for the user about this site."""
+        self.warnings.append(text)
+
+    # What replaces the node
+
+    def fresh(self, hint: str) -> str:
+        """A new value name, derived from the node's own."""
+        return self._names.fresh(f"{self._base}_{hint}")
+
+    def emit(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        hint: str = "",
+        *,
+        outputs: Sequence[str] | None = None,
+        like: ValueType | None = None,
+        **values: Any,
+    ) -> str:
+        """Emit a helper node, at the far side's opset.
+
+        Args:
+            op_type: its operator.
+            inputs: its inputs; trailing empty names are dropped.
+            hint: the end of the names generated for it; by default its operator's name.
+            outputs: its outputs, where they are not to be generated (one output then).
+            like: the output's type, where shape inference cannot tell it.
+            values: its attributes; None leaves one out, an `AttributeProto` is taken over.
+
+        Returns:
+            the name of its first output.
+        """
+        node = NodeProto(op_type=op_type)
+        fill(node, inputs, values)
+        name = self.fresh(hint or op_type)
+        node.name = name
+        node.output.extend([name] if outputs is None else outputs)
+        self._accept(node)
+        if like is not None:
+            self._facts.declare_type(self.scope, node.output[0], like)
+        first: str = node.output[0]
+        return first
+
+    def replace(
+        self,
+        op_type: str | None = None,
+        inputs: Sequence[str] | None = None,
+        outputs: Sequence[str] | None = None,
+        *,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] | None = None,
+        **values: Any,
+    ) -> NodeProto:
+        """Emit the node that stands in for the original: its name, documentation, metadata.
+
+        Args:
+            op_type: the operator; by default unchanged.
+            inputs: the inputs; by default unchanged; trailing empty names are dropped.
+            outputs: the outputs; by default unchanged.
+            drop: attributes to leave out.
+            keep: attributes to keep, all others are left out; by default all are kept.
+            values: attributes to set; None leaves one out.
+        """
+        node = NodeProto()
+        node.CopyFrom(self.node)
+        if op_type is not None:
+            node.op_type = op_type
+        unwanted = (*drop, *values)
+        if keep is not None:
+            unwanted += tuple(item.name for item in node.attribute if item.name not in keep)
+        if unwanted:
+            attributes.drop(node, unwanted)
+        if inputs is not None:
+            del node.input[:]
+        fill(node, inputs or (), values)
+        if outputs is None:
+            self.emitted.append(node)  # What it gives keeps the types it has.
+        else:
+            node.output[:] = outputs
+            self._accept(node)
+        return node
+
+    def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
+        """Emit a node once more, with other inputs and outputs."""
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        copy.input[:] = inputs
+        copy.output[:] = outputs
+        self._accept(copy)
+        return copy
+
+    @property
+    def unchanged(self) -> bool:
+        """Whether the step left the node as it is."""
+        return not self.emitted and not self.initializers
+
+    def move_to_initializer(self, tensor: TensorProto) -> None:
+        """Let an initializer with the node's output's name take its place."""
+        copy = TensorProto()
+        copy.CopyFrom(tensor)
+        copy.name = self.node.output[0]
+        self.initializers.append(copy)
+
+    def array(self, values: Array | Sequence[int], hint: str) -> str:
+        """A constant of the scope: an initializer, or a Constant node in a function body.
+
+        Equal constants of one scope are one. A sequence of ints becomes an int64 tensor.
+        """
+        quick = None
+        if isinstance(values, (list, tuple)):
+            quick = (tuple(values),)
+            name = self._constants.get(quick)
+            if name is not None:
+                return name
+        array = np.asarray(values, np.int64 if quick is not None else None)
+        elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+        key = (elem_type, array.shape, array.tobytes())
+        name = self._constants.get(key)
+        if name is None:
+            name = self.fresh(hint)
+            self._constants.add(key, name)
+            self._constants.arrays[name] = (array, elem_type)
+            self._facts.define(self.scope, name, array, elem_type)
+        if quick is not None:
+            self._constants.add(quick, name)
+        return name
+
+    def scalar(self, value: float, hint: str, elem_type: int = 0) -> str:
+        """A constant of rank 0; by default int64 for an int and float for a float."""
+        if elem_type:
+            dtype = numpy_dtype(elem_type)
+        else:
+            dtype = np.dtype(np.int64 if isinstance(value, int) else np.float32)
+        return self.array(np.array(value, dtype), hint)
+
+    def reference(self, attribute: AttributeProto, hint: str) -> str:
+        """A constant that holds what an attribute reference of the function stands for."""
+        key = ("reference", attribute.ref_attr_name)
+        name = self._constants.get(key)
+        if name is None:
+            name = self.fresh(hint)
+            self._constants.add(key, name)
+            self._constants.references[name] = attribute
+            ints = ValueType("tensor(int64)", TensorProto.INT64, (None,))
+            self._facts.declare_type(self.scope, name, ints)
+        return name
+
+    def reference_behind(self, name: str) -> AttributeProto | None:
+        """The attribute reference that a constant holds; None where it holds none."""
+        reference = self._constants.references.get(name)
+        if reference is not None:
+            return reference
+        producer = self.producer(name)
+        if producer is None or producer.op_type != "Constant":
+            return None
+        return next((item for item in producer.attribute if item.ref_attr_name), None)
+
+    def _accept(self, node: NodeProto) -> None:
+        self.emitted.append(node)
+        own = list(self.node.output)
+        names = [name for name in node.output if name not in own]
+        self._facts.declare(self.scope, node, self.far, names)
+
+
+def fill(node: NodeProto, inputs: Sequence[str], values: dict[str, Any]) -> None:
+    """Add inputs (without trailing empty names) and attributes to a node."""
+    last = len(inputs)
+    while last and not inputs[last - 1]:
+        last -= 1
+    node.input.extend(inputs[:last])
+    for name, value in values.items():
+        if value is None:
+            continue
+        if isinstance(value, AttributeProto):
+            copy = node.attribute.add()
+            copy.CopyFrom(value)
+            copy.name = name
+        elif isinstance(value, GraphProto):
+            node.attribute.add(name=name, type=AttributeProto.GRAPH).g.CopyFrom(value)
+        else:
+            kind = AttributeProto.INTS if isinstance(value, (list, tuple)) and not value else None
+            node.attribute.append(helper.make_attribute(name, value, attr_type=kind))

@@ -1,0 +1,196 @@
+"""Einsum below opset 12: transpositions, matrix products and sums.
+
+The operands are joined two at a time. In a product of two, each label is one of
+
+- batch: in both, and still needed;
+- left or right: in one of them only, and still needed; the last of each kind is a row or column
+  of the matrix product, the others are dimensions of 1 in the operand that lacks them;
+- contracted: in both, and not needed any more.
+
+No dimension's size needs to be known, except to take a diagonal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from onnxreduce_cli.steps.births import born, dims_of, reduced, squeezed, static, unsqueezed
+from onnxreduce_cli.steps.context import Blocked, Context
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor with a label for each of its dimensions."""
+
+    name: str
+    labels: tuple[str, ...]
+
+
+@born(
+    "Einsum",
+    12,
+    "Transpose, MatMul and ReduceSum",
+    blocks="a rank, or the size of a diagonal, is not known",
+)
+def einsum(context: Context) -> None:
+    """``Einsum<equation="bij,bkj->bik">(x, y)`` becomes
+    ``MatMul(x, Transpose<perm=[0, 2, 1]>(y))``.
+    """
+    operands, output = _parsed(context, context.value("equation"))
+    operands = [_without_diagonals(context, operand) for operand in operands]
+    _check_sizes(context, operands)
+    result = operands[0]
+    if len(operands) == 1:
+        result = _summed(context, result, set(output))
+    for index, other in enumerate(operands[1:], 2):
+        needed = {*output, *(label for item in operands[index:] for label in item.labels)}
+        result = _joined(context, result, other, needed)
+    perm = [result.labels.index(label) for label in output]
+    if perm == sorted(perm):
+        context.replace("Identity", [result.name], keep=())
+    else:
+        context.replace("Transpose", [result.name], keep=(), perm=perm)
+
+
+def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, ...]]:
+    """The operands with their labels, and the output's labels.
+
+    Dimensions that an ellipsis stands for are labelled by numbers counted from the end.
+    """
+    terms, arrow, right = equation.replace(" ", "").partition("->")
+    operands = []
+    widest = 0
+    for name, term in zip(context.node.input, terms.split(","), strict=True):
+        rank = context.need_rank(name, "it says which dimensions the equation is about")
+        before, dots, after = term.partition("...")
+        hidden = rank - len(before) - len(after)
+        if hidden < 0 or (hidden and not dots):
+            raise Blocked(f"{term!r} does not fit the rank {rank} of {name!r}", "mend the model")
+        widest = max(widest, hidden)
+        operands.append(Operand(name, (*before, *_dots(hidden), *after)))
+    if arrow:
+        before, dots, after = right.partition("...")
+        output = (*before, *(_dots(widest) if dots else ()), *after)
+    else:
+        count = Counter(terms)
+        single = sorted(label for label in count if label.isalpha() and count[label] == 1)
+        output = (*_dots(widest), *single)
+    return operands, output
+
+
+def _dots(count: int) -> tuple[str, ...]:
+    return tuple(str(number) for number in range(count, 0, -1))
+
+
+def _check_sizes(context: Context, operands: Sequence[Operand]) -> None:
+    """Raise `Blocked` where one label stands for a 1 and another size, which a product repeats."""
+    sizes: dict[str, set[int]] = {}
+    for operand in operands:
+        for label, dim in zip(operand.labels, dims_of(context, operand.name) or (), strict=False):
+            if isinstance(dim, int) and label.isalpha():
+                sizes.setdefault(label, set()).add(dim)
+    for label, found in sizes.items():
+        if len(found) > 1:
+            raise Blocked(
+                f"its label {label!r} stands for dimensions of {sorted(found)}",
+                "give both operands the same size",
+            )
+
+
+def _without_diagonals(context: Context, operand: Operand) -> Operand:
+    """Reduce each label that an operand has twice to the diagonal of its two dimensions.
+
+    Both are moved to the end, made one, and every (n + 1)th of its elements is taken.
+    """
+    while True:
+        twice = [label for label, count in Counter(operand.labels).items() if count > 1]
+        if not twice:
+            return operand
+        label = twice[0]
+        places = [index for index, item in enumerate(operand.labels) if item == label][:2]
+        others = [index for index in range(len(operand.labels)) if index not in places]
+        dims = dims_of(context, operand.name)
+        size = None if dims is None else static(tuple(dims[index] for index in places))
+        if size is None or size[0] != size[1]:
+            raise Blocked(
+                f"the size of the diagonal {label!r} of {operand.name!r} is not known",
+                "state its shape in the model's value_info or inputs",
+            )
+        name = operand.name
+        perm = [*others, *places]
+        if perm != sorted(perm):
+            name = context.emit("Transpose", [name], "to_end", perm=perm)
+        shape = context.array([0] * len(others) + [size[0] ** 2], "flat")
+        name = context.emit("Reshape", [name, shape], "flat")
+        diagonal = context.array(np.arange(size[0]) * (size[0] + 1), "diagonal")
+        name = context.emit("Gather", [name, diagonal], "diagonal", axis=len(others))
+        operand = Operand(name, (*(operand.labels[index] for index in others), label))
+
+
+def _summed(context: Context, operand: Operand, needed: set[str]) -> Operand:
+    """Sum over the labels that nobody needs."""
+    axes = [index for index, label in enumerate(operand.labels) if label not in needed]
+    name = reduced(context, "ReduceSum", operand.name, axes, keep=False)
+    return Operand(name, tuple(label for label in operand.labels if label in needed))
+
+
+def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -> Operand:
+    """The product of two operands, summed over what they share and nobody needs."""
+    left = _summed(context, left, needed | set(right.labels))
+    right = _summed(context, right, needed | set(left.labels))
+    shared = [label for label in left.labels if label in right.labels]
+    contracted = [label for label in shared if label not in needed]
+    batch = [label for label in shared if label in needed]
+    only_left = [label for label in left.labels if label not in shared]
+    only_right = [label for label in right.labels if label not in shared]
+    if not contracted:
+        labels = (*batch, *only_left, *only_right)
+        inputs = [_arranged(context, operand, labels) for operand in (left, right)]
+        return Operand(context.emit("Mul", inputs, "product"), labels)
+    # Labels that are no row or column of the matrices are dimensions before them.
+    outer = (*batch, *only_left[:-1], *only_right[:-1])
+    row, column = only_left[-1:], only_right[-1:]
+    merged = _merged_size(context, left, contracted)
+    summed = [] if merged is not None else contracted[:-1]
+    inner = contracted if merged is not None else contracted[-1:]
+    outer = (*outer, *summed)
+    first = _arranged(context, left, (*outer, *(row or [""]), *inner))
+    if len(inner) > 1:
+        # The dimensions to contract come last in both, so all others keep their places.
+        shape = context.array([0] * (len(outer) + 1) + [merged or 0], "merged")
+        first = context.emit("Reshape", [first, shape], "merged")
+        second = _arranged(context, right, (*outer, *(column or [""]), *inner))
+        second = context.emit("Reshape", [second, shape], "merged")
+        perm = [*range(len(outer)), len(outer) + 1, len(outer)]
+        second = context.emit("Transpose", [second], "turned", perm=perm)
+    else:
+        second = _arranged(context, right, (*outer, *inner, *(column or [""])))
+    name = context.emit("MatMul", [first, second], "product")
+    missing = [len(outer) + place for place, found in enumerate((row, column)) if not found]
+    name = squeezed(context, name, missing)
+    return _summed(context, Operand(name, (*outer, *row, *column)), needed)
+
+
+def _merged_size(context: Context, operand: Operand, labels: list[str]) -> int | None:
+    """The product of some dimensions of an operand; None if not known, or nothing to merge."""
+    dims = dims_of(context, operand.name)
+    if dims is None or len(labels) < 2:
+        return None
+    known = static(tuple(dims[operand.labels.index(label)] for label in labels))
+    return math.prod(known) or None if known is not None else None
+
+
+def _arranged(context: Context, operand: Operand, labels: Sequence[str]) -> str:
+    """The operand with its dimensions in the order of `labels`, and 1 for those it lacks."""
+    own = [label for label in labels if label in operand.labels]
+    perm = [operand.labels.index(label) for label in own]
+    name = operand.name
+    if perm != sorted(perm):
+        name = context.emit("Transpose", [name], "arranged", perm=perm)
+    axes = [index for index, label in enumerate(labels) if label not in operand.labels]
+    return unsqueezed(context, name, axes)

@@ -1,0 +1,260 @@
+"""Operators that the specification defines by a function body, replaced by that body.
+
+The body is the one that belongs to the operator's first version, read at the opset it is written
+for; the steps of its own nodes take it on. Operators whose official body loses precision have
+steps of their own elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, helper, numpy_helper
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.skeleton import bind
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.births import born
+from onnxreduce_cli.steps.context import Blocked, Context
+
+#: Operators by the opset they came with.
+_BY_BIRTH = {
+    11: ("DynamicQuantizeLinear",),
+    12: ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+    17: ("BlackmanWindow", "HammingWindow", "HannWindow"),
+    18: ("CenterCropPad",),
+    23: ("Attention", "RotaryEmbedding"),
+    27: ("CausalConvWithState", "LinearAttention"),
+}
+
+
+@born("CastLike", 15, "Cast to the dtype of the second input", blocks="that dtype is not known")
+def cast_like(context: Context) -> None:
+    """``CastLike(x, y)`` with y of int64 becomes ``Cast<to=7>(x)``."""
+    to = context.need_elem_type(context.input(1), "it says what to cast to")
+    if context.elem_type(context.input(0)) == to:
+        context.replace("Identity", [context.input(0)], keep=())
+    else:
+        context.replace("Cast", [context.input(0)], keep=(), to=to)
+
+
+@born(
+    "AffineGrid",
+    20,
+    "a constant grid times theta, or the operator's function body",
+    blocks="the size is not known, or a corner is aligned to a dimension of 1",
+)
+def affine_grid(context: Context) -> None:
+    """``AffineGrid(theta, [n, c, 2, 3])`` becomes
+    ``Reshape(MatMul(grid, Transpose<perm=[0, 2, 1]>(theta)), [0, 2, 3, 2])`` with the constant
+    ``grid`` of shape [6, 3]: x, y and 1 for each place.
+    """
+    theta, size = context.input(0), context.constant(context.input(1))
+    aligned = bool(context.value("align_corners", 0))
+    if size is None or (aligned and 1 in size[2:]) or 0 in size:
+        inline(context)
+        return
+    elem_type = context.need_elem_type(theta, "the grid has it")
+    lines = []
+    for count in size[2:].tolist():
+        step = 2 / (count - 1 if aligned else count)
+        lines.append((-1 if aligned else -1 + step / 2) + step * np.arange(count))
+    places = np.meshgrid(*lines, indexing="ij")[::-1]
+    columns = [place.reshape(-1) for place in (*places, np.ones_like(places[0]))]
+    grid = context.array(np.stack(columns, -1).astype(numpy_dtype(elem_type)), "grid")
+    turned = context.emit("Transpose", [theta], "turned", perm=[0, 2, 1])
+    product = context.emit("MatMul", [grid, turned], "moved")
+    shape = context.array([0, *size[2:].tolist(), len(lines)], "shape")
+    context.replace("Reshape", [product, shape], keep=())
+
+
+def inline(context: Context) -> None:
+    """``Op<alpha=2>(x)`` becomes the nodes of its function body, with names of their own.
+
+    Constants are made as for every step, references to attributes are bound to the node's or to
+    their defaults, and nodes that only make outputs that nobody asked for are left out.
+    """
+    function = _body(context)
+    _check_causal(context, function)
+    context.far = default_opset(function) or context.far
+    given = dict(zip(function.input, context.node.input, strict=False))
+    names = {name: given.get(name, "") for name in function.input}
+    wanted = dict(zip(function.output, context.node.output, strict=False))
+    names |= {name: actual for name, actual in wanted.items() if actual}
+    bound = _bound(context)
+    nodes = _needed(function, set(wanted))
+    for node in nodes:
+        _bind(node, bound)
+    _emit_all(context, nodes, names)
+
+
+def _check_causal(context: Context, function: FunctionProto) -> None:
+    """Raise `Blocked` for an Attention whose body does not do what is_causal says.
+
+    That of older releases of onnx leaves it out where there is a mask.
+    """
+    if context.node.op_type != "Attention" or not context.value("is_causal", 0):
+        return
+    if not any(node.op_type in ("Trilu", "Less") for node in function.node):
+        raise Blocked(
+            "the function body that the installed onnx has for it leaves out is_causal where "
+            "there is a mask",
+            "install a newer onnx, or choose opset 23 or later",
+        )
+
+
+def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str]) -> None:
+    """Emit a body's nodes; `names` says what values are called here, and grows."""
+    for node in nodes:
+        tensor = _constant(node)
+        if tensor is not None and names.get(node.output[0]) is None:
+            array = context.array(numpy_helper.to_array(tensor), node.output[0])
+            names[node.output[0]] = array
+            continue
+        for name in node.output:
+            if name and name not in names:
+                names[name] = context.fresh(name)
+        if node.op_type == "If":
+            condition = context.constant(names[node.input[0]])
+            if condition is not None:
+                _emit_branch(context, node, bool(condition), names)
+                continue
+        _rename(context, node, names)
+        values: dict[str, Any] = {attribute.name: attribute for attribute in node.attribute}
+        inputs, outputs = list(node.input), list(node.output)
+        if context.node.output[0] in outputs:
+            context.replace(node.op_type, inputs, outputs, keep=(), **values)
+        else:
+            context.emit(node.op_type, inputs, outputs=outputs, **values)
+
+
+def _emit_branch(context: Context, node: NodeProto, chosen: bool, names: dict[str, str]) -> None:
+    """Emit the nodes of the one branch of an If that is ever taken, in place of the If."""
+    wanted = "then_branch" if chosen else "else_branch"
+    branch = next(attribute.g for attribute in node.attribute if attribute.name == wanted)
+    pairs = zip(branch.output, node.output, strict=True)
+    # What the branch defines is not seen outside; what it gives is called as the If calls it.
+    inner = names | {output.name: names[name] for output, name in pairs}
+    _emit_all(context, branch.node, inner)
+
+
+def _body(context: Context) -> FunctionProto:
+    """The function body of the operator's first version, for this very node."""
+    op_type = context.node.op_type
+    # The stubs of onnx leave out most of what a schema has to say about functions.
+    schema: Any = schemas.schema(op_type, schemas.versions(op_type)[0])
+    function = FunctionProto()
+    if schema.function_opset_versions:
+        body = schema.get_function_with_opset_version(schema.function_opset_versions[0])
+        function.ParseFromString(body)
+        return function
+    # What the body is depends on which inputs there are, on their types and on attributes.
+    node = NodeProto()
+    node.CopyFrom(context.node)
+    _bind(node, _bound(context))
+    types = []
+    for name in node.input:
+        if name:
+            context.need_elem_type(name, "the operator's function body depends on it")
+        known = context.type(name)
+        types.append(known.to_proto().SerializeToString() if known is not None else b"")
+    version = schema.context_dependent_function_opset_versions[0]
+    function.ParseFromString(
+        schema.get_context_dependent_function_with_opset_version(
+            version, node.SerializeToString(), types
+        )
+    )
+    return function
+
+
+def _bound(context: Context) -> dict[str, AttributeProto]:
+    """The node's attributes by name, with references resolved, and the schema's defaults."""
+    op_type = context.node.op_type
+    schema = schemas.schema(op_type, schemas.versions(op_type)[0])
+    found = {}
+    for name, definition in schema.attributes.items():
+        if definition.default_value.name:
+            found[name] = definition.default_value
+        if context.attribute(name) is not None:
+            value = context.value(name)
+            if value is not None:
+                found[name] = helper.make_attribute(name, value)
+    return found
+
+
+def _bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
+    """Replace attribute references by values, in a node and the graphs within."""
+    bind(node, bound)
+    for _, graph in subgraphs(node):
+        for inner in graph.node:
+            _bind(inner, bound)
+
+
+def _needed(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:
+    """The nodes of a body that the wanted outputs depend on, in order; all of them copies."""
+    needed = set(wanted)
+    kept = []
+    for node in reversed(function.node):
+        if needed.intersection(node.output):
+            copy = NodeProto()
+            copy.CopyFrom(node)
+            kept.append(copy)
+            needed |= _reads(node)
+    return kept[::-1]
+
+
+def _reads(node: NodeProto) -> set[str]:
+    found = set(node.input)
+    for _, graph in subgraphs(node):
+        found |= {output.name for output in graph.output}
+        for inner in graph.node:
+            found |= _reads(inner)
+    return found
+
+
+def _constant(node: NodeProto) -> onnx.TensorProto | None:
+    """What a Constant node gives; None for any other node."""
+    if node.op_type != "Constant":
+        return None
+    attribute = node.attribute[0]
+    value = attributes.value(attribute)
+    if attribute.name == "value":
+        return attribute.t
+    elem_type = onnx.TensorProto.FLOAT if "float" in attribute.name else onnx.TensorProto.INT64
+    dims = [len(value)] if attribute.name.endswith("s") else []
+    return helper.make_tensor(attribute.name, elem_type, dims, value if dims else [value])
+
+
+def _rename(context: Context, node: NodeProto, names: Mapping[str, str]) -> None:
+    """Give a body's node the names of its surroundings, and what its graphs define new ones."""
+    node.input[:] = [names.get(name, name) for name in node.input]
+    node.output[:] = [names.get(name, name) for name in node.output]
+    for _, graph in subgraphs(node):
+        _rename_graph(context, graph, names)
+
+
+def _rename_graph(context: Context, graph: GraphProto, outer: Mapping[str, str]) -> None:
+    names = dict(outer)
+    for value in graph.input:
+        names[value.name] = context.fresh(value.name)
+        value.name = names[value.name]
+    for node in graph.node:
+        for name in node.output:
+            if name:
+                names[name] = context.fresh(name)
+        _rename(context, node, names)
+        node.name = node.output[0]
+    for value in graph.output:
+        value.name = names[value.name]
+
+
+for _birth, _operators in _BY_BIRTH.items():
+    born(
+        _operators, _birth, "the operator's function body", blocks="the type of an input is unknown"
+    )(inline)

@@ -1,0 +1,189 @@
+"""Operators that make tensors of a given shape, below the opset they came with."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto, numpy_helper
+
+from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.births import (
+    arange,
+    born,
+    constant,
+    dims_of,
+    need_dims,
+    refuse,
+    size_of,
+    static,
+    unsqueezed,
+)
+from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.context import Context
+
+
+@born("Trilu", 14, "a mask and Where")
+def trilu(context: Context) -> None:
+    """``Trilu(x, k)`` becomes ``Where(mask, x, 0)``: a constant mask where the last two dimensions
+    and k are known, else ``Not(Less(columns - rows, k))``.
+    """
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "what is left out is a zero of it")
+    rank = context.need_rank(data, "its last two dimensions are a matrix")
+    upper = bool(context.value("upper", 1))
+    k = context.constant(context.input(1)) if context.input(1) else np.zeros(1, np.int64)
+    rows, columns = (size_of(context, data, axis) for axis in (rank - 2, rank - 1))
+    if k is not None and isinstance(rows, int) and isinstance(columns, int):
+        apart = np.arange(columns) - np.arange(rows)[:, None]
+        bound = int(k.reshape(-1)[0])
+        mask = context.array(apart >= bound if upper else apart <= bound, "mask")
+    else:
+        places = [arange(context, number) for number in (rows, columns)]
+        difference = context.emit("Sub", [places[1], unsqueezed(context, places[0], [1])], "apart")
+        bound_name = context.input(1) or context.array([0], "zero")
+        beyond = context.emit("Less" if upper else "Greater", [difference, bound_name], "outside")
+        mask = context.emit("Not", [beyond], "mask")
+    context.replace("Where", [mask, data, constant(context, 0, elem_type, "zero")], keep=())
+
+
+@born("ConstantOfShape", 9, "Expand of a constant")
+def constant_of_shape(context: Context) -> None:
+    """``ConstantOfShape<value=[2]>(shape)`` becomes ``Expand(2, shape)``."""
+    value = context.value("value")
+    array = np.zeros((), np.float32) if value is None else numpy_helper.to_array(value)
+    scalar = context.array(array.reshape(()), "value")
+    context.replace("Expand", [scalar, context.input(0)], keep=())
+
+
+@born("Expand", 8, "Tile", blocks="a rank is not known")
+def expand(context: Context) -> None:
+    """``Expand(x, [4, 3])`` with x of shape [3] becomes ``Tile(Unsqueeze<axes=[0]>(x), [4, 1])``.
+
+    Where the sizes are not known, a dimension is repeated as often as the shape says if it is 1.
+    """
+    data, shape = context.input(0), context.input(1)
+    dims = need_dims(context, data, "before opset 8 each dimension is repeated by a Tile")
+    lengths = need_dims(context, shape, "before opset 8 each dimension is repeated by a Tile")
+    known = context.constant(shape)
+    if known is None and not isinstance(lengths[0], int):
+        raise refuse(context, "repeats a tensor to a rank only known at run time")
+    rank = int(lengths[0] or 0) if known is None else known.size
+    dims = (1,) * (rank - len(dims)) + dims
+    data = unsqueezed(context, data, list(range(rank - len(dims_of(context, data) or ()))))
+    wanted = (1,) * (len(dims) - rank)
+    if known is not None:
+        wanted += tuple(int(length) for length in known.reshape(-1))
+        if all(
+            length == 1 or isinstance(dim, int) for dim, length in zip(dims, wanted, strict=True)
+        ):
+            repeats = [length if dim == 1 else 1 for dim, length in zip(dims, wanted, strict=True)]
+            context.replace("Tile", [data, context.array(repeats, "repeats")], keep=())
+            return
+    one = context.array([1], "one")
+    if len(dims) > rank:
+        ones = context.array([1] * (len(dims) - rank), "ones")
+        shape = context.emit("Concat", [ones, shape], "wanted", axis=0)
+    sizes = context.emit("Shape", [data], "sizes")
+    single = cast(context, context.emit("Equal", [sizes, one], "is_one"), TensorProto.INT64)
+    more = context.emit("Sub", [shape, one], "more")
+    extra = context.emit("Mul", [single, more], "extra")
+    context.replace("Tile", [data, context.emit("Add", [extra, one], "repeats")], keep=())
+
+
+@born("Range", 11, "start + i * delta, i the places of as many ones")
+def range_(context: Context) -> None:
+    """``Range(start, limit, delta)`` becomes ``Add(start, Mul(i, delta))`` with
+    ``i = Squeeze(NonZero(ConstantOfShape<value=1>(count)))``; before opset 9 a Loop counts.
+    """
+    start, limit, delta = (context.input(index) for index in range(3))
+    elem_type = context.need_elem_type(start, "how to count depends on it")
+    apart = context.emit("Sub", [limit, start], "apart")
+    if elem_type in INTEGERS:
+        wide = [_as(context, name, elem_type, TensorProto.INT64) for name in (apart, delta)]
+        count = _whole_steps(context, *wide)
+    else:
+        wide = [_as(context, name, elem_type, TensorProto.DOUBLE) for name in (apart, delta)]
+        steps = context.emit("Ceil", [context.emit("Div", wide, "steps")], "whole_steps")
+        count = cast(context, context.emit("Relu", [steps], "count"), TensorProto.INT64)
+    # Function bodies of other operators give Range tensors of shape [1] for scalars.
+    count = context.emit("Reshape", [count, context.array([1], "one")], "rounds")
+    numbers = arange(context, count)
+    numbers = _as(context, numbers, TensorProto.INT64, elem_type)
+    scaled = numbers
+    if not _is(context, delta, 1):
+        scaled = context.emit("Mul", [numbers, delta], "scaled")
+    if _is(context, start, 0):
+        context.replace("Identity", [scaled], keep=())
+    else:
+        context.replace("Add", [scaled, start], keep=())
+
+
+def _as(context: Context, name: str, given: int, wanted: int) -> str:
+    return name if given == wanted else cast(context, name, wanted)
+
+
+def _is(context: Context, name: str, value: int) -> bool:
+    known = context.constant(name)
+    return known is not None and bool(np.all(known == value))
+
+
+def _whole_steps(context: Context, apart: str, delta: str) -> str:
+    """How many steps of `delta` it takes to cover `apart`, 0 if they lead away; int64."""
+    zero = context.array(np.array(0, np.int64), "zero")
+    if _is(context, delta, 1):
+        steps = apart
+        forward = cast(context, context.emit("Greater", [apart, zero]), TensorProto.INT64)
+    else:
+        whole = context.emit("Div", [apart, delta], "whole")
+        covered = context.emit("Mul", [whole, delta], "covered")
+        exact = context.emit("Not", [context.emit("Equal", [covered, apart])], "is_rest")
+        steps = context.emit("Add", [whole, cast(context, exact, TensorProto.INT64)], "steps")
+        signs = [context.emit("Greater", [name, zero]) for name in (apart, delta)]
+        forward = cast(context, context.emit("Equal", signs, "forward"), TensorProto.INT64)
+    return context.emit("Mul", [steps, forward], "count")
+
+
+@born(
+    "OneHot",
+    9,
+    "compared with every class, and the values gathered",
+    blocks="the rank is not known",
+)
+def one_hot(context: Context) -> None:
+    """``OneHot<axis=-1>(indices, depth, values)`` becomes
+    ``Gather(values, Cast(Equal(Unsqueeze(indices), classes)))``.
+    """
+    indices, depth, values = (context.input(index) for index in range(3))
+    rank = context.need_rank(indices, "the classes are a dimension among its own")
+    axis = normalised((context.value("axis", -1),), rank + 1)[0]
+    known = context.constant(depth)
+    if known is not None:
+        classes = arange(context, int(known.reshape(-1)[0]))
+    else:
+        number = _as(context, depth, context.elem_type(depth) or 0, TensorProto.INT64)
+        if context.rank(depth) != 1:
+            number = context.emit("Reshape", [number, context.array([1], "one")], "depth")
+        classes = arange(context, number)
+    classes = unsqueezed(context, classes, list(range(1, rank + 1 - axis)))
+    given = context.need_elem_type(indices, "they are compared with integers")
+    numbers = unsqueezed(context, _as(context, indices, given, TensorProto.INT64), [axis])
+    hits = context.emit("Equal", [numbers, classes], "hits")
+    context.replace("Gather", [values, cast(context, hits, TensorProto.INT64)], keep=(), axis=0)
+
+
+@born("EyeLike", 9, "a constant", blocks="the shape is not known")
+def eye_like(context: Context) -> None:
+    """``EyeLike<k=1>(x)`` with x of shape [2, 3] becomes ``Constant<[[0, 1, 0], [0, 0, 1]]>``."""
+    data = context.input(0)
+    dims = static(dims_of(context, data))
+    if dims is None:
+        raise refuse(context, "makes a diagonal of a size only known at run time")
+    to = context.value("dtype") or context.need_elem_type(data, "the result has it")
+    eye = np.eye(dims[0], dims[1], k=context.value("k", 0), dtype=np.int64)
+    shown = cast(context, context.array(eye, "eye"), to)
+    context.replace("Identity", [shown], keep=())
+
+
+@born("NonZero", 9, "nothing", blocks="its input is only known at run time")
+def non_zero(context: Context) -> None:
+    """``NonZero`` of a constant becomes a constant."""
+    raise refuse(context, "gives a result whose size depends on the values")

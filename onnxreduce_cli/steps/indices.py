@@ -1,0 +1,81 @@
+"""Indices: known not to be negative, or counted from the front."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Context
+
+_UNSIGNED = frozenset(
+    {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
+)
+#: Operators of which no output is negative.
+_COUNTING = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"})
+#: Operators that only move the elements of their first input.
+_MOVING = frozenset(
+    {
+        "Expand",
+        "Flatten",
+        "Gather",
+        "Identity",
+        "Reshape",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+    }
+)
+#: How many nodes that move elements are looked through.
+_DEPTH = 16
+
+
+def never_negative(context: Context, name: str) -> bool:
+    """Whether no element of an integer value is ever negative, as far as is known."""
+    for _ in range(_DEPTH):
+        array = context.constant(name)
+        if array is not None:
+            return bool((array >= 0).all())
+        if context.elem_type(name) in _UNSIGNED:
+            return True
+        producer = context.producer(name)
+        if producer is None or producer.domain not in ("", "ai.onnx"):
+            return False
+        if producer.op_type in _COUNTING:
+            return True
+        if producer.op_type == "TopK":
+            return name == producer.output[1]
+        if producer.op_type not in _MOVING:
+            return False
+        name = producer.input[0]
+    return False
+
+
+def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
+    """The size of a dimension, of rank 0 and in the dtype of the indices into it."""
+    known = context.type(name)
+    if known is not None and known.dims is not None:
+        dim = known.dims[axis]
+        if isinstance(dim, int):
+            return context.scalar(dim, "size", elem_type)
+        axis %= len(known.dims)
+    elif axis < 0:
+        axis %= context.need_rank(name, "its axis is negative")
+    shape = context.emit("Shape", [name], "shape")
+    size = context.emit("Gather", [shape, context.scalar(axis, "axis")], "size", axis=0)
+    return size if elem_type == TensorProto.INT64 else cast(context, size, elem_type)
+
+
+def from_front(context: Context, indices: str, size: str, elem_type: int) -> str:
+    """Add `size` to the indices that are negative.
+
+    ``indices + Cast(indices < 0) * size``; compared in float, which every opset does and which
+    keeps the sign of every integer.
+    """
+    zero = context.scalar(0.0, "zero")
+    compared = cast(context, indices, TensorProto.FLOAT)
+    below = cast(context, context.emit("Less", [compared, zero], "negative"), elem_type)
+    added = context.emit("Mul", [below, size], "added")
+    return context.emit("Add", [indices, added], "indices")

@@ -1,0 +1,208 @@
+"""Normalizations below the opset they came with, written out as mean and deviation.
+
+The variance is the mean of the squared deviations, not the mean square less the squared mean as
+in the specification's function bodies: that one cancels, and may become negative.
+"""
+
+from __future__ import annotations
+
+import math
+
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.births import (
+    born,
+    constant,
+    need_dims,
+    reduced,
+    static,
+    unsqueezed,
+)
+from onnxreduce_cli.steps.casts import HALVES, cast
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.registry import up
+
+_GROUPS = "mean and deviation of each group written out"
+
+
+def _trailing(context: Context, default: int = -1) -> list[int]:
+    """The axes from the attribute `axis` to the last."""
+    axis = context.value("axis", default)
+    if axis < 0:
+        rank = context.rank(context.input(0))
+        if rank is None:
+            return list(range(axis, 0))
+    else:
+        rank = context.need_rank(context.input(0), f"all dimensions from axis {axis} on count")
+    return list(range(normalised((axis,), rank)[0] if rank else 0, rank))
+
+
+def _working(context: Context) -> tuple[str, int, int]:
+    """The input in the dtype to compute in: the attribute `stash_type`, or double for double.
+
+    Kernels compute doubles in double, although the attribute says float by default.
+    """
+    data = context.input(0)
+    given = context.need_elem_type(data, "the dtype to compute in depends on it")
+    working = given if given == TensorProto.DOUBLE else _stash_type(context)
+    return _in(context, data, working), given, working
+
+
+def _stash_type(context: Context) -> int:
+    """The dtype that the node says to compute in; float where that is a half."""
+    stash: int = context.value("stash_type", TensorProto.FLOAT)
+    return TensorProto.FLOAT if stash in HALVES else stash
+
+
+def _in(context: Context, name: str, working: int) -> str:
+    """A value in the dtype to compute in."""
+    return name if context.elem_type(name) == working else cast(context, name, working)
+
+
+def _root(context: Context, squares: str, axes: list[int], epsilon: float, working: int) -> str:
+    """``Sqrt(ReduceMean(squares) + epsilon)``, the dimensions kept."""
+    mean = reduced(context, "ReduceMean", squares, axes, keep=True)
+    small = constant(context, epsilon, working, "epsilon")
+    return context.emit("Sqrt", [context.emit("Add", [mean, small], "raised")], "deviation")
+
+
+def _finish(context: Context, op_type: str, inputs: list[str], to: int, working: int) -> None:
+    """Emit the last node, and a Cast where the output has another dtype."""
+    output = [context.node.output[0]]
+    if to == working:
+        context.replace(op_type, inputs, output, keep=())
+    else:
+        context.replace("Cast", [context.emit(op_type, inputs, "result")], output, keep=(), to=to)
+
+
+@born("LayerNormalization", 17, "mean and deviation written out", blocks="the rank is not known")
+def layer_normalization(context: Context) -> None:
+    """``LayerNormalization(x, scale, bias)`` becomes
+    ``d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias`` with ``d = x - ReduceMean(x)``.
+    """
+    axes = _trailing(context)
+    data, given, working = _working(context)
+    mean = reduced(context, "ReduceMean", data, axes, keep=True)
+    centred = context.emit("Sub", [data, mean], "centred")
+    square = context.emit("Mul", [centred, centred], "square")
+    epsilon = context.value("epsilon", 1e-5)
+    deviation = _root(context, square, axes, epsilon, working)
+    stash = context.value("stash_type", TensorProto.FLOAT)
+    extra = [*context.node.output[1:], "", ""]
+    if extra[0]:
+        _output(context, mean, extra[0], working, stash)
+    if extra[1]:
+        inverse = context.emit("Reciprocal", [deviation], "inverse")
+        _output(context, inverse, extra[1], working, stash)
+    result = context.emit("Div", [centred, deviation], "normalized")
+    scale = _in(context, context.input(1), working)
+    if not context.input(2):
+        _finish(context, "Mul", [result, scale], given, working)
+        return
+    scaled = context.emit("Mul", [result, scale], "scaled")
+    _finish(context, "Add", [scaled, _in(context, context.input(2), working)], given, working)
+
+
+def _output(context: Context, name: str, output: str, working: int, to: int) -> None:
+    """Let a value be one of the node's further outputs, of dtype `to`."""
+    if working == to:
+        context.emit("Identity", [name], "output", outputs=[output])
+    else:
+        cast(context, name, to, [output])
+
+
+@born("RMSNormalization", 23, "the root mean square written out", blocks="the rank is not known")
+def rms_normalization(context: Context) -> None:
+    """``RMSNormalization(x, scale)`` becomes
+    ``x / Sqrt(ReduceMean(x * x) + epsilon) * scale``.
+    """
+    axes = _trailing(context)
+    data, _, working = _working(context)
+    to = context.need_elem_type(context.input(1), "the output has it")
+    square = context.emit("Mul", [data, data], "square")
+    root = _root(context, square, axes, context.value("epsilon", 1e-5), working)
+    result = context.emit("Div", [data, root], "normalized")
+    _finish(context, "Mul", [result, _in(context, context.input(1), working)], to, working)
+
+
+@born("GroupNormalization", 18, _GROUPS, blocks="the rank is not known")
+def group_normalization(context: Context) -> None:
+    """The same, but with a scale and a bias per group, applied before the Reshape back."""
+    dims = need_dims(context, context.input(0), "dimensions after the second count as one")
+    if _is_empty(context, dims):
+        return
+    given = context.need_elem_type(context.input(0), "epsilon has that dtype")
+    working = TensorProto.FLOAT if given in HALVES else given
+    result = _grouped(context, _in(context, context.input(0), working), dims, working)
+    scale, bias = (
+        unsqueezed(context, _in(context, context.input(index), working), [1]) for index in (1, 2)
+    )
+    result = context.emit("Add", [context.emit("Mul", [result, scale], "scaled"), bias], "shifted")
+    _finish(context, "Identity", [_ungrouped(context, result, dims)], given, working)
+
+
+def _is_empty(context: Context, dims: Dims) -> bool:
+    """Let an Identity take the place of a node that is known to have no elements."""
+    if 0 in dims:
+        context.replace("Identity", [context.input(0)], keep=())
+    return 0 in dims
+
+
+def _grouped(context: Context, data: str, dims: Dims, working: int) -> str:
+    """The data normalised by group, in the shape [N, number of groups, size of a group]."""
+    groups = context.value("num_groups")
+    known = static(dims[1:])
+    size = -1 if known is None else math.prod(known) // groups
+    shape = context.array([0, groups, size], "grouped_shape")
+    grouped = context.emit("Reshape", [data, shape], "grouped")
+    mean = reduced(context, "ReduceMean", grouped, [2], keep=True)
+    centred = context.emit("Sub", [grouped, mean], "centred")
+    square = context.emit("Mul", [centred, centred], "square")
+    deviation = _root(context, square, [2], context.value("epsilon", 1e-5), working)
+    return context.emit("Div", [centred, deviation], "normalized")
+
+
+def _ungrouped(context: Context, grouped: str, dims: Dims) -> str:
+    """The grouped data in the shape of the node's input again."""
+    known = static(dims[1:])
+    if known is not None:
+        shape = context.array([0, *known], "whole_shape")
+    else:
+        shape = context.emit("Shape", [context.input(0)], "whole_shape")
+    return context.emit("Reshape", [grouped, shape], "whole")
+
+
+@born(
+    "MeanVarianceNormalization",
+    9,
+    "mean and deviation written out",
+    blocks="an axis is negative and the rank is not known",
+)
+def mean_variance_normalization(context: Context) -> None:
+    """``MeanVarianceNormalization<axes=[0, 2, 3]>(x)`` becomes
+    ``d / (Sqrt(ReduceMean(d * d)) + 1e-9)`` with ``d = x - ReduceMean(x)``.
+    """
+    axes = tuple(context.value("axes", (0, 2, 3)))
+    if any(axis < 0 for axis in axes):
+        axes = normalised(axes, context.need_rank(context.input(0), "its axes are negative"))
+    data, working = context.input(0), context.need_elem_type(context.input(0), "epsilon has it")
+    mean = reduced(context, "ReduceMean", data, list(axes), keep=True)
+    centred = context.emit("Sub", [data, mean], "centred")
+    square = context.emit("Mul", [centred, centred], "square")
+    variance = reduced(context, "ReduceMean", square, list(axes), keep=True)
+    root = context.emit("Sqrt", [variance], "deviation")
+    small = constant(context, 1e-9, working, "epsilon")
+    context.replace("Div", [centred, context.emit("Add", [root, small], "divisor")], keep=())
+
+
+@up("MeanVarianceNormalization", 13, "axes: the default written out")
+def mean_variance_axes(context: Context) -> None:
+    """``MeanVarianceNormalization(x)`` becomes
+    ``MeanVarianceNormalization<axes=[0, 2, 3]>(x)``.
+
+    The function body of opset 13 reads the attribute, and onnx's full check fails without it.
+    """
+    if context.attribute("axes") is None:
+        context.replace(axes=[0, 2, 3])

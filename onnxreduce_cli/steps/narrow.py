@@ -1,0 +1,78 @@
+"""Max, Min, Relu, Equal, Less and Greater: dtypes that are not computed in a wider one."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.registry import down
+
+_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
+
+
+@down(("Max", "Min"), 12, "64-bit integers chosen by Where")
+def chosen(context: Context) -> None:
+    """``Max(x, y)`` of int64 becomes ``Where(Less(x, y), y, x)``."""
+    if context.elem_type(context.input(0)) not in _64_BITS:
+        return
+    first, *others = context.node.input
+    if not others:
+        context.replace("Identity")
+    for count, other in enumerate(others, 1):
+        pair = [first, other] if context.node.op_type == "Max" else [other, first]
+        inputs = [context.emit("Less", pair, "other_wins"), other, first]
+        if count < len(others):
+            first = context.emit("Where", inputs, "winner")
+        else:
+            context.replace("Where", inputs)
+
+
+@down("Relu", 14, "integers as Max with 0")
+def max_with_zero(context: Context) -> None:
+    """``Relu(x)`` of int32 becomes ``Max(x, 0)``."""
+    elem_type = context.elem_type(context.input(0))
+    if elem_type in INTEGERS:
+        context.replace("Max", [context.input(0), context.scalar(0, "zero", elem_type)])
+
+
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+
+
+@down("Equal", 11, "floats: neither less, nor greater, nor NaN")
+def neither_less_nor_greater(context: Context) -> None:
+    """``Equal(x, y)`` of floats becomes ``Not(Or(Or(x < y, x > y), Or(x is NaN, y is NaN)))``."""
+    if context.elem_type(context.input(0)) not in _FLOATS:
+        return
+    pair = [context.input(0), context.input(1)]
+    ordered = [context.emit(op_type, pair) for op_type in ("Less", "Greater")]
+    differ = context.emit("Or", ordered, "differ")
+    nans = [context.emit("IsNaN", [name], "is_nan") for name in pair]
+    unordered = context.emit("Or", nans, "unordered")
+    context.replace("Not", [context.emit("Or", [differ, unordered], "unequal")])
+
+
+@down(("Less", "Greater"), 9, "64-bit integers compared in two parts, each of which double holds")
+def in_two_parts(context: Context) -> None:
+    """``Less(x, y)`` of int64 becomes ``Or(x1 < y1, And(Not(x1 > y1), x0 < y0))``.
+
+    x1 is ``Div(x, 2**31)``, x0 what is left; Div cuts towards zero, and both keep the order.
+    """
+    elem_type = context.elem_type(context.input(0))
+    if elem_type not in _64_BITS:
+        return
+    unit = context.scalar(2**31, "unit", elem_type)
+    parts = []
+    for name in context.node.input:
+        high = context.emit("Div", [name, unit], "high")
+        low = context.emit("Sub", [name, context.emit("Mul", [high, unit], "cut")], "low")
+        parts.append([cast(context, part, TensorProto.DOUBLE) for part in (high, low)])
+    (high, low), (other_high, other_low) = parts
+    op_type = context.node.op_type
+    opposite = "Greater" if op_type == "Less" else "Less"
+    surely = context.emit(op_type, [high, other_high], "surely")
+    surely_not = context.emit(opposite, [high, other_high], "surely_not")
+    maybe = context.emit("Not", [surely_not], "maybe")
+    in_rest = context.emit(op_type, [low, other_low], "in_rest")
+    narrowly = context.emit("And", [maybe, in_rest], "narrowly")
+    context.replace("Or", [surely, narrowly])

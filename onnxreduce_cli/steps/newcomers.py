@@ -1,0 +1,60 @@
+"""Operators that nothing before their birth can stand for, with what they alone can do."""
+
+from __future__ import annotations
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.steps.births import born, refuse
+from onnxreduce_cli.steps.context import Context
+
+#: What each group of operators does, as the end of "nothing before opset N ...".
+_ALONE: dict[str, tuple[str, ...]] = {
+    "holds a sequence of tensors": (
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceInsert",
+        "SequenceLength",
+        "SequenceMap",
+        "SplitToSequence",
+    ),
+    "holds a value that may be absent": ("Optional", "OptionalGetElement", "OptionalHasElement"),
+    "draws random numbers in that way": ("Bernoulli", "Multinomial"),
+    "works on strings": (
+        "RegexFullMatch",
+        "StringConcat",
+        "StringNormalizer",
+        "StringSplit",
+        "TfIdfVectorizer",
+    ),
+    "decodes images": ("ImageDecoder",),
+    "gives a result whose size depends on the values": (
+        "Compress",
+        "NonMaxSuppression",
+        "Unique",
+    ),
+    "samples at places that are computed": ("DeformConv", "GridSample", "RoiAlign"),
+    "puts overlapping blocks together": ("Col2Im", "MaxUnpool"),
+    "works on single bits": (
+        "BitCast",
+        "BitwiseAnd",
+        "BitwiseOr",
+        "BitwiseXor",
+    ),
+    "has complex numbers": ("DFT", "STFT"),
+    "convolves integers": ("ConvInteger", "QLinearConv"),
+}
+
+
+def _register(what: str, op_type: str) -> None:
+    birth = schemas.versions(op_type)[0]
+
+    @born(op_type, birth, f"{op_type} does not exist before opset {birth}", blocks="it stands")
+    def alone(context: Context) -> None:
+        """The node, unless its result is known, blocks the conversion."""
+        raise refuse(context, what)
+
+
+for _what, _operators in _ALONE.items():
+    for _op_type in _operators:
+        if schemas.versions(_op_type):  # An older onnx knows fewer operators.
+            _register(_what, _op_type)

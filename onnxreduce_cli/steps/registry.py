@@ -1,0 +1,102 @@
+"""The registry of steps: which function takes which operator across which boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from onnxreduce_cli.steps.context import Context
+
+Direction = Literal["up", "down"]
+Status = Literal["step", "unchanged", "conditional", "impossible"]
+
+#: A step edits nothing: it emits replacing nodes through its context, or none if the node
+#: means the same on the other side. It raises `Blocked` where there is no way across.
+StepFunction = Callable[[Context], None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One directed step across a boundary.
+
+    Attributes:
+        op_type: the operator, of the default domain.
+        boundary: the opset at which its definition changed. Up leads from `boundary - 1` to
+            `boundary`, down back.
+        direction: which way.
+        status: ``step``, ``unchanged``, ``conditional`` (may block) or ``impossible``.
+        words: what it does, or for an impossible one why not, for people.
+        blocks: when a conditional step blocks, after "where"; else empty.
+        apply: the function, None where the node stays as it is.
+    """
+
+    op_type: str
+    boundary: int
+    direction: Direction
+    status: Status
+    words: str
+    apply: StepFunction | None
+    blocks: str = ""
+
+    @property
+    def told(self) -> str:
+        """What it does, with the condition under which it blocks."""
+        return f"{self.words}; blocks where {self.blocks}" if self.blocks else self.words
+
+
+STEPS: dict[tuple[str, int, Direction], Step] = {}
+
+
+def up(
+    op_types: str | Iterable[str], boundary: int, words: str, *, blocks: str = ""
+) -> Callable[[StepFunction], StepFunction]:
+    """Register the step from the opset below `boundary` up to it; see `_registrar`."""
+    return _registrar(op_types, boundary, "up", words, blocks)
+
+
+def down(
+    op_types: str | Iterable[str], boundary: int, words: str, *, blocks: str = ""
+) -> Callable[[StepFunction], StepFunction]:
+    """Register the step from `boundary` to the opset below it; see `_registrar`."""
+    return _registrar(op_types, boundary, "down", words, blocks)
+
+
+def impossible(op_type: str, boundary: int, direction: Direction, reason: str) -> None:
+    """Register that there is no way across a boundary; `reason` completes "node X:"."""
+    key = (op_type, boundary, direction)
+    if key in STEPS:
+        raise ValueError(f"two steps for {key}")
+    STEPS[key] = Step(op_type, boundary, direction, "impossible", reason, None)
+
+
+def _registrar(
+    op_types: str | Iterable[str], boundary: int, direction: Direction, words: str, blocks: str
+) -> Callable[[StepFunction], StepFunction]:
+    """A decorator that registers one function for one or several operators.
+
+    Args:
+        op_types: the operators.
+        boundary: the opset at which their definitions changed.
+        direction: which way.
+        words: what the step does.
+        blocks: when it cannot; empty where it always can.
+    """
+
+    def register(function: StepFunction) -> StepFunction:
+        for op_type in [op_types] if isinstance(op_types, str) else op_types:
+            key = (op_type, boundary, direction)
+            if key in STEPS:
+                raise ValueError(f"two steps for {key}")
+            STEPS[key] = Step(
+                op_type,
+                boundary,
+                direction,
+                "conditional" if blocks else "step",
+                words,
+                function,
+                blocks,
+            )
+        return function
+
+    return register

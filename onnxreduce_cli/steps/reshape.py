@@ -1,0 +1,135 @@
+"""Reshape: 5 made the shape an input, 14 added `allowzero`."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.reduce import may_be_empty
+from onnxreduce_cli.steps.registry import down, up
+
+
+@up("Reshape", 5, "shape: attribute to input")
+def shape_to_input(context: Context) -> None:
+    """``Reshape<shape=[2, -1], consumed_inputs=[0]>(x)`` becomes ``Reshape(x, shape)``."""
+    shape = ints_to_constant(context, "shape")
+    if not shape:
+        raise Blocked("its attribute shape is missing", "mend the model")
+    context.replace(inputs=[context.input(0), shape], drop=("shape", "consumed_inputs"))
+
+
+@down("Reshape", 5, "shape: input to attribute", blocks="it is only known at run time")
+def shape_to_attribute(context: Context) -> None:
+    """``Reshape(x, shape)`` with a constant shape becomes ``Reshape<shape=[2, -1]>(x)``.
+
+    An element that is the dimension of x at its place becomes 0, which copies it, and if one
+    element alone is only known at run time it becomes -1, which finds it.
+    """
+    shape = known_axes(context)
+    if shape is None:
+        elements = context.elements(context.input(1))
+        shape = None if elements is None else _constant_shape(context, elements)
+    if shape is None:
+        raise Blocked(
+            f"its shape {context.input(1)!r} is only known at run time, and before opset 5 it is "
+            "an attribute",
+            "make it a constant, with at most one -1",
+        )
+    context.replace(inputs=[context.input(0)], shape=shape)
+
+
+def _constant_shape(context: Context, elements: tuple[int | None, ...]) -> tuple[int, ...] | None:
+    """A constant that means the same as a shape that is known in part, if there is one."""
+    old, new = _dims(context, context.input(0)), _dims(context, context.node.output[0])
+    found: list[int | None] = []
+    for index, element in enumerate(elements):
+        dim = new[index] if element is None and index < len(new) else element
+        if element is None and dim is not None and index < len(old) and dim == old[index]:
+            dim = 0
+        elif element is None and dim == 0:
+            dim = None  # In a shape a 0 would copy another size.
+        found.append(dim if isinstance(dim, int) else None)
+    unknown = {index for index, element in enumerate(found) if element is None}
+    known = tuple(element for element in found if element is not None)
+    return _inferred(tuple(found), unknown) if unknown else known
+
+
+@down("Reshape", 14, "allowzero: dropped where no zero can be meant; else rewritten")
+def without_allowzero(context: Context) -> None:
+    """``Reshape<allowzero=1>(x, shape)`` becomes ``Reshape(x, shape)``, or one that means it.
+
+    Without `allowzero` a 0 in the shape copies the dimension of x. That is the same where
+
+    - x is never empty, for then the shape holds no 0 in a run that succeeds,
+    - or it holds a -1, with which `allowzero` forbids a 0,
+    - or each element that may be 0 is that very dimension of x.
+
+    If one element alone may be 0 and all others are known, -1 in its place finds the same. All
+    else becomes ``Reshape(Expand(Reshape(x, [-1]), [n, ..., n]), shape)`` where n is 0 if x is
+    empty and else 1: what is copied from then is 0 in every dimension if x is empty, and nothing
+    is copied if it is not.
+    """
+    if context.attribute("allowzero") is None:
+        return
+    if not context.value("allowzero"):
+        context.replace(drop=("allowzero",))
+        return
+    data, shape = context.input(0), context.input(1)
+    elements = context.elements(shape)
+    doubtful = None if elements is None else _not_copied(context, elements)
+    if not may_be_empty(context, data) or doubtful == set() or -1 in (elements or ()):
+        context.replace(drop=("allowzero",))
+        return
+    inferred = None if elements is None or doubtful is None else _inferred(elements, doubtful)
+    if inferred is not None:
+        inputs = [data, context.array(inferred, "shape")]
+    else:
+        inputs = [_empty_everywhere(context, data, shape), shape]
+    context.replace(inputs=inputs, drop=("allowzero",))
+
+
+def _not_copied(context: Context, elements: tuple[int | None, ...]) -> set[int]:
+    """Where the shape may hold a 0 that is not the dimension of the input at that place."""
+    old, new = _dims(context, context.input(0)), _dims(context, context.node.output[0])
+    found = set()
+    for index, element in enumerate(elements):
+        dim = new[index] if element is None and index < len(new) else element
+        nonzero = isinstance(dim, int) and dim != 0
+        same = dim is not None and index < len(old) and dim == old[index]
+        if not nonzero and not same:
+            found.add(index)
+    return found
+
+
+def _dims(context: Context, name: str) -> Dims:
+    """The dimensions as far as they are known; none if not even the rank is."""
+    known = context.type(name)
+    return () if known is None or known.dims is None else known.dims
+
+
+def _inferred(elements: tuple[int | None, ...], open_places: set[int]) -> tuple[int, ...] | None:
+    """The shape with -1 in the one open place; None if another element is 0 or unknown."""
+    if len(open_places) != 1:
+        return None
+    found = []
+    for index, element in enumerate(elements):
+        if index in open_places:
+            found.append(-1)
+        elif element is None or element <= 0:
+            return None
+        else:
+            found.append(element)
+    return tuple(found)
+
+
+def _empty_everywhere(context: Context, data: str, shape: str) -> str:
+    """`data` with the rank of the result: all sizes 0 if it is empty, else 1 up to the last."""
+    flat = context.emit("Reshape", [data, context.array([-1], "flat_shape")], "flat")
+    any_element = cast(context, context.emit("Shape", [flat], "count"), TensorProto.BOOL)
+    one_or_none = cast(context, any_element, TensorProto.INT64)
+    length = context.emit("Shape", [shape], "length")
+    sizes = context.emit("Expand", [one_or_none, length], "sizes")
+    return context.emit("Expand", [flat, sizes], "empty_everywhere")

@@ -1,0 +1,197 @@
+"""Reductions whose axes are only known at run time, before axes were an input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps.axes import unsqueezed
+from onnxreduce_cli.steps.bodies import BODIES
+from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
+from onnxreduce_cli.steps.context import Context
+
+
+def reduce_at_run_time(context: Context, noop: bool) -> None:
+    """Replace a reduction with axes as an input by one that needs no such version of it.
+
+    From 13 on ReduceSum takes its axes as an input, and five others can be had from it. The rest,
+    and ReduceSum below 13, become one conditional reduction for each axis.
+    """
+    op_type = context.node.op_type
+    if op_type in _INTEGER_PARTS and context.target < 6 and _is_integer(context):
+        _sum_of_parts(context)
+    elif op_type in _BODIES_OF_SUMS:
+        BODIES[op_type](context)
+    elif op_type == "ReduceMean":
+        _mean(context)
+    else:
+        _conditional_chain(context, noop)
+
+
+#: Operators whose body has no other reduction than ReduceSum.
+_BODIES_OF_SUMS = frozenset({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
+
+#: Operators that compute integers as such, whose bodies need Abs or Mul.
+_INTEGER_PARTS = frozenset({"ReduceL1", "ReduceSumSquare"})
+
+
+def _is_integer(context: Context) -> bool:
+    return context.elem_type(context.input(0)) in INTEGERS
+
+
+def _sum_of_parts(context: Context) -> None:
+    """``ReduceSum(ReduceL1<axes=[0], keepdims=0>(Unsqueeze(x)), axes)``.
+
+    Abs and Mul take floats only before opset 6; over a dimension of 1 the operator is its
+    element-wise part, whatever the dtype.
+    """
+    part = context.emit(context.node.op_type, [unsqueezed(context)], "part", keepdims=0, axes=[0])
+    context.replace("ReduceSum", [part, context.input(1)])
+
+
+def _mean(context: Context) -> None:
+    """``Div(ReduceSum(x, axes), Cast(Div(Size(x), Size(sum))))``.
+
+    The count is computed in double, which is exact for it and gives no error where both sizes are
+    zero. Integers are summed in 64 bits and divided with truncation, as in the operator.
+    """
+    unsigned = context.elem_type(context.input(0)) == TensorProto.UINT64
+    data, given, working = widened(context, TensorProto.UINT64 if unsigned else TensorProto.INT64)
+    options: dict[str, Any] = {
+        key: context.attribute(key) for key in ("keepdims", "noop_with_empty_axes")
+    }
+    total = context.emit("ReduceSum", [data, context.input(1)], "sum", **options)
+    sizes = [
+        cast(context, context.emit("Size", [name], "size"), TensorProto.DOUBLE)
+        for name in (data, total)
+    ]
+    count = context.emit("Div", sizes, "count")
+    if working in INTEGERS:
+        # The mean of nothing is undefined, but dividing by zero may end the process.
+        bounds = [context.scalar(n, "bound", TensorProto.DOUBLE) for n in (1.0, 2.0**62)]
+        count = context.emit("Clip", [count, *bounds], "divisor")
+    count = cast(context, count, working)
+    finish(context, "Div", [total, count], given, working)
+
+
+# One conditional reduction for each axis
+
+
+def _conditional_chain(context: Context, noop: bool) -> None:
+    """One ``If`` for each axis, from the last to the first; before opset 11 one ``Loop``.
+
+    From the last to the first, so that an axis that is reduced and dropped moves no later one:
+    `keepdims` holds for each reduction by itself and nothing needs to be squeezed at the end.
+    Before opset 11 the branches of an If must give one shape, which these don't; what a Loop
+    carries may change its shape, so there it is a Loop of one round or none.
+    """
+    rank = context.need_rank(
+        context.input(0),
+        f"its axes {context.input(1)!r} are only known at run time, which takes one conditional "
+        "reduction for each axis",
+    )
+    if rank == 0:
+        context.replace("Identity", [context.input(0)], keep=())
+        return
+    # What one reduction rounds or truncates, the next one would start from.
+    exact = TensorProto.DOUBLE if context.node.op_type == "ReduceLogSumExp" else 0
+    value, given, working = widened(context, exact)
+    like = tensor_type(working, None)
+    everything = None if noop else _no_axes(context)
+    for axis in reversed(range(rank)):
+        condition = _is_chosen(context, axis, rank, everything)
+        op_type, inputs, graphs = (
+            _as_if(context, condition, value, axis, working)
+            if context.target >= 11
+            else _as_loop(context, condition, value, axis, working)
+        )
+        if axis or working != given:
+            value = context.emit(op_type, inputs, f"over_{axis}", like=like, **graphs)
+        else:
+            context.replace(op_type, inputs, keep=(), **graphs)
+    if working != given:
+        context.replace("Cast", [value], keep=(), to=given)
+
+
+def _no_axes(context: Context) -> str | None:
+    """A bool scalar: whether the axes are empty; None where they are known not to be."""
+    axes = context.input(1)
+    known = context.type(axes)
+    dims = known.dims if known is not None else None
+    if dims is not None and len(dims) == 1 and isinstance(dims[0], int) and dims[0] > 0:
+        return None
+    count = context.emit("Size", [axes], "count")
+    return context.emit("Equal", [count, context.scalar(0, "zero")], "no_axes")
+
+
+def _is_chosen(context: Context, axis: int, rank: int, everything: str | None) -> str:
+    """A bool scalar: whether an axis is among the axes, counted from either end."""
+    axes = context.input(1)
+    hits = [
+        context.emit("Equal", [axes, context.scalar(number, "axis")], f"is_{axis}")
+        for number in (axis, axis - rank)
+    ]
+    either = cast(context, context.emit("Or", hits, f"hit_{axis}"), TensorProto.INT32)
+    total = context.emit("ReduceSum", [either], f"hits_{axis}", keepdims=0)
+    chosen = cast(context, total, TensorProto.BOOL)
+    return chosen if everything is None else context.emit("Or", [chosen, everything], "chosen")
+
+
+#: Operator, inputs, graph attributes.
+Conditional = tuple[str, list[str], dict[str, Any]]
+
+
+def _as_if(context: Context, condition: str, value: str, axis: int, elem_type: int) -> Conditional:
+    """``If(condition)`` with a branch that reduces and one that doesn't."""
+    reduced, kept = context.fresh("reduced"), context.fresh("kept")
+    branches = {
+        "then_branch": GraphProto(name=reduced, node=[_reduction(context, value, reduced, axis)]),
+        "else_branch": GraphProto(name=kept, node=[_identity(value, kept)]),
+    }
+    for graph in branches.values():
+        graph.output.append(_value_info(graph.name, elem_type))
+    return "If", [condition], branches
+
+
+def _as_loop(
+    context: Context, condition: str, value: str, axis: int, elem_type: int
+) -> Conditional:
+    """``Loop(count, , value)`` with a body that reduces, and a count of 1 or 0."""
+    count = cast(context, condition, TensorProto.INT64)
+    reduced, again = context.fresh("reduced"), context.fresh("again")
+    carried, unfinished = context.fresh("carried"), context.fresh("unfinished")
+    body = GraphProto(
+        name=reduced,
+        node=[_identity(unfinished, again), _reduction(context, carried, reduced, axis)],
+    )
+    body.input.extend(
+        [
+            helper.make_tensor_value_info(context.fresh("round"), TensorProto.INT64, []),
+            helper.make_tensor_value_info(unfinished, TensorProto.BOOL, []),
+            _value_info(carried, elem_type),
+        ]
+    )
+    body.output.append(helper.make_tensor_value_info(again, TensorProto.BOOL, []))
+    body.output.append(_value_info(reduced, elem_type))
+    return "Loop", [count, "", value], {"body": body}
+
+
+def _reduction(context: Context, value: str, name: str, axis: int) -> NodeProto:
+    """The node's own operator, with its keepdims, over one axis."""
+    node = NodeProto(op_type=context.node.op_type, name=name, input=[value], output=[name])
+    keepdims = context.attribute("keepdims")
+    if keepdims is not None:
+        node.attribute.add().CopyFrom(keepdims)
+    node.attribute.append(helper.make_attribute("axes", [axis]))
+    return node
+
+
+def _identity(value: str, name: str) -> NodeProto:
+    return NodeProto(op_type="Identity", name=name, input=[value], output=[name])
+
+
+def _value_info(name: str, elem_type: int) -> ValueInfoProto:
+    """A value of unknown rank."""
+    return helper.make_tensor_value_info(name, elem_type, None)

@@ -1,0 +1,106 @@
+"""Sequences below opset 11: what is taken from one whose making is known."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import NodeProto
+
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.births import born, dims_of, refuse, squeezed, unsqueezed
+from onnxreduce_cli.steps.context import Blocked, Context
+
+_HOLDS = "holds a sequence of tensors"
+
+
+def _maker(context: Context, op_type: str) -> NodeProto | None:
+    """The node that makes the sequence, if it is this operator."""
+    node = context.producer(context.input(0))
+    return (
+        node if node is not None and is_default(node.domain) and node.op_type == op_type else None
+    )
+
+
+@born("SequenceAt", 11, "the part itself taken", blocks="how the sequence is made is not known")
+def sequence_at(context: Context) -> None:
+    """``SequenceAt(SplitToSequence<axis=1>(x, 4), 2)`` becomes ``Slice(x, [8], [12], [1])``, and
+    ``SequenceAt(SequenceConstruct(a, b), 1)`` becomes ``Identity(b)``.
+    """
+    position = context.constant(context.input(1))
+    if position is None or position.size != 1:
+        raise refuse(context, _HOLDS)
+    place = int(position.reshape(-1)[0])
+    listed, split = _maker(context, "SequenceConstruct"), _maker(context, "SplitToSequence")
+    if listed is not None and -len(listed.input) <= place < len(listed.input):
+        context.replace("Identity", [listed.input[place]], keep=())
+    elif split is not None:
+        _take_part(context, split, place)
+    else:
+        raise refuse(context, _HOLDS)
+
+
+def _take_part(context: Context, split: NodeProto, place: int) -> None:
+    if any(item.ref_attr_name for item in split.attribute):
+        raise refuse(context, _HOLDS)
+    data, sizes = split.input[0], split.input[1] if len(split.input) > 1 else ""
+    axis, keepdims = (
+        default if found is None else found.i
+        for found, default in (
+            (attributes.find(split, "axis"), 0),
+            (attributes.find(split, "keepdims"), 1),
+        )
+    )
+    rank = context.rank(data)
+    if rank is not None:
+        axis = normalised((axis,), rank)[0]
+    elif axis < 0:
+        context.need_rank(data, "the axis is counted from the end")
+    start, end = _part(context, split, axis, place)
+    bounds = [context.array([value], "bound") for value in (start, end, axis)]
+    if sizes or keepdims:
+        context.replace("Slice", [data, *bounds], keep=())
+        return
+    part = context.emit("Slice", [data, *bounds], "part")
+    context.replace("Identity", [squeezed(context, part, [axis])], keep=())
+
+
+def _part(context: Context, split: NodeProto, axis: int, place: int) -> tuple[int, int]:
+    """Where the part at `place` begins and ends."""
+    given = context.constant(split.input[1]) if len(split.input) > 1 else np.array(1)
+    if given is None:
+        raise refuse(context, _HOLDS)
+    if given.ndim:
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(given.astype(np.int64))])
+        count = len(given)
+    else:
+        dims = dims_of(context, split.input[0])
+        dim = dims[axis] if dims is not None else None
+        step = int(given)
+        # Without the size, places from the beginning can still be told.
+        if not isinstance(dim, int) and place < 0:
+            raise refuse(context, _HOLDS)
+        count = -(-dim // step) if isinstance(dim, int) else place + 1
+        ends = np.arange(count + 1) * step
+    if place < -count or place >= count:
+        raise Blocked(f"it takes element {place} of {count}", "mend the model")
+    place %= count
+    return int(ends[place]), int(ends[place + 1])
+
+
+@born("ConcatFromSequence", 11, "Concat", blocks="how the sequence is made is not known")
+def concat_from_sequence(context: Context) -> None:
+    """``ConcatFromSequence<axis=0>(SequenceConstruct(a, b))`` becomes ``Concat<axis=0>(a, b)``;
+    with new_axis=1 each is unsqueezed first.
+    """
+    listed = _maker(context, "SequenceConstruct")
+    if listed is None:
+        raise refuse(context, _HOLDS)
+    parts, axis = list(listed.input), context.value("axis")
+    new_axis = context.value("new_axis", 0)
+    if axis < 0:
+        rank = context.need_rank(parts[0], "the axis is counted from the end")
+        axis += rank + (1 if new_axis else 0)
+    if new_axis:
+        parts = [unsqueezed(context, part, [axis]) for part in parts]
+    context.replace("Concat", parts, keep=(), axis=axis)

@@ -1,0 +1,142 @@
+"""Softmax, LogSoftmax and Hardmax: 1, 11 and 13.
+
+- 1 and 11 see the input as a matrix: all dimensions from `axis` on (by default 1) are normalised
+  together. 11 allowed a negative axis.
+- 13 normalises over the one dimension `axis` (by default the last).
+"""
+
+from __future__ import annotations
+
+from onnx import GraphProto, NodeProto
+
+from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down, up
+
+SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
+
+
+@down(SOFTMAX, 11, "negative axis made non-negative", blocks="the rank is not known")
+def negative_axis(context: Context) -> None:
+    """``Softmax<axis=-1>(x)`` with x of rank 3 becomes ``Softmax<axis=2>(x)``."""
+    if any(axis < 0 for axis in context.possible_values("axis", 1)):
+        axis = context.value("axis")
+        rank = context.need_rank(context.input(0), "before opset 11 its axis may not be negative")
+        context.replace(axis=normalised((axis,), rank)[0])
+
+
+@up(SOFTMAX, 13, "over all trailing dimensions: the one that is not 1, or Flatten and Reshape")
+def matrix_to_one_axis(context: Context) -> None:
+    """``Softmax<axis=1>(x)``, x of shape [N, C, 1], stays; for [N, C, H] it becomes
+    ``Reshape(Softmax<axis=-1>(Flatten<axis=1>(x)), Shape(x))``.
+    """
+    axis = context.value("axis", 1)
+    data = context.input(0)
+    known = context.type(data)
+    dims = known.dims if known is not None else None
+    if dims is None:
+        if axis == -1:
+            context.replace(axis=-1)  # The last dimension alone, whatever the rank.
+            return
+    else:
+        axis = normalised((axis,), len(dims))[0]
+        wide = [index for index in range(axis, len(dims)) if dims[index] != 1]
+        if len(wide) <= 1:
+            context.replace(axis=wide[0] if wide else axis)
+            return
+        if 0 in dims:
+            context.replace("Identity", keep=())  # No elements: nothing to compute.
+            return
+    flat = context.emit("Flatten", [data], "flat", axis=axis)
+    matrix = context.replace(inputs=[flat], outputs=[context.fresh("matrix")], axis=-1).output[0]
+    _restore_shape(context, matrix, axis, dims)
+
+
+def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -> None:
+    """Give the matrix the shape of the data again.
+
+    A zero in Reshape's shape means "as in the input at this place". For the matrix that is right
+    of the first two dimensions only, and of those not always, so where a dimension may be zero
+    there must be another way: `allowzero` from opset 14 on, else an If.
+    """
+    data, output = context.input(0), context.node.output[0]
+    shape = context.emit("Shape", [data], "shape")
+    if dims is None or not _zeros_copy(dims, axis):
+        like = context.type(data)
+        if context.target >= 14:
+            # The attribute comes one opset later than this node, which is on its way there.
+            context.emit("Reshape", [matrix, shape], "reshaped", outputs=[output], allowzero=1)
+            return
+        zero = context.scalar(0, "zero")
+        empty = context.emit("Equal", [context.emit("Size", [data], "size"), zero], "is_empty")
+        context.emit(
+            "If",
+            [empty],
+            "unless_empty",
+            outputs=[output],
+            like=like,
+            then_branch=_branch(context, "Identity", [data], like),
+            else_branch=_branch(context, "Reshape", [matrix, shape], like),
+        )
+        return
+    context.emit("Reshape", [matrix, shape], "reshaped", outputs=[output])
+
+
+def _zeros_copy(dims: Dims, axis: int) -> bool:
+    """Whether a zero dimension is always one that Reshape copies rightly from the matrix.
+
+    The matrix is [product of dims[:axis], product of dims[axis:]]: a zero at place 0 or 1 is
+    copied rightly if the product at that place contains it.
+    """
+    uncertain = [index for index, dim in enumerate(dims) if not isinstance(dim, int)]
+    return all(index == 0 < axis or index == 1 >= axis for index in uncertain)
+
+
+def _branch(
+    context: Context, op_type: str, inputs: list[str], like: ValueType | None
+) -> GraphProto:
+    name = context.fresh(op_type)
+    graph = GraphProto(name=name)
+    graph.node.append(NodeProto(op_type=op_type, name=name, input=inputs, output=[name]))
+    output = graph.output.add(name=name)
+    if like is not None and like.elem_type:
+        output.type.tensor_type.elem_type = like.elem_type
+    return graph
+
+
+@down(
+    SOFTMAX,
+    13,
+    "an axis that is not the last is transposed to the end and back",
+    blocks="the axis may not be the last and the rank is not known",
+)
+def one_axis_to_matrix(context: Context) -> None:
+    """``Softmax<axis=1>(x)``, x of rank 3, becomes
+    ``Transpose<perm=[0,2,1]>(Softmax<axis=2>(Transpose<perm=[0,2,1]>(x)))``.
+    """
+    axis = context.value("axis", -1)
+    data = context.input(0)
+    known = context.type(data)
+    if known is None or known.dims is None:
+        if axis != -1:
+            raise Blocked(
+                f"the rank of {data!r} is not known, so whether axis {axis} is the last is not "
+                "known either",
+                "state its shape in the model's value_info or inputs",
+            )
+        context.replace(axis=-1)
+        return
+    dims = known.dims
+    rank = len(dims)
+    axis = normalised((axis,), rank)[0]
+    if all(dim == 1 for dim in dims[axis + 1 :]):
+        context.replace(axis=axis)
+        return
+    perm = [index for index in range(rank) if index != axis] + [axis]
+    back = [perm.index(index) for index in range(rank)]
+    output = context.node.output[0]
+    like = ValueType(known.kind, known.elem_type, tuple(dims[index] for index in perm))
+    turned = context.emit("Transpose", [data], "to_last", like=like, perm=perm)
+    result = context.replace(inputs=[turned], outputs=[context.fresh("last")], axis=rank - 1)
+    context.emit("Transpose", [result.output[0]], "back", outputs=[output], perm=back)

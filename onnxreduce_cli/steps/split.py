@@ -1,0 +1,116 @@
+"""Split: 2 gave axis a default, 13 made the sizes an input, 18 added `num_outputs`."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.indices import size_along
+from onnxreduce_cli.steps.registry import down, up
+
+
+@up("Split", 2, "split: input to attribute", blocks="it is only known at run time")
+def sizes_without_input(context: Context) -> None:
+    """``Split<axis=0>(x, [1.0, 2.0])`` becomes ``Split<axis=0, split=[1, 2]>(x)``."""
+    name = context.input(1)
+    if not name:
+        return
+    sizes = context.constant(name)
+    if sizes is None:
+        raise Blocked(
+            f"its sizes {name!r} are only known at run time, and from opset 2 to 12 they are an "
+            "attribute",
+            "make them a constant",
+        )
+    context.replace(inputs=[context.input(0)], split=[int(size) for size in sizes.reshape(-1)])
+
+
+@down("Split", 2, "axis: its default 0 written out")
+def axis_written_out(context: Context) -> None:
+    """``Split(x)`` becomes ``Split<axis=0>(x)``."""
+    if context.attribute("axis") is None:
+        context.replace(axis=0)
+
+
+@up("Split", 13, "split: attribute to input")
+def sizes_to_input(context: Context) -> None:
+    """``Split<split=[1, 2]>(x)`` becomes ``Split(x, [1, 2])``."""
+    if context.attribute("split") is not None:
+        sizes = ints_to_constant(context, "split")
+        context.replace(inputs=[context.input(0), sizes], drop=("split",))
+
+
+@down("Split", 13, "split: input to attribute; at run time one Slice for each part")
+def sizes_to_attribute(context: Context) -> None:
+    """``Split(x, [1, 2])`` becomes ``Split<split=[1, 2]>(x)``.
+
+    Sizes that are only known at run time become ``Slice(x, start, end)`` for each part.
+    """
+    if not context.input(1):
+        return
+    sizes = known_axes(context)
+    if sizes is not None:
+        context.replace(inputs=[context.input(0)], split=sizes)
+        return
+    axis = context.array([context.value("axis", 0)], "axis")
+    start = context.array([0], "start")
+    outputs = context.node.output
+    for index, output in enumerate(outputs):
+        bounds = [context.array([index], "start"), context.array([index + 1], "end")]
+        size = context.emit("Slice", [context.input(1), *bounds], "size")
+        end = context.emit("Add", [start, size], "end")
+        inputs = [context.input(0), start, end, axis]
+        if index + 1 < len(outputs):
+            context.emit("Slice", inputs, "part", outputs=[output])
+        else:
+            context.replace("Slice", inputs, [output], keep=())
+        start = end
+
+
+@up("Split", 18, "num_outputs: the number of outputs, where there are no sizes")
+def number_written_out(context: Context) -> None:
+    """``Split(x)`` with two outputs becomes ``Split<num_outputs=2>(x)``."""
+    if not context.input(1):
+        context.replace(num_outputs=len(context.node.output))
+
+
+@down("Split", 18, "num_outputs: dropped where the parts are equal, else written as sizes")
+def number_to_sizes(context: Context) -> None:
+    """``Split<num_outputs=2>(x)`` of 5 elements becomes ``Split(x, [3, 2])``, of 4 ``Split(x)``.
+
+    Where the size is only known at run time, so are those of the parts: each has the size divided
+    by their number, rounded up, and the last what is left.
+    """
+    number = context.value("num_outputs")
+    if number is None:
+        return
+    data, axis = context.input(0), context.value("axis", 0)
+    known = context.type(data)
+    dim = known.dims[axis] if known is not None and known.dims is not None else None
+    drop = ("num_outputs",)
+    if number == 1 or (isinstance(dim, int) and dim % number == 0):
+        context.replace(drop=drop)
+        return
+    if isinstance(dim, int):
+        part = -(-dim // number)
+        # Of 5 elements 4 parts cannot be made; where that is never run it must load all the same.
+        ends = [min(part * index, dim) for index in range(number)] + [dim]
+        sizes = context.array([end - start for start, end in pairwise(ends)], "sizes")
+    else:
+        sizes = _sizes_at_run_time(context, number, axis)
+    context.replace(inputs=[data, sizes], drop=drop)
+
+
+def _sizes_at_run_time(context: Context, number: int, axis: int) -> str:
+    size = size_along(context, context.input(0), axis, TensorProto.INT64)
+    rounded = context.emit("Add", [size, context.scalar(number - 1, "more")], "rounded")
+    part = context.emit("Div", [rounded, context.scalar(number, "number")], "part")
+    equal = context.emit("Mul", [part, context.array([1] * (number - 1), "ones")], "equal")
+    taken = context.emit("Mul", [part, context.scalar(number - 1, "others")], "taken")
+    rest = context.emit("Sub", [size, taken], "left")
+    last = context.emit("Reshape", [rest, context.array(np.array([1]), "list")], "last")
+    return context.emit("Concat", [equal, last], "sizes", axis=0)

@@ -1,0 +1,52 @@
+"""Squeeze and Unsqueeze: 11 allowed negative axes, 13 made them an input.
+
+Both also widened their types later; that is declared in the audit.
+"""
+
+from __future__ import annotations
+
+from onnx import AttributeProto
+
+from onnxreduce_cli.steps.axes import attribute_to_input, known_axes, normalised
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down, up
+
+_OPERATORS = ("Squeeze", "Unsqueeze")
+
+
+@up(_OPERATORS, 13, "axes: attribute to input")
+def axes_to_input(context: Context) -> None:
+    """``Squeeze<axes=[1]>(x)`` becomes ``Squeeze(x, axes)``."""
+    attribute_to_input(context)
+
+
+@down(_OPERATORS, 13, "axes: input to attribute", blocks="the axes are only known at run time")
+def axes_to_attribute(context: Context) -> None:
+    """``Squeeze(x, axes)`` with constant axes becomes ``Squeeze<axes=[1]>(x)``."""
+    axes = known_axes(context)
+    if axes is None:
+        raise Blocked(
+            f"its axes {context.input(1)!r} are only known at run time, and before opset 13 they "
+            "are an attribute",
+            "make them a constant",
+        )
+    if isinstance(axes, AttributeProto) or axes or context.node.op_type == "Unsqueeze":
+        context.replace(inputs=[context.input(0)], axes=axes)
+    elif context.input(1):
+        raise Blocked(
+            "its axes are empty, which before opset 13 cannot be told from all axes",
+            "remove the node",
+        )
+
+
+@down(_OPERATORS, 11, "negative axes made non-negative", blocks="the rank is not known")
+def negative_axes(context: Context) -> None:
+    """``Unsqueeze<axes=[-1]>(x)`` with x of rank 2 becomes ``Unsqueeze<axes=[2]>(x)``.
+
+    Unsqueeze counts axes in its output, which has one more dimension for each.
+    """
+    axes = context.value("axes", ())
+    if any(axis < 0 for axis in axes):
+        rank = context.need_rank(context.input(0), "before opset 11 axes may not be negative")
+        added = len(axes) if context.node.op_type == "Unsqueeze" else 0
+        context.replace(axes=normalised(axes, rank + added))

@@ -1,0 +1,261 @@
+"""Which step comes next: steps in code, then the audit of what needs none."""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+
+from onnx import NodeProto
+
+from onnxreduce_cli import schemas, steps
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.steps import bodies, widening
+from onnxreduce_cli.steps.audit import BOUNDARIES, Change
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import STEPS, Direction, Step
+
+# Every module of the package registers its steps when it is imported.
+for _module in pkgutil.iter_modules(steps.__path__):
+    if _module.name != "table":
+        import_module(f"{steps.__name__}.{_module.name}")
+
+
+#: Operators that ONNX Runtime's optimiser puts into the default domain at any opset: its own there,
+#: with the meaning that the domain's gave those of the same name later.
+RUNTIME_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
+
+
+@dataclass(frozen=True)
+class Leg:
+    """The next boundary at which a node needs attention.
+
+    Attributes:
+        far: the opset on its far side.
+        words: what happens there, for people.
+        take: does it: emits through the context, or raises `Blocked`.
+    """
+
+    far: int
+    words: str
+    take: Callable[[Context], None]
+
+
+def leg(op_type: str, opset: int, target: int) -> Leg | None:
+    """The next boundary from `opset` to `target` that a node must not just pass; None if none."""
+    since = schemas.versions(op_type)
+    if op_type in RUNTIME_OWN and (not since or opset < since[0]):
+        return _from_the_runtime(op_type, since[0]) if since and target >= since[0] else None
+    if not since:
+        return _block(target, "the default domain has no such operator", "mend the model")
+    if opset < since[0]:
+        return _block(
+            target, f"the operator came with opset {since[0]} only", "raise the model's opset"
+        )
+    up = target > opset
+    crossed = (
+        [boundary for boundary in since if opset < boundary <= target]
+        if up
+        else [boundary for boundary in reversed(since) if target < boundary <= opset]
+    )
+    for boundary in crossed:
+        near, far = (boundary - 1, boundary) if up else (boundary, boundary - 1)
+        step = step_for(op_type, boundary, "up" if up else "down")
+        narrows = far >= since[0] and _narrows(op_type, near, far)
+        if step.apply is None and step.status != "impossible" and not narrows:
+            continue
+        return Leg(far, step.words, _taker(step, near, far, narrows))
+    return None
+
+
+def _from_the_runtime(op_type: str, birth: int) -> Leg:
+    """ONNX Runtime's own operator becomes the default domain's, which wants one dtype."""
+
+    def take(context: Context) -> None:
+        kinds = [context.kind(name) for name in context.node.input if name]
+        if None in kinds or len(set(kinds)) > 1:
+            raise Blocked(
+                f"its inputs must have one dtype from opset {birth} on",
+                "cast them to one, or export the model without ONNX Runtime's optimisations",
+            )
+
+    return Leg(birth, f"ONNX Runtime's own {op_type} is the default domain's now", take)
+
+
+def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
+    """The step across one boundary, from code or else from the audit."""
+    step = STEPS.get((op_type, boundary, direction))
+    if step is not None:
+        return step
+    since = schemas.versions(op_type)
+    if boundary == since[0]:
+        words = f"{op_type} does not exist before opset {boundary}"
+        return Step(op_type, boundary, direction, "impossible", words, None)
+    change = BOUNDARIES.get(op_type, {}).get(boundary)
+    if change is None:
+        words = f"what changed in {op_type} at opset {boundary} has not been examined"
+        return Step(op_type, boundary, direction, "impossible", words, None)
+    if not (change.up if direction == "up" else change.down):
+        words = (
+            f"{op_type} changed at opset {boundary}, and no step makes the edit that this takes "
+            f"({change.what.rstrip('.')})"
+        )
+        return Step(op_type, boundary, direction, "impossible", words, None)
+    condition = _condition(change) if direction == "down" else ""
+    if not condition:
+        return Step(op_type, boundary, direction, "unchanged", change.what, None)
+    apply = _without_new(change, boundary)
+    words = change.what.rstrip(".")
+    return Step(op_type, boundary, direction, "conditional", words, apply, condition)
+
+
+def _block(far: int, reason: str, advice: str) -> Leg:
+    def take(_: Context) -> None:
+        raise Blocked(reason, advice)
+
+    return Leg(far, reason, take)
+
+
+def _taker(step: Step, near: int, far: int, narrows: bool) -> Callable[[Context], None]:
+    def take(context: Context) -> None:
+        if step.status == "impossible":
+            advice = (
+                f"choose opset {max(near, far)} or later" if near > far else "choose another opset"
+            )
+            raise Blocked(step.words, advice)
+        if step.apply is not None:
+            step.apply(context)
+        for node in [context.node] if context.unchanged else list(context.emitted):
+            if node.op_type != step.op_type:
+                _fit_types(context, node, context.far, context.far)
+            elif narrows:
+                _fit_types(context, node, near, far)
+
+    return take
+
+
+def _narrows(op_type: str, near: int, far: int) -> bool:
+    """Whether the definition at `far` leaves out types that the one at `near` allows."""
+    here, there = schemas.allowed_types(op_type, near), schemas.allowed_types(op_type, far)
+    return any(not here[formal] <= there[formal] for formal in here.keys() & there.keys())
+
+
+def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
+    """Compute in a wider dtype where the far side lacks one and that changes no result.
+
+    A node that a step emitted has no near side of its own: `near` is `far`, and what is not known
+    passes.
+
+    Raises:
+        Blocked: a type is not allowed on the far side, or may not be, and no wider one does.
+    """
+    if not is_default(node.domain):
+        return
+    op_type = node.op_type
+    here, there = schemas.allowed_types(op_type, near), schemas.allowed_types(op_type, far)
+    schema = schemas.schema(op_type, far)
+    wide: dict[str, int] = {}
+    for side, names, formals in (
+        ("in", node.input, schema.inputs),
+        ("out", node.output, schema.outputs),
+    ):
+        for index, name in enumerate(names):
+            position = min(index, len(formals) - 1)
+            formal = f"{side}{position}"
+            if not name or formal not in there:
+                continue
+            if near != far and here.get(formal, frozenset()) <= there[formal]:
+                continue
+            kind = context.kind(name)
+            if kind is None and near == far:
+                continue
+            if kind is None:
+                raise Blocked(
+                    f"the type of {name!r} is not known, and {op_type} allows fewer types "
+                    f"at opset {far}",
+                    "state its type in the model's value_info",
+                )
+            if kind in there[formal]:
+                continue
+            elem_type = context.elem_type(name)
+            found = None
+            if elem_type is not None:
+                found = widening.wider(op_type, elem_type, there[formal], far)
+            if found is None:
+                raise Blocked(
+                    f"{op_type} does not take {kind} at opset {far}",
+                    "choose an opset that does"
+                    + (f", or cast {name!r}" if kind.startswith("tensor") else ""),
+                )
+            wide[formals[position].type_str] = found
+    if wide:
+        widening.compute_wider(context, node, wide)
+        context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
+
+
+def _condition(change: Change) -> str:
+    parts = [
+        f"{name} is given" if value is None else f"{name} is not {_shown(value)}"
+        for name, value in change.new_attributes.items()
+    ]
+    if change.max_inputs is not None:
+        parts.append(f"there are more than {change.max_inputs} inputs")
+    if change.max_outputs is not None:
+        parts.append(f"there are more than {change.max_outputs} outputs")
+    return ", or ".join(parts)
+
+
+def _shown(value: object) -> str:
+    return f"all {value[0]!r}" if isinstance(value, tuple) and value else repr(value)
+
+
+def _without_new(change: Change, boundary: int) -> Callable[[Context], None]:
+    """The way down across a boundary that only added things: without them, the same."""
+
+    def apply(context: Context) -> None:
+        node = context.node
+        for name, neutral in change.new_attributes.items():
+            value = context.value(name, neutral)
+            if not _is_neutral(value, neutral):
+                raise Blocked(
+                    f"its attribute {name}={value!r} came with opset {boundary}",
+                    "choose an opset that has it",
+                )
+        for kind, names, most in (
+            ("input", node.input, change.max_inputs),
+            ("output", node.output, change.max_outputs),
+        ):
+            extra = [name for name in names[most:] if name] if most is not None else []
+            if extra:
+                raise Blocked(
+                    f"its {kind} {extra[0]!r} came with opset {boundary}",
+                    "choose an opset that has it",
+                )
+        dropped = [item.name for item in node.attribute if item.name in change.new_attributes]
+        if dropped:
+            context.replace(drop=dropped)
+            context.words = f"{', '.join(dropped)} dropped, which says nothing new here"
+
+    return apply
+
+
+def _is_neutral(value: object, neutral: object) -> bool:
+    """Whether a new attribute's value is the one that means nothing new (see `Change`)."""
+    if isinstance(neutral, tuple) and len(neutral) == 1 and isinstance(value, tuple):
+        return all(item == neutral[0] for item in value)
+    return value == neutral
+
+
+def body(op_type: str) -> Callable[[Context], str]:
+    """What replaces an operator by its function body; it returns what it did, in words.
+
+    Raises:
+        ValueError: the operator has none.
+    """
+    found = bodies.BODIES.get(op_type)
+    if found is None:
+        known = ", ".join(sorted(bodies.BODIES))
+        raise ValueError(f"{op_type} has no function body here; there is one for {known}")
+    return found

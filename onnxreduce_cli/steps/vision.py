@@ -1,0 +1,109 @@
+"""GridSample (20), RoiAlign (16) and ConvTranspose (11)."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down, up
+
+_NEWER_MODES = {"bilinear": "linear", "bicubic": "cubic"}
+_OLDER_MODES = {newer: older for older, newer in _NEWER_MODES.items()}
+
+
+@up("GridSample", 20, "modes bilinear and bicubic called linear and cubic")
+def newer_mode(context: Context) -> None:
+    """``GridSample<mode="bilinear">(x, grid)`` becomes ``GridSample<mode="linear">(x, grid)``."""
+    mode = context.value("mode")
+    if mode in _NEWER_MODES:
+        context.replace(mode=_NEWER_MODES[mode])
+
+
+@down(
+    "GridSample",
+    20,
+    "modes linear and cubic called bilinear and bicubic",
+    blocks="the input is not 4-D, or its rank is not known",
+)
+def older_mode(context: Context) -> None:
+    """``GridSample<mode="linear">(x, grid)`` becomes ``GridSample<mode="bilinear">(x, grid)``."""
+    rank = context.rank(context.input(1))
+    if rank is None:
+        rank = context.need_rank(context.input(0), "before opset 20 it must be 4")
+    if rank != 4:
+        raise Blocked(
+            f"it samples a tensor of rank {rank}, where before opset 20 there was only rank 4",
+            "choose opset 20 or later",
+        )
+    mode = context.value("mode")
+    if mode in _OLDER_MODES:
+        context.replace(mode=_OLDER_MODES[mode])
+
+
+@up("RoiAlign", 16, "the mapping that was the only one written out")
+def output_half_pixel(context: Context) -> None:
+    """``RoiAlign(x, rois, batch)`` becomes
+    ``RoiAlign<coordinate_transformation_mode="output_half_pixel">(x, rois, batch)``.
+    """
+    context.replace(coordinate_transformation_mode="output_half_pixel")
+
+
+@down(
+    "RoiAlign",
+    16,
+    "coordinate_transformation_mode='output_half_pixel' dropped",
+    blocks="it is half_pixel, which is the default",
+)
+def without_mapping(context: Context) -> None:
+    """``RoiAlign<coordinate_transformation_mode="output_half_pixel">(x, rois, batch)`` becomes
+    ``RoiAlign(x, rois, batch)``.
+
+    Shifted regions don't stand for half_pixel: without it, runtimes enlarge those below one pixel.
+    """
+    mode = context.value("coordinate_transformation_mode", "half_pixel")
+    if mode != "output_half_pixel":
+        raise Blocked(
+            f"it has coordinate_transformation_mode={mode!r}, which came with opset 16",
+            "choose opset 16 or later",
+        )
+    context.replace(drop=("coordinate_transformation_mode",))
+
+
+_WARNS = "unchanged, with a remark where padding that is worked out may be odd"
+
+
+@up("ConvTranspose", 11, _WARNS)
+@down("ConvTranspose", 11, _WARNS)
+def odd_padding(context: Context) -> None:
+    """A ConvTranspose stays as it is.
+
+    The equations of the two versions put the odd element of padding that follows from
+    `output_shape` or SAME_* on opposite sides, the older one against its own description of
+    `auto_pad`. Runtimes read both as the newer is written.
+    """
+    same = context.value("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER")
+    if (context.attribute("output_shape") is not None or same) and not _is_even(context):
+        context.warn(
+            "its padding follows from output_shape or auto_pad and may be odd; the equations "
+            "before and from opset 11 on put the odd element on opposite sides, runtimes do not"
+        )
+
+
+def _is_even(context: Context) -> bool:
+    """Whether the padding on every axis is known to be even, so that both sides get as much."""
+    data, weights = context.type(context.input(0)), context.type(context.input(1))
+    if data is None or weights is None or data.dims is None or weights.dims is None:
+        return False
+    lengths, axes = data.dims[2:], len(data.dims) - 2
+    kernel = context.value("kernel_shape") or weights.dims[2:]
+    strides = context.value("strides") or [1] * axes
+    dilations = context.value("dilations") or [1] * axes
+    extra = context.value("output_padding") or [0] * axes
+    resized = (context.value("output_shape") or [None] * axes)[-axes:]
+    for axis, length in enumerate(lengths):
+        width = kernel[axis]
+        if not isinstance(length, int) or not isinstance(width, int):
+            return False
+        size = length * strides[axis] if resized[axis] is None else resized[axis]
+        covered = (width - 1) * dilations[axis] + 1
+        if (strides[axis] * (length - 1) + extra[axis] + covered - size) % 2:
+            return False
+    return True

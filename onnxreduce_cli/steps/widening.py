@@ -1,0 +1,172 @@
+"""Casts there and back: an operator computed in a wider dtype where its older definition lacks one.
+
+Only where that gives the very same numbers: operators that move elements or put them in order,
+comparisons, and the arithmetic that is rounded, or wrapped, as if it had been done in the narrow
+dtype.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import NodeProto, TensorProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Context
+
+#: Their results are elements of their inputs.
+_MOVING = frozenset(
+    {
+        "Compress",
+        "Concat",
+        "DepthToSpace",
+        "Dropout",
+        "Expand",
+        "Flatten",
+        "Gather",
+        "GatherElements",
+        "GatherND",
+        "Identity",
+        "Max",
+        "Min",
+        "OneHot",
+        "Pad",
+        "Relu",
+        "Reshape",
+        "ReverseSequence",
+        "Scatter",
+        "Slice",
+        "SpaceToDepth",
+        "Split",
+        "Squeeze",
+        "Tile",
+        "TopK",
+        "Transpose",
+        "Unique",
+        "Unsqueeze",
+        "Where",
+    }
+)
+#: Their results tell how elements compare, or how many there are.
+_COMPARING = frozenset(
+    {
+        "ArgMax",
+        "ArgMin",
+        "Equal",
+        "Greater",
+        "GreaterOrEqual",
+        "IsInf",
+        "IsNaN",
+        "Less",
+        "LessOrEqual",
+        "NonZero",
+        "Shape",
+        "Sign",
+        "Size",
+    }
+)
+#: Whole results of whole numbers, so that nothing is rounded but to themselves.
+_ROUNDING = frozenset({"Ceil", "Floor", "Round"})
+#: Rounding to float and then to a half type is rounding once, as float has more than twice the
+#: digits; integers wrap, and a Cast to fewer bits cuts off what had wrapped.
+_ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
+
+_FLOAT8 = (
+    TensorProto.FLOAT8E4M3FN,
+    TensorProto.FLOAT8E4M3FNUZ,
+    TensorProto.FLOAT8E5M2,
+    TensorProto.FLOAT8E5M2FNUZ,
+)
+_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
+
+#: For each dtype those that hold all its numbers, the best first.
+_HOLDING: dict[int, tuple[int, ...]] = {
+    TensorProto.BOOL: (TensorProto.UINT8, TensorProto.INT32, TensorProto.FLOAT),
+    TensorProto.INT8: (TensorProto.INT32, TensorProto.FLOAT),
+    TensorProto.INT16: (TensorProto.INT32, TensorProto.FLOAT),
+    TensorProto.UINT8: (TensorProto.INT32, TensorProto.FLOAT),
+    TensorProto.UINT16: (TensorProto.INT32, TensorProto.FLOAT),
+    TensorProto.INT32: (TensorProto.INT64, TensorProto.DOUBLE),
+    TensorProto.UINT32: (TensorProto.INT64, TensorProto.DOUBLE),
+    **dict.fromkeys((*_HALVES, *_FLOAT8), (TensorProto.FLOAT,)),
+}
+#: The same for arithmetic, where integers must wrap: of the same sign, and with room for products.
+_WRAPPING: dict[int, tuple[int, ...]] = {
+    TensorProto.INT8: (TensorProto.INT32,),
+    TensorProto.INT16: (TensorProto.INT32,),
+    TensorProto.UINT8: (TensorProto.UINT32,),
+    TensorProto.UINT16: (TensorProto.UINT32,),
+    **dict.fromkeys(_HALVES, (TensorProto.FLOAT,)),
+}
+
+
+def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int | None:
+    """The dtype in which an operator gives the same results as in `narrow`, None if there is none.
+
+    Args:
+        op_type: the operator.
+        narrow: the dtype that it lacks.
+        allowed: the types that it has.
+        opset: where, for Cast must know the narrow dtype there.
+    """
+    if f"tensor({dtype_name(narrow)})" not in schemas.allowed_types("Cast", opset)["in0"]:
+        return None
+    if op_type in _MOVING or op_type in _COMPARING:
+        holding = _HOLDING
+    elif op_type in _ARITHMETIC:
+        holding = _WRAPPING
+    elif op_type in _ROUNDING and narrow in _HALVES:
+        holding = _HOLDING
+    else:
+        return None
+    candidates = holding.get(narrow, ())
+    return next((wide for wide in candidates if f"tensor({dtype_name(wide)})" in allowed), None)
+
+
+def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) -> None:
+    """``Op(x)`` becomes ``Cast(Op(Cast(x)))``, in the place where it stands among what is emitted.
+
+    Args:
+        context: where `node` was emitted, or whose own node it is.
+        node: the node.
+        wide: for each of the operator's type variables to widen, the dtype.
+    """
+    schema = schemas.schema(node.op_type, context.far)
+    place = next(
+        (at for at, emitted in enumerate(context.emitted) if emitted is node), len(context.emitted)
+    )
+    rest = context.emitted[place + 1 :]
+    del context.emitted[place:]
+    inputs = []
+    for index, name in enumerate(node.input):
+        variable = schema.inputs[min(index, len(schema.inputs) - 1)].type_str
+        if name and variable in wide:
+            name = _cast_input(context, name, wide[variable])
+        inputs.append(name)
+    back = []
+    outputs = []
+    for index, name in enumerate(node.output):
+        variable = schema.outputs[min(index, len(schema.outputs) - 1)].type_str
+        if name and variable in wide:
+            narrow = context.need_elem_type(name, "it is cast back to it")
+            outputs.append(context.fresh(dtype_name(wide[variable])))
+            back.append((outputs[-1], narrow, name))
+        else:
+            outputs.append(name)
+    context.again(node, inputs, outputs)
+    for widened, narrow, name in back:
+        if narrow in _FLOAT8:
+            # What comes back was a float8 before: only its infinities could saturate.
+            context.emit("Cast", [widened], outputs=[name], to=narrow, saturate=0)
+        else:
+            cast(context, widened, narrow, [name])
+    context.emitted += rest
+
+
+def _cast_input(context: Context, name: str, wide: int) -> str:
+    constant = context.constant(name)
+    if constant is not None:
+        return context.array(constant.astype(numpy_dtype(wide)), "constant")
+    return cast(context, name, wide)
