@@ -1,0 +1,46 @@
+"""The built-in executor: ONNX models on NumPy, each node by its opset's own definition.
+
+It is written from the specification alone and apart from the conversion steps, so that
+one can catch the other's mistakes.
+"""
+
+from onnxreduce_cli.executor import (
+    control,
+    convert_dtype,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    pooling,
+    quantized,
+    recurrent,
+    reduce,
+    resample,
+    sequence,
+    shape,
+    softmax,
+    tensor,
+)
+from onnxreduce_cli.executor.errors import ExecutionError, ExecutorError, UnsupportedError
+from onnxreduce_cli.executor.run import Executor, run
+
+# Importing a module of kernels registers them.
+KERNEL_MODULES = (
+    control,
+    convert_dtype,
+    elementwise,
+    indexing,
+    linear,
+    normalization,
+    pooling,
+    quantized,
+    recurrent,
+    reduce,
+    resample,
+    sequence,
+    shape,
+    softmax,
+    tensor,
+)
+
+__all__ = ["ExecutionError", "Executor", "ExecutorError", "UnsupportedError", "run"]

@@ -1,0 +1,41 @@
+"""Axes: counting from the back, range and duplicates, as each definition allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from onnxreduce_cli.executor.dtypes import Array
+from onnxreduce_cli.executor.errors import Invalid
+
+
+def one_axis(axis: int, rank: int, *, negative: bool = True, end: bool = False) -> int:
+    """Give `axis` counted from the front; Invalid when it is out of range for `rank`.
+
+    `negative` says whether the definition counts from the back, `end` whether the axis may
+    equal the rank.
+    """
+    limit = rank if end else rank - 1
+    if axis < 0 and not negative:
+        raise Invalid(f"axis {axis} is negative, which this opset does not allow (rank {rank})")
+    if not -rank <= axis <= limit:
+        raise Invalid(f"axis {axis} is out of range for rank {rank}")
+    return axis + rank if axis < 0 else axis
+
+
+def many_axes(axes: Iterable[Any], rank: int, *, negative: bool = True) -> tuple[int, ...]:
+    """Give `axes` counted from the front, in their order; Invalid when out of range or double."""
+    given = tuple(int(axis) for axis in axes)
+    result = tuple(one_axis(axis, rank, negative=negative) for axis in given)
+    if len(set(result)) != len(result):
+        raise Invalid(f"axes {list(given)} name an axis twice (rank {rank})")
+    return result
+
+
+def vector(name: str, values: Array, *, scalar: bool = False) -> list[int]:
+    """Read a 1-D integer input (with `scalar`: or a single value) as ints; else Invalid."""
+    if scalar and values.ndim == 0:
+        return [int(values)]
+    if values.ndim != 1:
+        raise Invalid(f"input {name!r} has rank {values.ndim}, it must have rank 1")
+    return [int(v) for v in values]

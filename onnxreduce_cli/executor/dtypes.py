@@ -1,0 +1,146 @@
+"""Element types: ONNX's names and numbers for them, and NumPy's dtypes."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+Array: TypeAlias = np.ndarray[Any, Any]
+# A tensor, a sequence, or nothing (an absent optional input, an empty optional).
+Value: TypeAlias = "Array | list[Any] | None"
+
+_NUMBERS = {
+    name: number for name, number in TensorProto.DataType.items() if name not in {"UNDEFINED"}
+}
+
+
+def _dtype_of(number: int) -> np.dtype[Any] | None:
+    # Some releases of onnx list an element type before NumPy or ml_dtypes has it.
+    try:
+        return np.dtype(helper.tensor_dtype_to_np_dtype(number))
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+_DTYPE_BY_NUMBER: dict[int, np.dtype[Any]] = {
+    number: dtype for number in _NUMBERS.values() if (dtype := _dtype_of(number)) is not None
+}
+_NAME_BY_DTYPE: dict[np.dtype[Any], str] = {
+    _DTYPE_BY_NUMBER[number]: name.lower()
+    for name, number in _NUMBERS.items()
+    if number in _DTYPE_BY_NUMBER
+}
+_TYPE_BY_DTYPE = {dtype: f"tensor({name})" for dtype, name in _NAME_BY_DTYPE.items()}
+_NUMBER_BY_NAME = {name.lower(): number for name, number in _NUMBERS.items()}
+
+# ml_dtypes has no annotations.
+finfo: Any = ml_dtypes.finfo
+iinfo: Any = ml_dtypes.iinfo
+
+BFLOAT16 = _DTYPE_BY_NUMBER[TensorProto.BFLOAT16]
+FLOAT16 = np.dtype(np.float16)
+FLOAT32 = np.dtype(np.float32)
+FLOAT64 = np.dtype(np.float64)
+INT64 = np.dtype(np.int64)
+BOOL = np.dtype(np.bool_)
+STRING = np.dtype(object)
+FLOAT8 = frozenset(
+    dtype
+    for dtype, name in _NAME_BY_DTYPE.items()
+    if name in {"float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"}
+)
+FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
+
+
+def dtype_of_number(number: int) -> np.dtype[Any]:
+    """Give the dtype of a TensorProto.DataType number; ValueError when there is none."""
+    try:
+        return _DTYPE_BY_NUMBER[number]
+    except KeyError:
+        raise ValueError(f"element type {number} is unknown") from None
+
+
+def dtype_of_name(name: str) -> np.dtype[Any]:
+    """Give the dtype of an element type's name, in any case ("FLOAT", "float")."""
+    number = _NUMBER_BY_NAME.get(name.lower())
+    if number is None:
+        raise ValueError(f"element type {name!r} is unknown")
+    return dtype_of_number(number)
+
+
+def number_of(dtype: np.dtype[Any]) -> int:
+    """Give the TensorProto.DataType number of a dtype; ValueError when ONNX has none."""
+    if dtype.kind in "US":
+        return int(TensorProto.STRING)
+    try:
+        return int(_NUMBER_BY_NAME[_NAME_BY_DTYPE[dtype]])
+    except KeyError:
+        raise ValueError(f"dtype {dtype} is not an ONNX element type") from None
+
+
+def type_string(value: Array) -> str:
+    """Give a tensor's type as schemas write it, e.g. "tensor(float)"."""
+    found = _TYPE_BY_DTYPE.get(value.dtype)
+    if found is not None:
+        return found
+    return "tensor(string)" if value.dtype.kind in "US" else f"tensor({value.dtype})"
+
+
+def is_float(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is float16, bfloat16, float or double."""
+    return dtype in FLOATS
+
+
+def wider(value: Array) -> Array:
+    """Give float16 and bfloat16 as float32, so that one rounding at the end is the only one."""
+    return value.astype(np.float32) if value.dtype in (FLOAT16, BFLOAT16) else value
+
+
+def to_dtype(value: Any, dtype: np.dtype[Any]) -> Array:
+    """Give `value` as an array (rank 0 included) of exactly `dtype`."""
+    return np.asarray(value).astype(dtype, copy=False)
+
+
+def truncate_to_integer(value: Array, dtype: np.dtype[Any]) -> Array:
+    """Convert float64 to an integer dtype towards zero.
+
+    Out of range, which the specification leaves undefined, gives the nearest end of the
+    range and NaN gives 0, so that every platform gives the same.
+    """
+    info = np.iinfo(dtype)
+    whole = np.trunc(np.asarray(value, dtype=np.float64))
+    above = whole >= float(info.max)
+    below = whole <= float(info.min)
+    inside = np.where(above | below | np.isnan(whole), 0.0, whole).astype(dtype)
+    return np.asarray(np.where(above, info.max, np.where(below, info.min, inside)).astype(dtype))
+
+
+def to_array(tensor: onnx.TensorProto) -> Array:
+    """Read a TensorProto; strings come as an object array of str."""
+    array: Array = np.asarray(onnx.numpy_helper.to_array(tensor))
+    if tensor.data_type == TensorProto.STRING:
+        decoded = [v.decode("utf-8") if isinstance(v, bytes) else v for v in array.ravel()]
+        result = np.empty(len(decoded), dtype=object)
+        result[:] = decoded
+        return result.reshape(array.shape)
+    return array
+
+
+def sparse_to_array(sparse: onnx.SparseTensorProto) -> Array:
+    """Read a SparseTensorProto as a dense array of shape `dims`, zero where nothing is given.
+
+    Indices are linear (rank 1) or one row of coordinates for each value (rank 2).
+    """
+    values = to_array(sparse.values)
+    indices = to_array(sparse.indices)
+    shape = tuple(sparse.dims)
+    dense = np.zeros(shape, dtype=values.dtype)
+    if indices.ndim == 2:
+        dense[tuple(indices.T)] = values
+    else:
+        dense.reshape(-1)[indices] = values
+    return dense

@@ -1,0 +1,484 @@
+"""Operators that compute each element by itself: arithmetic, comparison, activations.
+
+Source: the definitions named at each kernel. float16 and bfloat16 are computed in float32
+and rounded once. Before opset 7 the binary operators broadcast by attributes, from then on
+like NumPy; before opset 8 the variadic ones do not broadcast.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import reduce as fold
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from onnxreduce_cli.executor.broadcast import legacy, one_way, same_shapes
+from onnxreduce_cli.executor.dtypes import (
+    BOOL,
+    FLOAT64,
+    Array,
+    finfo,
+    is_float,
+    to_dtype,
+    truncate_to_integer,
+    wider,
+)
+from onnxreduce_cli.executor.errors import Invalid, NotSupported
+from onnxreduce_cli.executor.registry import Call, Kernel, kernel
+
+Unary: TypeAlias = Callable[[Array], Any]
+Binary: TypeAlias = Callable[[Array, Array], Any]
+
+_erf64 = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf(x: Array) -> Array:
+    """Compute the error function in float64."""
+    return np.asarray(_erf64(x.astype(FLOAT64))).astype(FLOAT64)
+
+
+def sigmoid(x: Array) -> Array:
+    """Compute 1 / (1 + exp(-x)) without overflow."""
+    small = np.exp(-np.absolute(x))
+    return np.where(np.signbit(x), small / (1 + small), 1 / (1 + small))
+
+
+def _sign(x: Array) -> Array:
+    # NaN has no sign; NumPy gives NaN, as the comparison-based definition leaves open.
+    return np.sign(x)
+
+
+def _softplus(x: Array) -> Array:
+    return np.logaddexp(x, np.zeros((), dtype=x.dtype))
+
+
+def _unary_kernel(function: Unary) -> Kernel:
+    def run(call: Call, x: Array) -> Array:
+        return to_dtype(function(wider(x)), x.dtype)
+
+    return run
+
+
+_UNARY: dict[str, tuple[Unary, tuple[int, ...]]] = {
+    "Abs": (np.absolute, (1, 6, 13)),
+    "Acos": (np.arccos, (7, 22)),
+    "Acosh": (np.arccosh, (9, 22)),
+    "Asin": (np.arcsin, (7, 22)),
+    "Asinh": (np.arcsinh, (9, 22)),
+    "Atan": (np.arctan, (7, 22)),
+    "Atanh": (np.arctanh, (9, 22)),
+    "BitwiseNot": (np.bitwise_not, (18,)),
+    "Ceil": (np.ceil, (1, 6, 13)),
+    "Cos": (np.cos, (7, 22)),
+    "Cosh": (np.cosh, (9, 22)),
+    "Erf": (erf, (9, 13)),
+    "Exp": (np.exp, (1, 6, 13)),
+    "Floor": (np.floor, (1, 6, 13)),
+    "Log": (np.log, (1, 6, 13)),
+    "Neg": (np.negative, (1, 6, 13)),
+    "Not": (np.logical_not, (1,)),
+    "Reciprocal": (np.reciprocal, (1, 6, 13)),
+    "Relu": (lambda x: np.maximum(x, np.zeros((), x.dtype)), (1, 6, 13, 14)),
+    "Round": (np.rint, (11, 22)),
+    "Sigmoid": (sigmoid, (1, 6, 13)),
+    "Sign": (_sign, (9, 13)),
+    "Sin": (np.sin, (7, 22)),
+    "Sinh": (np.sinh, (9, 22)),
+    "Softplus": (_softplus, (1, 22)),
+    "Softsign": (lambda x: x / (1 + np.absolute(x)), (1, 22)),
+    "Sqrt": (np.sqrt, (1, 6, 13)),
+    "Tan": (np.tan, (7, 22)),
+    "Tanh": (np.tanh, (1, 6, 13)),
+}
+
+for _name, (_unary, _versions) in _UNARY.items():
+    kernel(_name, *_versions)(_unary_kernel(_unary))
+
+
+@kernel("IsNaN", 9, 13, 20)
+def is_nan(call: Call, x: Array) -> Array:
+    """Tell NaN elements; any float type."""
+    return np.not_equal(x, x)
+
+
+@kernel("IsInf", 10, 20)
+def is_inf(call: Call, x: Array) -> Array:
+    """Tell infinities, of the signs that `detect_negative` and `detect_positive` ask for."""
+    wide = x.astype(FLOAT64)
+    above = np.isposinf(wide) if call.attrs["detect_positive"] else np.zeros(x.shape, BOOL)
+    below = np.isneginf(wide) if call.attrs["detect_negative"] else np.zeros(x.shape, BOOL)
+    return np.logical_or(above, below)
+
+
+def _weak(value: float, x: Array) -> Array:
+    # An array of x's dtype: NumPy 1 would widen a rank-0 x on meeting a Python float.
+    return np.array(value, dtype=x.dtype)
+
+
+_Shaped: TypeAlias = Callable[[Array, dict[str, Any]], Any]
+
+
+def _elu(x: Array, attrs: dict[str, Any]) -> Array:
+    alpha = _weak(attrs["alpha"], x)
+    return np.where(x < 0, alpha * np.expm1(np.minimum(x, _weak(0, x))), x)
+
+
+def _selu(x: Array, attrs: dict[str, Any]) -> Array:
+    alpha, gamma = _weak(attrs["alpha"], x), _weak(attrs["gamma"], x)
+    return gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, _weak(0, x))))
+
+
+def _celu(x: Array, attrs: dict[str, Any]) -> Array:
+    alpha, zero = _weak(attrs["alpha"], x), _weak(0, x)
+    return np.maximum(x, zero) + np.minimum(zero, alpha * np.expm1(x / alpha))
+
+
+def _hard_sigmoid(x: Array, attrs: dict[str, Any]) -> Array:
+    line = _weak(attrs["alpha"], x) * x + _weak(attrs["beta"], x)
+    return np.maximum(_weak(0, x), np.minimum(_weak(1, x), line))
+
+
+def _leaky_relu(x: Array, attrs: dict[str, Any]) -> Array:
+    return np.where(x < 0, _weak(attrs["alpha"], x) * x, x)
+
+
+def _thresholded_relu(x: Array, attrs: dict[str, Any]) -> Array:
+    return np.where(x > _weak(attrs["alpha"], x), x, _weak(0, x))
+
+
+def _shrink(x: Array, attrs: dict[str, Any]) -> Array:
+    bias, bound = attrs["bias"], attrs["lambd"]
+    if not is_float(x.dtype):
+        # Integers: the attributes are floats, so the result is cut back to an integer.
+        wide = x.astype(FLOAT64)
+        shrunk = np.where(wide < -bound, wide + bias, np.where(wide > bound, wide - bias, 0.0))
+        return truncate_to_integer(shrunk, x.dtype)
+    bias, bound = _weak(bias, x), _weak(bound, x)
+    return np.where(x < -bound, x + bias, np.where(x > bound, x - bias, _weak(0, x)))
+
+
+def _attribute_kernel(function: _Shaped) -> Kernel:
+    def run(call: Call, x: Array) -> Array:
+        return to_dtype(function(wider(x), call.attrs), x.dtype)
+
+    return run
+
+
+_WITH_ATTRIBUTES: dict[str, tuple[_Shaped, tuple[int, ...]]] = {
+    "Celu": (_celu, (12, 28)),
+    "Elu": (_elu, (1, 6, 22)),
+    "HardSigmoid": (_hard_sigmoid, (1, 6, 22)),
+    "LeakyRelu": (_leaky_relu, (1, 6, 16)),
+    "Selu": (_selu, (1, 6, 22)),
+    "Shrink": (_shrink, (9,)),
+    "ThresholdedRelu": (_thresholded_relu, (10, 22)),
+}
+
+for _name, (_shaped, _versions) in _WITH_ATTRIBUTES.items():
+    kernel(_name, *_versions)(_attribute_kernel(_shaped))
+
+
+def _divide(a: Array, b: Array) -> Array:
+    if is_float(a.dtype):
+        return np.divide(a, b)
+    if np.any(b == 0):
+        raise Invalid("integer division by zero")
+    # Towards zero, which Div 14 states and every runtime did before.
+    quotient = np.floor_divide(a, b)
+    if a.dtype.kind == "u":
+        return quotient
+    inexact = np.multiply(quotient, b) != a
+    return quotient + (inexact & (np.less(a, 0) != np.less(b, 0))).astype(a.dtype)
+
+
+def _binary_kernels(
+    name: str, function: Binary, old: tuple[int, ...], new: tuple[int, ...]
+) -> None:
+    def compute(a: Array, b: Array, dtype: Any) -> Array:
+        return to_dtype(function(wider(a), wider(b)), dtype)
+
+    def old_kernel(call: Call, a: Array, b: Array) -> Array:
+        return compute(a, legacy(call, a, b), a.dtype)
+
+    def new_kernel(call: Call, a: Array, b: Array) -> Array:
+        return compute(a, b, a.dtype)
+
+    if old:
+        kernel(name, *old)(old_kernel)
+    kernel(name, *new)(new_kernel)
+
+
+_binary_kernels("Add", np.add, (1, 6), (7, 13, 14))
+_binary_kernels("Sub", np.subtract, (1, 6), (7, 13, 14))
+_binary_kernels("Mul", np.multiply, (1, 6), (7, 13, 14))
+_binary_kernels("Div", _divide, (1, 6), (7, 13, 14))
+_binary_kernels("And", np.logical_and, (1,), (7,))
+_binary_kernels("Or", np.logical_or, (1,), (7,))
+_binary_kernels("Xor", np.logical_xor, (1,), (7,))
+_binary_kernels("BitwiseAnd", np.bitwise_and, (), (18,))
+_binary_kernels("BitwiseOr", np.bitwise_or, (), (18,))
+_binary_kernels("BitwiseXor", np.bitwise_xor, (), (18,))
+
+
+def _comparison_kernels(
+    name: str, function: Binary, old: tuple[int, ...], new: tuple[int, ...]
+) -> None:
+    def old_kernel(call: Call, a: Array, b: Array) -> Array:
+        return to_dtype(function(a, legacy(call, a, b)), BOOL)
+
+    def new_kernel(call: Call, a: Array, b: Array) -> Array:
+        return to_dtype(function(a, b), BOOL)
+
+    if old:
+        kernel(name, *old)(old_kernel)
+    kernel(name, *new)(new_kernel)
+
+
+_comparison_kernels("Equal", np.equal, (1,), (7, 11, 13, 19))
+_comparison_kernels("Greater", np.greater, (1,), (7, 9, 13))
+_comparison_kernels("Less", np.less, (1,), (7, 9, 13))
+_comparison_kernels("GreaterOrEqual", np.greater_equal, (), (12, 16))
+_comparison_kernels("LessOrEqual", np.less_equal, (), (12, 16))
+
+
+def _power(base: Array, exponent: Array) -> Array:
+    """Raise to a power; the result has the base's dtype, whatever the exponent's."""
+    dtype = base.dtype
+    if is_float(dtype):
+        return to_dtype(np.power(wider(base).astype(FLOAT64), exponent.astype(FLOAT64)), dtype)
+    if not is_float(exponent.dtype) and not np.any(np.less(exponent, 0)):
+        return np.power(base, exponent.astype(dtype))
+    return truncate_to_integer(np.power(base.astype(FLOAT64), exponent.astype(FLOAT64)), dtype)
+
+
+@kernel("Pow", 1)
+def pow_1(call: Call, base: Array, exponent: Array) -> Array:
+    """Raise to a power, broadcasting by attributes."""
+    return _power(base, legacy(call, base, exponent))
+
+
+@kernel("Pow", 7, 12, 13, 15)
+def pow_7(call: Call, base: Array, exponent: Array) -> Array:
+    """Raise to a power, broadcasting like NumPy; from 12 the types may differ."""
+    return _power(base, exponent)
+
+
+@kernel("Mod", 10, 13, 28)
+def mod(call: Call, a: Array, b: Array) -> Array:
+    """Compute the remainder: sign of the divisor, or of the dividend with `fmod`."""
+    if not is_float(a.dtype):
+        if np.any(np.equal(b, 0)):
+            raise Invalid("integer division by zero")
+        return np.fmod(a, b) if call.attrs["fmod"] else np.mod(a, b)
+    if call.attrs["fmod"]:
+        return to_dtype(np.fmod(wider(a), wider(b)), a.dtype)
+    if call.since < 28:
+        raise Invalid("fmod must be 1 for floating-point inputs")
+    return to_dtype(np.mod(wider(a), wider(b)), a.dtype)
+
+
+@kernel("BitShift", 11, 28)
+def bit_shift(call: Call, x: Array, amount: Array) -> Array:
+    """Shift bits; past the width only the sign's extension remains (defined since 28)."""
+    bits = x.dtype.itemsize * 8
+    beyond = np.less(amount, 0) | np.greater_equal(amount, bits)
+    safe = np.where(beyond, 0, amount).astype(x.dtype)
+    direction = call.attrs["direction"]
+    if direction == "LEFT":
+        return np.where(beyond, 0, np.left_shift(x, safe)).astype(x.dtype)
+    if direction == "RIGHT":
+        rest = np.where(np.less(x, 0), -1, 0)
+        return np.where(beyond, rest, np.right_shift(x, safe)).astype(x.dtype)
+    raise Invalid(f"direction {direction!r} is neither LEFT nor RIGHT")
+
+
+@kernel("PRelu", 1, 6)
+def prelu_1(call: Call, x: Array, slope: Array) -> Array:
+    """Scale negative elements by one slope, or by one slope for each channel (axis 1)."""
+    if slope.size == 1:
+        fitted = slope.reshape((1,) * x.ndim)
+    elif slope.ndim == 1 and x.ndim > 1 and slope.shape[0] == x.shape[1]:
+        fitted = slope.reshape((-1,) + (1,) * (x.ndim - 2))
+    elif slope.shape == x.shape:
+        fitted = slope
+    else:
+        raise Invalid(f"slope of shape {slope.shape} fits neither one value nor the channels")
+    return _prelu(x, fitted)
+
+
+@kernel("PRelu", 7, 9, 16)
+def prelu_7(call: Call, x: Array, slope: Array) -> Array:
+    """Scale negative elements by slopes that broadcast one way to x."""
+    return _prelu(x, one_way(slope, x.shape))
+
+
+def _prelu(x: Array, slope: Array) -> Array:
+    wide = wider(x)
+    return to_dtype(np.where(wide < 0, wide * wider(slope), wide), x.dtype)
+
+
+def _mean_of(arrays: list[Array]) -> Array:
+    return fold(np.add, arrays) / np.array(len(arrays), dtype=arrays[0].dtype)
+
+
+_VARIADIC: dict[str, Callable[[list[Array]], Array]] = {
+    "Max": lambda arrays: fold(np.maximum, arrays),
+    "Min": lambda arrays: fold(np.minimum, arrays),
+    "Sum": lambda arrays: fold(np.add, arrays),
+    "Mean": _mean_of,
+}
+
+
+def _variadic_kernels(name: str, function: Callable[[list[Array]], Array]) -> None:
+    def new_kernel(call: Call, *arrays: Array) -> Array:
+        return to_dtype(function([wider(array) for array in arrays]), arrays[0].dtype)
+
+    def old_kernel(call: Call, *arrays: Array) -> Array:
+        same_shapes(arrays)
+        return new_kernel(call, *arrays)
+
+    kernel(name, 1, 6)(old_kernel)
+    kernel(name, 8, 13)(new_kernel)
+    if name in {"Max", "Min"}:
+        kernel(name, 12)(new_kernel)
+
+
+for _name, _variadic in _VARIADIC.items():
+    _variadic_kernels(_name, _variadic)
+
+
+def _limits(x: Array) -> tuple[Any, Any]:
+    """Give numeric_limits lowest() and max(), the bounds of Clip where none is given."""
+    if is_float(x.dtype):
+        info = finfo(x.dtype)
+        return float(info.min), float(info.max)
+    whole = np.iinfo(x.dtype)
+    return whole.min, whole.max
+
+
+def _clip(x: Array, low: Any, high: Any) -> Array:
+    wide = wider(x)
+    low, high = np.asarray(low, dtype=wide.dtype), np.asarray(high, dtype=wide.dtype)
+    return to_dtype(np.minimum(np.maximum(wide, low), high), x.dtype)
+
+
+@kernel("Clip", 1, 6)
+def clip_1(call: Call, x: Array) -> Array:
+    """Clip to the attributes `min` and `max`, by default the limits of the type.
+
+    Finite attributes beyond the type's limits, as float's are for float16, stand for those.
+    """
+    low, high = _limits(x)
+    given = call.attrs.get("min", low), call.attrs.get("max", high)
+    return _clip(
+        x,
+        given[0] if math.isinf(given[0]) else max(low, given[0]),
+        given[1] if math.isinf(given[1]) else min(high, given[1]),
+    )
+
+
+@kernel("Clip", 11, 12, 13)
+def clip_11(call: Call, x: Array, low: Array | None = None, high: Array | None = None) -> Array:
+    """Clip to scalar inputs, by default the type's limits; if they cross, the upper holds."""
+    lowest, highest = _limits(x)
+    return _clip(
+        x,
+        lowest if low is None else _scalar("min", low),
+        highest if high is None else _scalar("max", high),
+    )
+
+
+def _scalar(name: str, value: Array) -> Array:
+    if value.ndim:
+        raise Invalid(f"{name} has shape {value.shape}, it must be a scalar")
+    return value
+
+
+@kernel("Where", 9, 16)
+def where(call: Call, condition: Array, x: Array, y: Array) -> Array:
+    """Choose by a condition; all three broadcast."""
+    return to_dtype(np.where(condition, x, y), x.dtype)
+
+
+@kernel("Identity", 1, 13, 14, 16, 19, 21, 23, 24, 25)
+def identity(call: Call, x: Any) -> Any:
+    """Give the input; from 14 also sequences, from 16 also optionals."""
+    return x
+
+
+def _no_training_attribute(call: Call) -> None:
+    if not call.attrs["is_test"] and call.attrs["ratio"] != 0:
+        raise NotSupported("the node is in training mode (is_test is 0), its result is random")
+
+
+@kernel("Dropout", 1, 6, check=_no_training_attribute)
+def dropout_1(call: Call, data: Array) -> Any:
+    """Give the input; in test mode the mask is not filled."""
+    if call.wants(1):
+        raise NotSupported("in test mode the mask output is not defined")
+    return data
+
+
+@kernel("Dropout", 7, 10)
+def dropout_7(call: Call, data: Array) -> Any:
+    """Give the input, and a mask that keeps everything (7: of the data's type, 10: bool)."""
+    return data, np.ones(data.shape, dtype=BOOL if call.since == 10 else data.dtype)
+
+
+@kernel("Dropout", 12, 13, 22)
+def dropout_12(
+    call: Call, data: Array, ratio: Array | None = None, training_mode: Array | None = None
+) -> Any:
+    """Give the input and a full mask; a random result (training) is not computed."""
+    training = training_mode is not None and bool(training_mode)
+    if training and (ratio is None or float(ratio) != 0):
+        raise NotSupported("the node is in training mode, its result is random")
+    return data, np.ones(data.shape, dtype=BOOL)
+
+
+@kernel("CumSum", 11, 14)
+def cum_sum(call: Call, x: Array, axis: Array) -> Array:
+    """Sum up along an axis, from the end with `reverse`, each element left out of its own
+    sum with `exclusive`.
+    """
+    return _cumulate(call, x, axis, np.cumsum, 0)
+
+
+@kernel("CumProd", 26)
+def cum_prod(call: Call, x: Array, axis: Array) -> Array:
+    """Multiply up along an axis; `reverse` and `exclusive` as for CumSum."""
+    return _cumulate(call, x, axis, np.cumprod, 1)
+
+
+def _cumulate(call: Call, x: Array, axis: Array, function: Any, start: int) -> Array:
+    if axis.size != 1:
+        raise Invalid(f"axis has shape {axis.shape}, it must hold one value")
+    at = int(axis.reshape(()))
+    if not -x.ndim <= at < x.ndim:
+        raise Invalid(f"axis {at} is out of range for rank {x.ndim}")
+    wide = x.astype(FLOAT64) if is_float(x.dtype) else x
+    if call.attrs["reverse"]:
+        wide = np.flip(wide, at)
+    if call.attrs["exclusive"]:
+        first = np.full_like(np.take(wide, [0], axis=at), start) if wide.shape[at] else wide
+        wide = np.concatenate([first, np.delete(wide, -1, axis=at)], axis=at) if wide.size else wide
+    total = function(wide, axis=at, dtype=wide.dtype)
+    if call.attrs["reverse"]:
+        total = np.flip(total, at)
+    return to_dtype(total, x.dtype)
+
+
+@kernel("LpNormalization", 1, 22)
+def lp_normalization(call: Call, x: Array) -> Array:
+    """Divide by the L1 or L2 norm along `axis`; where the norm is 0 the result is 0."""
+    wide = x.astype(FLOAT64)
+    axis, p = call.attrs["axis"], call.attrs["p"]
+    if p not in (1, 2):
+        raise Invalid(f"p is {p}, it must be 1 or 2")
+    powers = np.absolute(wide) if p == 1 else wide * wide
+    norm = np.sum(powers, axis=axis, keepdims=True)
+    if p == 2:
+        norm = np.sqrt(norm)
+    return to_dtype(np.where(norm == 0, 0.0, wide / norm), x.dtype)

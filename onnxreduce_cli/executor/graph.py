@@ -1,0 +1,313 @@
+"""Prepared graphs and their steps: what runs, after `prepare` has looked everything up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from onnx import helper
+
+from onnxreduce_cli.executor.dtypes import Array, Value, number_of, type_string
+from onnxreduce_cli.executor.errors import (
+    ExecutionError,
+    ExecutorError,
+    Invalid,
+    NotSupported,
+    UnsupportedError,
+)
+from onnxreduce_cli.executor.registry import Call, Definition, Formal, Kernel, Subgraph
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """Where a node stands, for messages: its name, operator and opset."""
+
+    node: str
+    operator: str
+    opset: int | None
+
+    def invalid(self, reason: str) -> ExecutionError:
+        """Build the error for a node that breaks its operator's specification."""
+        return ExecutionError(reason, node=self.node, operator=self.operator, opset=self.opset)
+
+    def unsupported(self, reason: str) -> UnsupportedError:
+        """Build the error for a node that the executor cannot run correctly."""
+        return UnsupportedError(reason, node=self.node, operator=self.operator, opset=self.opset)
+
+
+class Step(Protocol):
+    """One node made ready to run."""
+
+    outputs: tuple[str, ...]
+    release: tuple[str, ...]
+
+    def uses(self) -> list[str]:
+        """List the names this step reads from its scope."""
+
+    def run(self, env: dict[str, Value]) -> None:
+        """Compute the outputs from the values in `env` and put them there."""
+
+
+@dataclass(slots=True)
+class Graph:
+    """A graph, subgraph or function body made ready to run.
+
+    `constants` are its initializers, `captured` the outer-scope names it reads.
+    """
+
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: dict[str, Value]
+    steps: list[Step] = field(default_factory=list)
+    captured: tuple[str, ...] = ()
+    empty: tuple[Array | None, ...] = ()
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of formal inputs."""
+        return len(self.inputs)
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of formal outputs."""
+        return len(self.outputs)
+
+    def finish(self) -> None:
+        """Find the outer names read here, and after which step each value is no longer needed."""
+        local = {*self.inputs, *self.constants}
+        captured: dict[str, None] = {}
+        last: dict[str, int] = {}
+        for index, step in enumerate(self.steps):
+            for name in step.uses():
+                if name not in local:
+                    captured[name] = None
+                last[name] = index
+            for name in step.outputs:
+                local.add(name)
+                last[name] = index
+        for name in self.outputs:
+            if name and name not in local:
+                captured[name] = None
+        self.captured = tuple(captured)
+        keep = {*self.outputs, *self.constants, *captured, ""}
+        releases: dict[int, list[str]] = {}
+        for name, index in last.items():
+            if name not in keep:
+                releases.setdefault(index, []).append(name)
+        for index, names in releases.items():
+            self.steps[index].release = tuple(names)
+
+    def run(self, values: Sequence[Value], outer: Mapping[str, Value]) -> list[Value]:
+        """Run on positional `values`, outer-scope names taken from `outer`."""
+        env = dict(self.constants)
+        for name in self.captured:
+            env[name] = outer[name]
+        env.update(zip(self.inputs, values, strict=False))
+        self.run_in(env)
+        return [env[name] if name else None for name in self.outputs]
+
+    def run_in(self, env: dict[str, Value], *, keep_all: bool = False) -> None:
+        """Run every step on `env`, dropping values after their last use unless `keep_all`."""
+        for step in self.steps:
+            step.run(env)
+            if step.release and not keep_all:
+                for name in step.release:
+                    env.pop(name, None)
+
+
+class BoundScope:
+    """Runs a node's subgraphs with the values visible where the node stands."""
+
+    __slots__ = ("_env",)
+
+    def __init__(self, env: Mapping[str, Value]) -> None:
+        """Bind to the values of the scope around."""
+        self._env = env
+
+    def run(self, graph: Subgraph, values: list[Value]) -> list[Value]:
+        """Run `graph` on positional `values`; give its outputs in order."""
+        if len(values) != graph.n_inputs:
+            raise Invalid(f"a subgraph takes {graph.n_inputs} inputs, {len(values)} are given")
+        if not isinstance(graph, Graph):
+            raise TypeError("a subgraph is a prepared Graph")
+        return graph.run(values, self._env)
+
+
+def _allowed(formal: Formal, kind: str) -> bool:
+    return kind in formal.types or f"optional({kind})" in formal.types
+
+
+def check_types(
+    formals: Sequence[Formal], values: Sequence[Value], bound: dict[str, str], what: str
+) -> None:
+    """Check tensors against a schema's types; `bound` collects what type variables stand for.
+
+    Raises Invalid, naming the parameter, its type and what is allowed.
+    """
+    for formal, value in zip(formals, values, strict=False):
+        if value is None or isinstance(value, list):
+            continue
+        kind = type_string(value)
+        if not _allowed(formal, kind):
+            raise Invalid(f"{what} {formal.name!r} has type {kind}, which is not allowed here")
+        if formal.homogeneous and bound.setdefault(formal.variable, kind) != kind:
+            raise Invalid(
+                f"{what} {formal.name!r} has type {kind}, but {formal.variable} is "
+                f"{bound[formal.variable]} elsewhere"
+            )
+
+
+def _as_value(result: Any) -> Value:
+    if result is None or isinstance(result, list):
+        return result
+    array = np.asarray(result)
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+@dataclass(slots=True)
+class NodeStep:
+    """A node computed by a kernel."""
+
+    place: Place
+    call: Call
+    kernel: Kernel
+    scoped: bool
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    input_formals: tuple[Formal, ...]
+    output_formals: tuple[Formal, ...]
+    captured: tuple[str, ...]
+    release: tuple[str, ...] = ()
+
+    def uses(self) -> list[str]:
+        """List the names this step reads: its inputs, and what its subgraphs capture."""
+        return [*(name for name in self.inputs if name), *self.captured]
+
+    def run(self, env: dict[str, Value]) -> None:
+        """Check the inputs' types, call the kernel, check and keep the outputs."""
+        args = [env[name] if name else None for name in self.inputs]
+        try:
+            bound: dict[str, str] = {}
+            self._check_present(args)
+            check_types(self.input_formals, args, bound, "input")
+            if self.scoped:
+                result = self.kernel(self.call, BoundScope(env), *args)
+            else:
+                result = self.kernel(self.call, *args)
+            results = (
+                [_as_value(r) for r in result] if isinstance(result, tuple) else [_as_value(result)]
+            )
+            check_types(self.output_formals, results, bound, "output")
+            if len(results) < len(self.outputs):
+                raise Invalid(
+                    f"{len(self.outputs)} outputs are named, the operator gives {len(results)}"
+                )
+        except ExecutorError:
+            raise
+        except Invalid as error:
+            raise self.place.invalid(str(error)) from None
+        except NotSupported as error:
+            raise self.place.unsupported(str(error)) from None
+        except Exception as error:
+            # NumPy's own words for what is wrong with the shapes or values; a kernel has
+            # no other way to fail, and callers get one kind of error for all of them.
+            raise self.place.invalid(f"{type(error).__name__}: {error}") from error
+        for name, value in zip(self.outputs, results, strict=False):
+            if name:
+                env[name] = value
+
+    def _check_present(self, args: Sequence[Value]) -> None:
+        for formal, value in zip(self.input_formals, args, strict=False):
+            if (
+                value is None
+                and not formal.optional
+                and not any(kind.startswith("optional(") for kind in formal.types)
+            ):
+                raise Invalid(f"required input {formal.name!r} is missing")
+
+
+@dataclass(slots=True)
+class FunctionStep:
+    """A node computed by a function's body: a model-local function's or a schema's."""
+
+    place: Place
+    body: Graph
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    release: tuple[str, ...] = ()
+
+    def uses(self) -> list[str]:
+        """List the names this step reads."""
+        return [name for name in self.inputs if name]
+
+    def run(self, env: dict[str, Value]) -> None:
+        """Run the body in a scope of its own; inputs that are not given are None there."""
+        args: list[Value] = [env[name] if name else None for name in self.inputs]
+        _run_body(self.place, self.body, args, self.outputs, env)
+
+
+@dataclass(slots=True)
+class ContextStep:
+    """A node whose schema gives a function body only once the input types are known."""
+
+    place: Place
+    definition: Definition
+    build: Callable[[tuple[bytes, ...]], Graph]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    release: tuple[str, ...] = ()
+    bodies: dict[tuple[bytes, ...], Graph] = field(default_factory=dict)
+
+    def uses(self) -> list[str]:
+        """List the names this step reads."""
+        return [name for name in self.inputs if name]
+
+    def run(self, env: dict[str, Value]) -> None:
+        """Build the body for these input types, unless it was built before, and run it."""
+        args: list[Value] = [env[name] if name else None for name in self.inputs]
+        formals = [self.definition.input_formal(i) for i in range(len(args))]
+        bound: dict[str, str] = {}
+        try:
+            check_types(formals, args, bound, "input")
+        except Invalid as error:
+            raise self.place.invalid(str(error)) from None
+        types = tuple(_type_bytes(value) for value in args)
+        body = self.bodies.get(types)
+        if body is None:
+            body = self.bodies[types] = self.build(types)
+        results = _run_body(self.place, body, args, self.outputs, env)
+        outputs = [self.definition.output_formal(i) for i in range(len(results))]
+        try:
+            check_types(outputs, results, bound, "output")
+        except Invalid as error:
+            raise self.place.invalid(str(error)) from None
+
+
+def _run_body(
+    place: Place, body: Graph, args: list[Value], outputs: tuple[str, ...], env: dict[str, Value]
+) -> list[Value]:
+    """Run a function's body in a scope of its own and put the outputs asked for in `env`."""
+    for name, defined in zip(outputs, body.outputs, strict=False):
+        if name and not defined:
+            raise place.invalid(f"the function's body does not define output {name!r}")
+    results = body.run(args + [None] * (body.n_inputs - len(args)), {})
+    for name, value in zip(outputs, results, strict=False):
+        if name:
+            env[name] = value
+    return results
+
+
+def _type_bytes(value: Value) -> bytes:
+    if value is None:
+        return b""
+    if isinstance(value, list):
+        kinds: set[int] = {number_of(item.dtype) for item in value}
+        if len(kinds) != 1:
+            return b""
+        tensor = helper.make_tensor_type_proto(kinds.pop(), None)
+        return helper.make_sequence_type_proto(tensor).SerializeToString()
+    array: Array = value
+    # Some bodies are built for the dimensions too, not only for the type and rank.
+    return helper.make_tensor_type_proto(number_of(array.dtype), array.shape).SerializeToString()

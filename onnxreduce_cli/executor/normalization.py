@@ -1,0 +1,103 @@
+"""Normalisation with given or computed statistics, in inference form.
+
+Source: BatchNormalization 1 to 15, InstanceNormalization 1 to 22, LayerNormalization 17,
+LRN 1 and 13.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from onnxreduce_cli.executor.axes import one_axis
+from onnxreduce_cli.executor.dtypes import FLOAT64, Array, dtype_of_number, to_dtype
+from onnxreduce_cli.executor.errors import Invalid, NotSupported
+from onnxreduce_cli.executor.registry import Call, kernel
+
+
+def _test_mode_only(call: Call) -> None:
+    training = not call.attrs.get("is_test", 1) or bool(call.attrs.get("training_mode", 0))
+    if training or any(call.wants(i) for i in range(1, 5)):
+        raise NotSupported("the node is in training mode")
+
+
+@kernel("BatchNormalization", 1, 6, 7, 9, 14, 15, check=_test_mode_only)
+def batch_normalization(
+    call: Call, x: Array, scale: Array, bias: Array, mean: Array, var: Array
+) -> Array:
+    """Normalise by given statistics for each channel (axis 1).
+
+    Before 9, with `spatial` = 0, the statistics are for each element of a batch entry.
+    """
+    if x.ndim < 1:
+        raise Invalid("X has rank 0")
+    if call.attrs.get("spatial", 1):
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if any(p.shape != (channels,) for p in (scale, bias, mean, var)):
+            raise Invalid(f"scale, B, mean and var must have shape ({channels},)")
+        shape: tuple[int, ...] = (-1,) + (1,) * (x.ndim - 2) if x.ndim > 1 else (1,)
+    else:
+        shape = x.shape[1:]
+    factor, offset, middle, spread = (
+        p.astype(FLOAT64).reshape(shape) for p in (scale, bias, mean, var)
+    )
+    scaled = (x.astype(FLOAT64) - middle) / np.sqrt(spread + call.attrs["epsilon"])
+    return to_dtype(scaled * factor + offset, x.dtype)
+
+
+@kernel("InstanceNormalization", 1, 6, 22)
+def instance_normalization(call: Call, x: Array, scale: Array, bias: Array) -> Array:
+    """Normalise each channel of each batch entry by its own mean and variance."""
+    if x.ndim < 3 or scale.shape != x.shape[1:2] or bias.shape != x.shape[1:2]:
+        raise Invalid(f"shapes {x.shape}, {scale.shape} and {bias.shape} do not fit together")
+    wide = x.astype(FLOAT64)
+    axes = tuple(range(2, x.ndim))
+    centred = wide - wide.mean(axis=axes, keepdims=True)
+    spread = np.mean(centred * centred, axis=axes, keepdims=True)
+    shape = (-1,) + (1,) * (x.ndim - 2)
+    scaled = centred / np.sqrt(spread + call.attrs["epsilon"])
+    return to_dtype(
+        scaled * scale.astype(FLOAT64).reshape(shape) + bias.astype(FLOAT64).reshape(shape),
+        x.dtype,
+    )
+
+
+@kernel("LayerNormalization", 17)
+def layer_normalization(
+    call: Call, x: Array, scale: Array, bias: Array | None = None
+) -> tuple[Any, ...]:
+    """Normalise over the dimensions from `axis` on; also give mean and 1 / deviation.
+
+    The statistics have the element type of `stash_type`; everything is computed in float64.
+    """
+    axis = one_axis(call.attrs["axis"], x.ndim)
+    axes = tuple(range(axis, x.ndim))
+    wide = x.astype(FLOAT64)
+    mean = wide.mean(axis=axes, keepdims=True)
+    centred = wide - mean
+    spread = np.mean(centred * centred, axis=axes, keepdims=True)
+    inverse = 1.0 / np.sqrt(spread + call.attrs["epsilon"])
+    result = centred * inverse * scale.astype(FLOAT64)
+    if bias is not None:
+        result = result + bias.astype(FLOAT64)
+    stash = dtype_of_number(call.attrs["stash_type"])
+    return to_dtype(result, x.dtype), to_dtype(mean, stash), to_dtype(inverse, stash)
+
+
+@kernel("LRN", 1, 13)
+def lrn(call: Call, x: Array) -> Array:
+    """Divide by a power of the sum of squares over neighbouring channels (axis 1)."""
+    if x.ndim < 2:
+        raise Invalid(f"rank is {x.ndim}, it must be at least 2")
+    size = call.attrs["size"]
+    before, after = (size - 1) // 2, size // 2
+    wide = x.astype(FLOAT64)
+    squares = wide * wide
+    total = np.zeros_like(wide)
+    channels = x.shape[1]
+    for c in range(channels):
+        window = squares[:, max(0, c - before) : min(channels, c + after + 1)]
+        total[:, c] = window.sum(axis=1)
+    base = call.attrs["bias"] + call.attrs["alpha"] / size * total
+    return to_dtype(wide / base ** call.attrs["beta"], x.dtype)

@@ -1,0 +1,114 @@
+"""The bridge to onnx.reference, for operators that it computes as their definition says.
+
+onnx.reference has one or a few implementations for each operator, and takes one of them at
+opsets whose definition means something else. So nothing is taken from it unasked: the
+table below names the since-versions for which its implementation was compared with the
+definition. Everything else is unsupported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import onnx
+from onnx import AttributeProto, NodeProto
+
+from onnxreduce_cli.executor.dtypes import Value
+from onnxreduce_cli.executor.errors import Invalid
+from onnxreduce_cli.executor.graph import Place
+from onnxreduce_cli.executor.registry import Call, Definition, Kernel
+
+_RIGHT: dict[str, frozenset[int]] = {
+    op: frozenset(versions)
+    for op, versions in {
+        "BitCast": (26,),
+        "Col2Im": (18,),
+        "DFT": (17, 20),
+        "DeformConv": (19, 22),
+        "GridSample": (16, 20, 22),
+        "MaxUnpool": (9, 11, 22),
+        "MelWeightMatrix": (17,),
+        "NonMaxSuppression": (10, 11),
+        "RegexFullMatch": (20,),
+        "RoiAlign": (10, 16, 22),
+        "STFT": (17,),
+        "StringConcat": (20,),
+        "StringNormalizer": (10,),
+        "StringSplit": (20,),
+        "TensorScatter": (24,),
+        "TfIdfVectorizer": (9,),
+    }.items()
+}
+
+
+_GRID_SAMPLE_16_MODES = {b"bilinear": b"linear", b"bicubic": b"cubic"}
+
+
+def is_right(op: str, since: int) -> bool:
+    """Whether onnx.reference computes this ai.onnx definition."""
+    return since in _RIGHT.get(op, ())
+
+
+def _as_defined_at(
+    node: NodeProto, found: Definition, attributes: list[AttributeProto]
+) -> NodeProto:
+    """Copy a node with the defaults of its own definition written out.
+
+    onnx.reference would fill in those of the newest definition.
+    """
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    del copy.attribute[:]
+    copy.attribute.extend(attributes)
+    given = {attribute.name for attribute in attributes}
+    for name in found.defaults:
+        if name not in given:
+            copy.attribute.append(found.schema.attributes[name].default_value)
+    if found.since == 16 and node.op_type == "GridSample":
+        # GridSample 20 renamed the modes.
+        for attribute in copy.attribute:
+            if attribute.name == "mode":
+                attribute.s = _GRID_SAMPLE_16_MODES.get(attribute.s, attribute.s)
+    if found.since == 10 and node.op_type == "RoiAlign":
+        # What RoiAlign 10 does without a choice; 16 calls it that and defaults to another.
+        mode = onnx.helper.make_attribute("coordinate_transformation_mode", "output_half_pixel")
+        copy.attribute.append(mode)
+    return copy
+
+
+def reference_kernel(
+    node: NodeProto, found: Definition, attributes: list[AttributeProto], place: Place
+) -> Kernel:
+    """Make a kernel of onnx.reference's implementation of this node.
+
+    Raises UnsupportedError when it is not known to compute the node's definition.
+    """
+    if node.domain not in {"", "ai.onnx"} or not is_right(node.op_type, found.since):
+        if found.deprecated:
+            raise place.invalid(f"{node.op_type} {found.since} is deprecated")
+        raise place.unsupported(f"{node.op_type} {found.since} is not implemented")
+    # Imported late: it takes longer than everything else here together.
+    from onnx.reference.ops import load_op
+
+    run_params: dict[str, Any] = {
+        "log": _ignore,
+        "opsets": {"": place.opset},
+        "verbose": 0,
+        "new_ops": None,
+    }
+    implementation = load_op("", node.op_type, place.opset)
+    operator = implementation(_as_defined_at(node, found, attributes), run_params)
+    compute: Callable[..., Any] = operator.run
+
+    def run(call: Call, *inputs: Value) -> tuple[Value, ...]:
+        results = compute(*inputs)
+        if results is None:
+            raise Invalid("the implementation gives nothing")
+        return tuple(results)
+
+    return run
+
+
+def _ignore(pattern: str, *args: Any) -> None:
+    """Take onnx.reference's log lines, which nobody asked for."""

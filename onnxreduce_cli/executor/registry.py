@@ -1,0 +1,213 @@
+"""Which kernel computes which operator: by name and exact since-version.
+
+A since-version that nobody registered has no kernel: when a new onnx release changes an
+operator, the executor says that it does not know it instead of guessing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Protocol, TypeAlias
+
+from onnx import AttributeProto, defs
+
+from onnxreduce_cli.executor.dtypes import Array, Value, sparse_to_array, to_array
+
+Kernel: TypeAlias = Callable[..., Any]
+Check: TypeAlias = "Callable[[Call], None]"
+
+
+class Subgraph(Protocol):
+    """A subgraph attribute as control-flow kernels see it: it runs in the node's scope.
+
+    `empty` has, for each output declared as a tensor of known shape, an array of that type
+    with a first dimension of 0: what stacking the output no times gives.
+    """
+
+    n_inputs: int
+    n_outputs: int
+    empty: tuple[Array | None, ...]
+
+
+class Scope(Protocol):
+    """Runs a subgraph with the names visible where its node stands."""
+
+    def run(self, graph: Subgraph, values: list[Value]) -> list[Value]:
+        """Run `graph` on positional `values`; give its outputs in order."""
+
+
+@dataclass(slots=True)
+class Call:
+    """One node as its kernel sees it.
+
+    `attrs` holds the attributes by name, schema defaults filled in: int, float, str, tuples
+    of them, arrays (tensor, sparse tensor), TypeProto, or Subgraph. An attribute without
+    value and default is absent. `outputs` are the node's output names, empty for omitted.
+    """
+
+    op: str
+    domain: str
+    since: int
+    opset: int
+    attrs: dict[str, Any]
+    outputs: tuple[str, ...]
+    n_inputs: int
+
+    def wants(self, index: int) -> bool:
+        """Whether output `index` is asked for."""
+        return index < len(self.outputs) and bool(self.outputs[index])
+
+
+@dataclass(slots=True, frozen=True)
+class Registered:
+    """A kernel, what it wants checked when a node is prepared, and whether it runs subgraphs."""
+
+    kernel: Kernel
+    check: Check | None
+    scoped: bool
+
+
+_KERNELS: dict[tuple[str, int], Registered] = {}
+
+
+def kernel(
+    op: str, *since: int, check: Check | None = None, scoped: bool = False
+) -> Callable[[Kernel], Kernel]:
+    """Register a kernel for an ai.onnx operator's definitions that began at `since`.
+
+    The kernel is called `f(call, *inputs)` (`f(call, scope, *inputs)` when `scoped`), an
+    omitted input is None; it returns one value, or a tuple of values for several outputs.
+    `check(call)` runs once when a node is prepared and raises Invalid or NotSupported.
+    """
+
+    def register(function: Kernel) -> Kernel:
+        for version in since:
+            if (op, version) in _KERNELS:
+                raise ValueError(f"{op} {version} has two kernels")
+            _KERNELS[op, version] = Registered(function, check, scoped)
+        return function
+
+    return register
+
+
+def find(op: str, since: int) -> Registered | None:
+    """Give the kernel for an ai.onnx operator's definition, or None."""
+    return _KERNELS.get((op, since))
+
+
+def registered() -> list[tuple[str, int]]:
+    """List the (operator, since-version) pairs that have a kernel."""
+    return sorted(_KERNELS)
+
+
+@dataclass(slots=True, frozen=True)
+class Formal:
+    """A formal input or output of a schema: its name, type variable and allowed types."""
+
+    name: str
+    variable: str
+    types: frozenset[str]
+    homogeneous: bool
+    optional: bool
+
+
+@dataclass(slots=True, frozen=True)
+class Definition:
+    """What the executor needs of a schema, read once from `onnx.defs`."""
+
+    schema: Any  # defs.OpSchema, whose stubs leave out its function bodies
+    since: int
+    deprecated: bool
+    min_inputs: int
+    max_inputs: int
+    min_outputs: int
+    max_outputs: int
+    inputs: tuple[Formal, ...]
+    outputs: tuple[Formal, ...]
+    variadic_input: bool
+    attributes: dict[str, int]
+    required: frozenset[str]
+    defaults: dict[str, Any]
+
+    def input_formal(self, index: int) -> Formal:
+        """Give the formal input at `index`; the last one repeats when it is variadic."""
+        return self.inputs[min(index, len(self.inputs) - 1)]
+
+    def output_formal(self, index: int) -> Formal:
+        """Give the formal output at `index`; the last one repeats when it is variadic."""
+        return self.outputs[min(index, len(self.outputs) - 1)]
+
+
+_OPTIONAL = defs.OpSchema.FormalParameterOption.Optional
+_VARIADIC = defs.OpSchema.FormalParameterOption.Variadic
+
+
+def _formal(parameter: defs.OpSchema.FormalParameter) -> Formal:
+    return Formal(
+        parameter.name,
+        parameter.type_str,
+        frozenset(parameter.types),
+        parameter.is_homogeneous,
+        parameter.option == _OPTIONAL,
+    )
+
+
+@cache
+def definition(op: str, opset: int, domain: str) -> Definition | None:
+    """Read the definition of an operator that holds at `opset`, or None when there is none."""
+    try:
+        schema = defs.get_schema(op, opset, domain)
+    except (defs.SchemaError, TypeError):
+        # protobuf gives bytes, not str, for an operator's name that is not UTF-8.
+        return None
+    inputs = list(schema.inputs)
+    attributes = schema.attributes
+    defaults: dict[str, Any] = {}
+    for name, attribute in attributes.items():
+        default = attribute.default_value
+        if default.type != AttributeProto.UNDEFINED and not (
+            default.type == AttributeProto.TENSOR and default.t.data_type == 0
+        ):
+            defaults[name] = plain_attribute(default)
+    return Definition(
+        schema=schema,
+        since=schema.since_version,
+        deprecated=schema.deprecated,
+        min_inputs=schema.min_input,
+        max_inputs=schema.max_input,
+        min_outputs=schema.min_output,
+        max_outputs=schema.max_output,
+        inputs=tuple(_formal(p) for p in inputs),
+        outputs=tuple(_formal(p) for p in schema.outputs),
+        variadic_input=bool(inputs) and inputs[-1].option == _VARIADIC,
+        attributes={
+            name: int(a.type.value)  # type: ignore[attr-defined]
+            for name, a in attributes.items()
+        },
+        required=frozenset(name for name, a in attributes.items() if a.required),
+        defaults=defaults,
+    )
+
+
+_READERS: dict[int, Callable[[AttributeProto], Any]] = {
+    AttributeProto.INT: lambda a: a.i,
+    AttributeProto.INTS: lambda a: tuple(a.ints),
+    AttributeProto.FLOAT: lambda a: a.f,
+    AttributeProto.FLOATS: lambda a: tuple(a.floats),
+    AttributeProto.STRING: lambda a: a.s.decode("utf-8"),
+    AttributeProto.STRINGS: lambda a: tuple(s.decode("utf-8") for s in a.strings),
+    AttributeProto.TENSOR: lambda a: to_array(a.t),
+    AttributeProto.TENSORS: lambda a: tuple(to_array(t) for t in a.tensors),
+    AttributeProto.SPARSE_TENSOR: lambda a: sparse_to_array(a.sparse_tensor),
+    AttributeProto.TYPE_PROTO: lambda a: a.tp,
+}
+
+
+def plain_attribute(attribute: AttributeProto) -> Any:
+    """Read an attribute that holds no graph; ValueError when its type is none of ONNX's."""
+    reader = _READERS.get(attribute.type)
+    if reader is None:
+        raise ValueError(f"attribute {attribute.name!r} has an unreadable type {attribute.type}")
+    return reader(attribute)

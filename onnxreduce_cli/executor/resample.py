@@ -1,0 +1,288 @@
+"""Upsample and Resize, in every version.
+
+Source: Upsample 1 (`height_scale`, `width_scale`), 7 (`scales` attribute), 9 (input); Resize
+10, 11 and 13 (`sizes`, `roi`, named mappings of coordinates), 18 (`antialias`, `axes`,
+`keep_aspect_ratio_policy`), 19 (`half_pixel_symmetric`). Upsample and Resize 10 name no
+mapping and have the one later called `asymmetric`.
+
+All modes are separable: each axis is resampled by itself, each output element from a few
+neighbours ("taps") with weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+
+import numpy as np
+
+from onnxreduce_cli.executor.axes import many_axes
+from onnxreduce_cli.executor.dtypes import FLOAT64, INT64, Array, is_float, to_dtype
+from onnxreduce_cli.executor.errors import Invalid, NotSupported
+from onnxreduce_cli.executor.registry import Call, kernel
+
+
+@dataclass(slots=True, frozen=True)
+class Axis:
+    """How one axis is resampled; `scale` and `width` as the definition has them.
+
+    `width` is the output length before it is cut to the integer `size`; `start` and `end`
+    are the axis' region of interest.
+    """
+
+    scale: float
+    width: float
+    size: int
+    start: float = 0.0
+    end: float = 1.0
+
+
+def _coordinates(axis: Axis, length: int, mapping: str) -> Array:
+    """Give, for each output place, where it lies in the input (float64)."""
+    # In float32, as everywhere: whether a place is a whole number decides what is nearest.
+    places = np.arange(axis.size, dtype=np.float32)
+    scale, half = np.float32(axis.scale), np.float32(0.5)
+    if mapping == "asymmetric":
+        return (places / scale).astype(FLOAT64)
+    if mapping == "half_pixel" or (mapping == "pytorch_half_pixel" and axis.size > 1):
+        return ((places + half) / scale - half).astype(FLOAT64)
+    if mapping == "pytorch_half_pixel":
+        return np.zeros(axis.size)
+    if mapping == "tf_half_pixel_for_nn":
+        return ((places + half) / scale).astype(FLOAT64)
+    if mapping == "half_pixel_symmetric":
+        offset = length / 2 * (1 - axis.size / axis.width)
+        return offset + ((places + half) / scale - half).astype(FLOAT64)
+    if mapping == "align_corners":
+        if axis.width != axis.size:
+            raise NotSupported("align_corners is disputed where length times scale is no integer")
+        if axis.size == 1:
+            return np.zeros(1)
+        return (places * np.float32(length - 1) / np.float32(axis.size - 1)).astype(FLOAT64)
+    if mapping == "tf_crop_and_resize":
+        if axis.size == 1:
+            return np.array([0.5 * (axis.start + axis.end) * (length - 1)])
+        step = (axis.end - axis.start) * (length - 1) / (axis.size - 1)
+        return axis.start * (length - 1) + places.astype(FLOAT64) * step
+    raise Invalid(f"coordinate_transformation_mode {mapping!r} is unknown")
+
+
+def _nearest(places: Array, rounding: str) -> Array:
+    if rounding == "round_prefer_floor":
+        return np.ceil(places - 0.5)
+    if rounding == "round_prefer_ceil":
+        return np.floor(places + 0.5)
+    if rounding == "floor":
+        return np.floor(places)
+    if rounding == "ceil":
+        return np.ceil(places)
+    raise Invalid(f"nearest_mode {rounding!r} is unknown")
+
+
+def _filter(distance: Array, mode: str, cubic: float) -> Array:
+    """Weigh a tap by its distance: a triangle, or the cubic convolution kernel."""
+    d = np.absolute(distance)
+    if mode == "linear":
+        return np.maximum(1 - d, 0.0)
+    near = (cubic + 2) * d**3 - (cubic + 3) * d**2 + 1
+    far = cubic * (d**3 - 5 * d**2 + 8 * d - 4)
+    return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
+
+
+def _weighted(
+    data: Array,
+    at: int,
+    places: Array,
+    mode: str,
+    *,
+    cubic: float = -0.75,
+    stretch: float = 1.0,
+    exclude_outside: bool = False,
+) -> Array:
+    """Resample float64 data along one axis; beyond the ends lie copies of the last element.
+
+    `stretch` below 1 widens the filter (antialiasing).
+    """
+    length = data.shape[at]
+    reach = (1 if mode == "linear" else 2) / stretch
+    count = 2 * ceil(reach)
+    first = np.floor(places).astype(INT64) - ceil(reach) + 1
+    taps = first[:, None] + np.arange(count)
+    weights = _filter((taps - places[:, None]) * stretch, mode, cubic)
+    if exclude_outside:
+        weights = np.where((taps < 0) | (taps >= length), 0.0, weights)
+    if exclude_outside or stretch != 1.0:
+        weights = weights / weights.sum(axis=1, keepdims=True)
+    taps = np.clip(taps, 0, length - 1)
+    shape = (-1,) + (1,) * (data.ndim - at - 1)
+    total = np.zeros((*data.shape[:at], len(places), *data.shape[at + 1 :]))
+    for tap in range(count):
+        weight = weights[:, tap].reshape(shape)
+        # An infinity with weight 0 is no part of the result.
+        total += np.where(weight == 0, 0.0, np.take(data, taps[:, tap], axis=at) * weight)
+    return total
+
+
+def _plain(x: Array, scales: Sequence[float], mode: str) -> Array:
+    """Resample as Upsample and Resize 10 do: asymmetric, the nearest element by floor."""
+    if len(scales) != x.ndim:
+        raise Invalid(f"{len(scales)} scales are given for rank {x.ndim}")
+    if mode not in {"nearest", "linear", "bilinear"}:
+        raise Invalid(f"mode {mode!r} is unknown")
+    if mode != "nearest" and not is_float(x.dtype):
+        raise NotSupported("how linear interpolation rounds integers is not specified")
+    result = x if mode == "nearest" else x.astype(FLOAT64)
+    for at, scale in enumerate(scales):
+        axis = _scaled(x.shape[at], scale)
+        places = _coordinates(axis, x.shape[at], "asymmetric")
+        if scale == 1:
+            continue
+        if mode == "nearest":
+            picks = np.minimum(np.floor(places).astype(INT64), x.shape[at] - 1)
+            result = np.take(result, picks, axis=at)
+        else:
+            result = _weighted(result, at, places, "linear")
+    return to_dtype(result, x.dtype)
+
+
+def _scaled(length: int, scale: float) -> Axis:
+    # The product is taken in float32: 10 * 0.7 must be 7.
+    width = float(np.float32(length) * np.float32(scale))
+    return Axis(scale, width, floor(width))
+
+
+def _at_least_one(scales: Sequence[float]) -> Sequence[float]:
+    if any(scale < 1 for scale in scales):
+        raise Invalid(f"scales {list(scales)} must be at least 1")
+    return scales
+
+
+@kernel("Upsample", 1)
+def upsample_1(call: Call, x: Array) -> Array:
+    """Enlarge the last two of four dimensions."""
+    if x.ndim != 4:
+        raise Invalid(f"rank is {x.ndim}, it must be 4")
+    scales = (1.0, 1.0, call.attrs["height_scale"], call.attrs["width_scale"])
+    return _plain(x, _at_least_one(scales), call.attrs["mode"])
+
+
+@kernel("Upsample", 7)
+def upsample_7(call: Call, x: Array) -> Array:
+    """Enlarge by the attribute `scales`."""
+    return _plain(x, _at_least_one(call.attrs["scales"]), call.attrs["mode"])
+
+
+@kernel("Upsample", 9)
+def upsample_9(call: Call, x: Array, scales: Array) -> Array:
+    """Enlarge by the input `scales`."""
+    return _plain(x, _at_least_one([float(s) for s in scales]), call.attrs["mode"])
+
+
+@kernel("Resize", 10)
+def resize_10(call: Call, x: Array, scales: Array) -> Array:
+    """Resize by the input `scales`, which may also shrink."""
+    factors = [float(s) for s in scales]
+    if any(factor <= 0 for factor in factors):
+        raise Invalid(f"scales {factors} must be positive")
+    if call.attrs["mode"] == "nearest" and any(factor < 1 for factor in factors):
+        raise NotSupported("which element is nearest when shrinking is not specified")
+    return _plain(x, factors, call.attrs["mode"])
+
+
+@kernel("Resize", 11, 13, 18, 19)
+def resize_11(
+    call: Call,
+    x: Array,
+    roi: Array | None = None,
+    scales: Array | None = None,
+    sizes: Array | None = None,
+) -> Array:
+    """Resize by `scales` or to `sizes`; an empty tensor is as good as none.
+
+    Integers are resized only to the nearest element: how others are rounded is not said.
+    """
+    attrs = call.attrs
+    mode, mapping = attrs["mode"], attrs["coordinate_transformation_mode"]
+    if mode not in {"nearest", "linear", "cubic"}:
+        raise Invalid(f"mode {mode!r} is unknown")
+    if mode != "nearest" and not is_float(x.dtype):
+        raise NotSupported("how interpolation rounds integers is not specified")
+    along = many_axes(attrs.get("axes", range(x.ndim)), x.ndim)
+    axes = _axes(call, x, along, roi, scales, sizes)
+    result = x if mode == "nearest" else x.astype(FLOAT64)
+    outside: list[tuple[int, Array]] = []
+    for at, axis in zip(along, axes, strict=True):
+        length = x.shape[at]
+        places = _coordinates(axis, length, mapping)
+        if mapping == "tf_crop_and_resize":
+            outside.append((at, (places < 0) | (places > length - 1)))
+        elif axis.scale == 1 and axis.size == length:
+            continue
+        if mode == "nearest":
+            picks = _nearest(places, attrs["nearest_mode"]).astype(INT64)
+            result = np.take(result, np.clip(picks, 0, length - 1), axis=at)
+            continue
+        result = _weighted(
+            result,
+            at,
+            places,
+            mode,
+            cubic=attrs["cubic_coeff_a"],
+            stretch=min(axis.scale, 1.0) if attrs.get("antialias", 0) else 1.0,
+            exclude_outside=bool(attrs["exclude_outside"]),
+        )
+    for at, beyond in outside:
+        shape = (-1,) + (1,) * (x.ndim - at - 1)
+        result = np.where(beyond.reshape(shape), attrs["extrapolation_value"], result)
+    return to_dtype(result, x.dtype)
+
+
+def _axes(
+    call: Call,
+    x: Array,
+    along: tuple[int, ...],
+    roi: Array | None,
+    scales: Array | None,
+    sizes: Array | None,
+) -> list[Axis]:
+    """Work out scale and output size of each axis that is resized."""
+    count = len(along)
+    given = [v for v in (scales, sizes) if v is not None and v.size]
+    if len(given) != 1 or given[0].shape != (count,):
+        raise Invalid(f"either scales or sizes must be given, {count} of them")
+    crop = call.attrs["coordinate_transformation_mode"] == "tf_crop_and_resize"
+    if crop and (roi is None or roi.shape != (2 * count,)):
+        raise Invalid(f"tf_crop_and_resize needs a roi of {2 * count} values")
+    region = [float(v) for v in roi] if crop and roi is not None else [0.0] * count + [1.0] * count
+    lengths = [x.shape[at] for at in along]
+    if scales is not None and scales.size:
+        factors = [float(s) for s in scales]
+        if any(factor <= 0 for factor in factors):
+            raise Invalid(f"scales {factors} must be positive")
+        parts = [region[count + i] - region[i] for i in range(count)]
+        widths = [
+            float(np.float32(n) * np.float32(part) * np.float32(factor))
+            for n, part, factor in zip(lengths, parts, factors, strict=True)
+        ]
+    else:
+        factors, widths = _from_sizes(call, lengths, [int(v) for v in given[0]])
+    return [
+        Axis(factor, width, floor(width), region[i], region[count + i])
+        for i, (factor, width) in enumerate(zip(factors, widths, strict=True))
+    ]
+
+
+def _from_sizes(
+    call: Call, lengths: list[int], sizes: list[int]
+) -> tuple[list[float], list[float]]:
+    policy = call.attrs.get("keep_aspect_ratio_policy", "stretch")
+    if 0 in lengths or min(sizes) < 0:
+        raise Invalid(f"sizes {sizes} cannot be made of {lengths}")
+    factors = [size / n for size, n in zip(sizes, lengths, strict=True)]
+    if policy == "stretch":
+        return factors, [float(size) for size in sizes]
+    if policy not in {"not_larger", "not_smaller"}:
+        raise Invalid(f"keep_aspect_ratio_policy {policy!r} is unknown")
+    factor = min(factors) if policy == "not_larger" else max(factors)
+    return [factor] * len(sizes), [float(floor(n * factor + 0.5)) for n in lengths]
