@@ -1,0 +1,439 @@
+"""Are two models the same function? Do executors agree on one?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, NodeProto
+
+from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.values import from_proto, kind_of
+from onnxreduce_cli.verification.compare import Errors, Tolerance
+from onnxreduce_cli.verification.data import write_inputs
+from onnxreduce_cli.verification.divergence import first_divergence
+from onnxreduce_cli.verification.errors import CannotRunError, InputError
+from onnxreduce_cli.verification.inputs import Drawer, profile
+from onnxreduce_cli.verification.outcomes import (
+    RANDOM,
+    Judgement,
+    Outcome,
+    judge,
+    run_once,
+)
+from onnxreduce_cli.verification.results import (
+    Comparison,
+    Disagreement,
+    Divergence,
+    ExecutorRun,
+    Trial,
+    VerifyReport,
+)
+from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
+from onnxreduce_cli.verification.source import ModelOrPath, Source
+
+#: Called with how many runs are done, how many there are, and what comes next.
+Progress = Callable[[int, int, str], None]
+Inputs = Mapping[str, Any]
+
+
+def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") -> dict[str, Any]:
+    """Run a model once.
+
+    Args:
+        model_or_path: the model, or its path.
+        inputs: arrays by input name; lists for sequences, None for an empty optional.
+        executor: ``numpy`` or ``onnxruntime`` (optimisations off).
+
+    Returns:
+        the outputs by name, in the model's order.
+
+    Raises:
+        CannotRunError: the executor cannot run the model.
+        RunFailedError: it failed on these inputs.
+        InvalidModelError: the file cannot be read, or is no model.
+        ValueError: there is no such executor.
+    """
+    source = Source(model_or_path, "the model")
+    return open_runner(source, executor).run(inputs, list(source.outputs))
+
+
+def verify(
+    a: ModelOrPath,
+    b: ModelOrPath | None = None,
+    *,
+    inputs: Inputs | Sequence[Inputs] | None = None,
+    dims: Mapping[str, int] | None = None,
+    trials: int = 5,
+    seed: int = 0,
+    special: bool = False,
+    tolerance: Tolerance | None = None,
+    executors: Sequence[str] = EXECUTORS,
+    save_failure: str | None = None,
+    progress: Progress | None = None,
+) -> VerifyReport:
+    """Compare two models, or one model in two executors, on the same inputs.
+
+    Args:
+        a: a model, or its path.
+        b: the other model; None to compare the executors on `a`.
+        inputs: real data by input name, or several sets of it; what is missing is drawn.
+        dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
+        trials: how many sets of inputs to draw.
+        seed: of what is drawn; equal seeds give equal inputs.
+        special: whether one trial in five has NaN, infinities, both zeros and denormals.
+        tolerance: how far values may be apart; by default the table of `compare`.
+        executors: those to ask, among `EXECUTORS`.
+        save_failure: a folder for the first inputs on which the models differ.
+        progress: is told how far it is.
+
+    Raises:
+        InvalidModelError: a file cannot be read, or is no model.
+        InputError: the inputs or dimensions given do not fit the model, or cannot be drawn.
+    """
+    for executor in executors:
+        if executor not in EXECUTORS:
+            raise ValueError(f"there is no executor {executor!r}")
+    sources = {"a": Source(a, "a")}
+    if b is not None:
+        sources["b"] = Source(b, "b")
+    interface = tuple(_interface(sources["a"], sources["b"])) if b is not None else ()
+    if interface:
+        return VerifyReport(
+            sources["a"].label, sources["b"].label, interface, (), (), (), None, (), (), False
+        )
+    check = _Check(sources, tuple(executors), tolerance or Tolerance(), progress)
+    given = _sets(inputs, sources["a"])
+    check.run(given, dims, trials, seed, special)
+    return check.report(save_failure)
+
+
+def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inputs]:
+    if inputs is None:
+        return [{}]
+    sets = [inputs] if isinstance(inputs, Mapping) else list(inputs)
+    graph = source.skeleton.graph
+    known = {value.name for value in graph.input}
+    for given in sets:
+        for name in given:
+            if name not in known:
+                raise InputError(f"the model has no input {name!r}; it has: {', '.join(known)}")
+    return sets or [{}]
+
+
+def _interface(a: Source, b: Source) -> Iterator[str]:
+    """How the names, types and ranks of inputs and outputs differ."""
+    for what, first, second in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
+        for name in [*first, *(name for name in second if name not in first)]:
+            if name not in second or name not in first:
+                yield f"{what} {name!r} is only in {a.label if name in first else b.label}"
+                continue
+            kinds = [kind_of(side[name]) for side in (first, second)]
+            if None not in kinds and kinds[0] != kinds[1]:
+                yield f"{what} {name!r} is {kinds[0]} in one, {kinds[1]} in the other"
+                continue
+            known = [from_proto(side[name]) for side in (first, second)]
+            dims = [None if item is None else item.dims for item in known]
+            if dims[0] is None or dims[1] is None or not all(kinds):
+                continue
+            if len(dims[0]) != len(dims[1]):
+                yield (
+                    f"{what} {name!r} has rank {len(dims[0])} in one, {len(dims[1])} in the other"
+                )
+            elif what == "input" and any(
+                isinstance(x, int) and isinstance(y, int) and x != y
+                for x, y in zip(*dims, strict=True)
+            ):
+                shapes = [list(item or ()) for item in dims]
+                yield f"input {name!r} has shape {shapes[0]} in one, {shapes[1]} in the other"
+
+
+@dataclass
+class _Check:
+    """One verification on its way."""
+
+    sources: dict[str, Source]
+    executors: tuple[str, ...]
+    tolerance: Tolerance
+    progress: Progress | None
+    feeds: list[dict[str, Any]] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    outcomes: dict[tuple[str, str], list[Outcome]] = field(default_factory=dict)
+    reasons: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    @property
+    def _between(self) -> Tolerance:
+        return self.tolerance.between_executors()
+
+    def run(
+        self,
+        given: list[Inputs],
+        dims: Mapping[str, int] | None,
+        trials: int,
+        seed: int,
+        special: bool,
+    ) -> None:
+        """Run every model in every executor, one session at a time, on the same inputs."""
+        drawer = Drawer(self.sources["a"], dims)
+        plan = _plan(given, self.sources["a"], trials, special)
+        done, total = 0, len(self.sources) * len(self.executors) * len(plan)
+        for model, source in self.sources.items():
+            for executor in self.executors:
+                if self.progress is not None:
+                    self.progress(done, total, f"{source.label} in {executor}")
+                self._run_one(model, executor, drawer, plan, seed)
+                done += len(plan)
+        if self.progress is not None:
+            self.progress(total, total, "comparing")
+
+    def _run_one(
+        self,
+        model: str,
+        executor: str,
+        drawer: Drawer,
+        plan: list[tuple[Inputs, str]],
+        seed: int,
+    ) -> None:
+        source = self.sources[model]
+        key = (model, executor)
+        try:
+            runner = open_runner(source, executor)
+            if not self.feeds:
+                self.outcomes[key] = self._draw(runner, drawer, plan, seed)
+            else:
+                names = list(source.outputs)
+                self.outcomes[key] = [run_once(runner, feeds, names) for feeds in self.feeds]
+        except CannotRunError as error:
+            self.reasons[key] = str(error)
+            self.outcomes.pop(key, None)
+
+    def _draw(
+        self, runner: Runner, drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int
+    ) -> list[Outcome]:
+        """Draw the inputs of every trial, such that the model accepts them, and run it on them."""
+        names = list(self.sources["a"].outputs)
+        outcomes, feeds, trials = [], [], []
+        level = 0
+        for number, (given, values) in enumerate(plan):
+            rng = np.random.default_rng((seed, number))
+            fallback: tuple[dict[str, Any], Outcome] | None = None
+            attempts = list(drawer.attempts(number, rng))
+            # What the last trial needed comes first.
+            order = [level, *(i for i in range(len(attempts)) if i != level)]
+            for index in (i for i in order if i < len(attempts)):
+                drawn = drawer.draw(attempts[index], values, rng, given)
+                outcome = run_once(runner, drawn, names)
+                fallback = fallback or (drawn, outcome)
+                if outcome.values is not None:
+                    fallback, level = (drawn, outcome), index
+                    break
+                if values == "given":
+                    break
+            assert fallback is not None
+            feeds.append(fallback[0])
+            outcomes.append(fallback[1])
+            trials.append(Trial(number, values, _shapes(fallback[0])))
+        self.feeds, self.trials = feeds, trials
+        return outcomes
+
+    def report(self, save_failure: str | None) -> VerifyReport:
+        """Compare everything that ran."""
+        pair = "b" in self.sources
+        names = list(self.sources["a"].outputs)
+        random = set().union(*(_random_outputs(source) for source in self.sources.values()))
+        rows = _Rows()
+        verdicts: list[bool | None] = []
+        failing: tuple[int, str, Judgement] | None = None
+        deviating: dict[str, tuple[int, str]] = {}
+        excused = False
+        for number in range(len(self.feeds)):
+            found = {key: runs[number] for key, runs in self.outcomes.items()}
+            seen: list[bool | None] = []
+            for name in names:
+                judgement = judge(found, name, self.tolerance, self._between)
+                if name in random:
+                    judgement = _without_values(judgement)
+                rows.add(name, judgement)
+                agree = judgement.agree if pair else _agree(judgement.deviations.get("a"))
+                seen.append(agree)
+                excused |= judgement.excused
+                if agree is False and failing is None:
+                    failing = (number, name, judgement)
+                for model, errors in judgement.deviations.items():
+                    if not errors.agree:
+                        deviating.setdefault(model, (number, name))
+            verdicts += seen
+            if all(item is None for item in seen):
+                self.trials[number] = replace(self.trials[number], void=self._why_void(number))
+        known = [item for item in verdicts if item is not None]
+        equivalent = None if not known else all(known)
+        saved = None
+        if failing is not None and save_failure is not None:
+            saved = str(save_failure)
+            write_inputs(saved, self.feeds[failing[0]], self.sources["a"].skeleton)
+        labels = {model: source.label for model, source in self.sources.items()}
+        return VerifyReport(
+            labels["a"],
+            labels.get("b"),
+            (),
+            tuple(self._runs()),
+            tuple(self.trials),
+            rows.comparisons(labels),
+            self._divergence(failing) if pair and failing is not None else None,
+            tuple(self._disagreement(m, *where, rows) for m, where in deviating.items()),
+            tuple(self._remarks(random, excused)),
+            equivalent,
+            saved,
+        )
+
+    def _why_void(self, number: int) -> str:
+        reasons = [runs[number].failure for runs in self.outcomes.values() if runs[number].failure]
+        return reasons[0] if reasons else "no two results to compare"
+
+    def _runs(self) -> Iterator[ExecutorRun]:
+        for model, source in self.sources.items():
+            for executor in self.executors:
+                runs = self.outcomes.get((model, executor), [])
+                failures = [outcome.failure for outcome in runs if outcome.failure]
+                reason = self.reasons.get((model, executor), failures[0] if failures else "")
+                ran = sum(outcome.values is not None for outcome in runs)
+                yield ExecutorRun(source.label, executor, ran, reason)
+
+    def _remarks(self, random: set[str], excused: bool) -> Iterator[str]:
+        for name in sorted(random):
+            yield f"output {name!r} is random: only its dtype and shape were compared"
+        if excused:
+            yield (
+                "ONNX Runtime finds a difference where the NumPy executor finds none and the two "
+                "differ on one model: it is ONNX Runtime's deviation, not counted against the "
+                "models"
+            )
+
+    def _divergence(self, failing: tuple[int, str, Judgement]) -> Divergence | None:
+        number, name, judgement = failing
+        sides = ("a", "b")
+        differ = [e for e, errors in judgement.pairs.items() if not errors.agree]
+        executors = judgement.cross[:2] if judgement.cross else (differ[-1], differ[-1])
+        first, second = (
+            (self.sources[side], executor) for side, executor in zip(sides, executors, strict=True)
+        )
+        tolerance = self.tolerance if executors[0] == executors[1] else self._between
+        return first_divergence(first, second, name, self.feeds[number], tolerance)
+
+    def _disagreement(self, model: str, number: int, name: str, rows: _Rows) -> Disagreement:
+        source = self.sources[model]
+        where = first_divergence(
+            (source, EXECUTORS[0]),
+            (source, EXECUTORS[1]),
+            name,
+            self.feeds[number],
+            self._between,
+        )
+        errors = rows.errors(name, (model, EXECUTORS[0]), (model, EXECUTORS[1]))
+        return Disagreement(source.label, name, errors, where)
+
+
+def _agree(errors: Errors | None) -> bool | None:
+    return None if errors is None else errors.agree
+
+
+class _Rows:
+    """Comparisons, gathered over trials."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, tuple[str, str], tuple[str, str]], tuple[int, Errors]] = {}
+
+    def add(self, name: str, judgement: Judgement) -> None:
+        for executor, errors in judgement.pairs.items():
+            self._add(name, ("a", executor), ("b", executor), errors)
+        if judgement.cross is not None:
+            first, second, errors = judgement.cross
+            self._add(name, ("a", first), ("b", second), errors)
+        for model, errors in judgement.deviations.items():
+            self._add(name, (model, EXECUTORS[0]), (model, EXECUTORS[1]), errors)
+
+    def _add(
+        self, name: str, first: tuple[str, str], second: tuple[str, str], errors: Errors
+    ) -> None:
+        count, total = self._rows.get((name, first, second), (0, Errors()))
+        self._rows[name, first, second] = (count + 1, total + errors)
+
+    def errors(self, name: str, first: tuple[str, str], second: tuple[str, str]) -> Errors:
+        """The errors of one row."""
+        return self._rows[name, first, second][1]
+
+    def comparisons(self, labels: Mapping[str, str]) -> tuple[Comparison, ...]:
+        """All rows, outputs in order."""
+        return tuple(
+            Comparison(name, (labels[x[0]], x[1]), (labels[y[0]], y[1]), count, errors)
+            for (name, x, y), (count, errors) in self._rows.items()
+        )
+
+
+def _plan(
+    given: list[Inputs], source: Source, trials: int, special: bool
+) -> list[tuple[Inputs, str]]:
+    """For each trial the inputs that are given, and the profile of those that are not."""
+    plan: list[tuple[Inputs, str]] = []
+    for inputs in given:
+        if source.inputs and set(source.inputs) <= set(inputs):
+            plan.append((inputs, "given"))
+        elif not source.inputs:
+            plan.append((inputs, profile(0, False)))
+        else:
+            plan += [(inputs, profile(trial, special)) for trial in range(trials)]
+    return plan
+
+
+def _shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int, ...] | None]:
+    return {
+        name: value.shape if isinstance(value, np.ndarray) else None
+        for name, value in feeds.items()
+    }
+
+
+def _without_values(judgement: Judgement) -> Judgement:
+    """A judgement of a random output: what its elements are does not count."""
+
+    def bare(errors: Errors) -> Errors:
+        return Errors(errors.count, bit_exact=False, problem=errors.problem)
+
+    pairs = {name: bare(errors) for name, errors in judgement.pairs.items()}
+    deviations = {name: bare(errors) for name, errors in judgement.deviations.items()}
+    cross = judgement.cross and (*judgement.cross[:2], bare(judgement.cross[2]))
+    parts = [*pairs.values(), *((cross[2],) if cross else ())]
+    agree = None if judgement.agree is None else all(errors.agree for errors in parts)
+    return Judgement(pairs, cross, deviations, agree)
+
+
+def _random_outputs(source: Source) -> set[str]:
+    """The outputs that depend on a random operator."""
+    model = source.skeleton
+    functions = {
+        (f.domain, f.name) for f in model.functions if any(_random(n, set()) for n in f.node)
+    }
+    tainted: set[str] = set()
+    for node in model.graph.node:
+        if _random(node, functions) or not tainted.isdisjoint(_names(node)):
+            tainted.update(node.output)
+    return tainted & set(source.outputs)
+
+
+def _random(node: NodeProto, functions: set[tuple[str, str]]) -> bool:
+    if node.op_type in RANDOM or (node.domain, node.op_type) in functions:
+        return True
+    return any(_random(item, functions) for _, g in subgraphs(node) for item in g.node)
+
+
+def _names(node: NodeProto) -> Iterable[str]:
+    yield from node.input
+    for _, graph in subgraphs(node):
+        yield from _graph_names(graph)
+
+
+def _graph_names(graph: GraphProto) -> Iterable[str]:
+    for node in graph.node:
+        yield from _names(node)
+    yield from (value.name for value in graph.output)

@@ -1,0 +1,27 @@
+"""What nodes read, through their subgraphs too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from onnx import GraphProto, NodeProto
+
+from onnxreduce_cli.model.scope import subgraphs
+
+
+def reads(nodes: Iterable[NodeProto]) -> list[str]:
+    """The names that each of the nodes reads from outside itself, in order, each once."""
+    found: dict[str, None] = {}
+    for node in nodes:
+        found.update(dict.fromkeys(name for name in node.input if name))
+        for _, graph in subgraphs(node):
+            own = {*declared(graph), *(name for item in graph.node for name in item.output)}
+            inner = [*reads(graph.node), *(value.name for value in graph.output)]
+            found.update(dict.fromkeys(name for name in inner if name not in own))
+    return list(found)
+
+
+def declared(graph: GraphProto) -> list[str]:
+    """The names of a graph's inputs and initializers."""
+    names = [value.name for value in graph.input]
+    return names + [tensor.name for tensor in graph.initializer]

@@ -1,0 +1,155 @@
+"""What verifying found, as data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from onnxreduce_cli.verification.compare import Errors
+
+EQUIVALENT, DIFFERENT, UNKNOWN = 0, 1, 3
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One set of inputs.
+
+    Attributes:
+        number: counted from 0.
+        values: the value profile that drawn inputs have; ``given`` where all were given.
+        shapes: by input, the shape; None for what is no tensor.
+        void: why nothing could be learned from it; empty if something was.
+    """
+
+    number: int
+    values: str
+    shapes: dict[str, tuple[int, ...] | None]
+    void: str = ""
+
+
+@dataclass(frozen=True)
+class ExecutorRun:
+    """How one executor fared with one model.
+
+    Attributes:
+        model: the model's label.
+        executor: ``onnxruntime`` or ``numpy``.
+        trials: how many sets of inputs it ran.
+        reason: why it could not run the model at all, or failed on some inputs; may be empty.
+    """
+
+    model: str
+    executor: str
+    trials: int
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output, compared over all trials.
+
+    Attributes:
+        output: its name.
+        first: model and executor on one side, as ``(model, executor)``.
+        second: those on the other side.
+        trials: how many trials both sides ran.
+        errors: the errors over all trials.
+    """
+
+    output: str
+    first: tuple[str, str]
+    second: tuple[str, str]
+    trials: int
+    errors: Errors
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """The first value, in topological order, that differs.
+
+    Attributes:
+        value: its name; the same in both models.
+        first: model and executor on one side.
+        second: those on the other side.
+        errors: how it differs, on the one set of inputs that was looked at.
+        first_nodes: the nodes that make it from values that agree, each as name and operator.
+        second_nodes: those of the second model.
+    """
+
+    value: str
+    first: tuple[str, str]
+    second: tuple[str, str]
+    errors: Errors
+    first_nodes: tuple[str, ...]
+    second_nodes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The executors differ from each other on one model: a runtime's own deviation.
+
+    Attributes:
+        model: the model's label.
+        output: the output that shows it.
+        errors: how the executors differ there.
+        divergence: where first; None where it could not be found.
+    """
+
+    model: str
+    output: str
+    errors: Errors
+    divergence: Divergence | None
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """Whether two models are the same function, or executors agree on one.
+
+    Attributes:
+        a: the first model's label.
+        b: the second model's; None if there is only one.
+        interface: how the models' inputs and outputs differ; nothing was run if they do.
+        runs: how each executor fared with each model.
+        trials: the sets of inputs.
+        comparisons: each output between the two models, and between the executors on each.
+        divergence: where the models differ first, if they do.
+        disagreements: where the executors differ on one model.
+        remarks: what else a reader should know.
+        equivalent: whether they agree; None if nothing could tell.
+        saved: the folder that holds the failing inputs, if they were kept.
+    """
+
+    a: str
+    b: str | None
+    interface: tuple[str, ...]
+    runs: tuple[ExecutorRun, ...]
+    trials: tuple[Trial, ...]
+    comparisons: tuple[Comparison, ...]
+    divergence: Divergence | None
+    disagreements: tuple[Disagreement, ...]
+    remarks: tuple[str, ...]
+    equivalent: bool | None
+    saved: str | None = None
+
+    @property
+    def exit_code(self) -> int:
+        """0 if they agree, 1 if not, 3 if nothing could tell."""
+        if self.equivalent is None:
+            return UNKNOWN
+        return EQUIVALENT if self.equivalent else DIFFERENT
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as data that JSON can hold; numbers that it lacks as strings."""
+        found = _plain(asdict(self))
+        assert isinstance(found, dict)
+        found["exit_code"] = self.exit_code
+        return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,77 @@
+"""A model to run, however it was given."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+
+from onnx import ModelProto, TypeProto
+
+from onnxreduce_cli.model.files import load
+from onnxreduce_cli.model.skeleton import model_skeleton
+
+ModelOrPath = ModelProto | str | os.PathLike[str]
+
+
+class Source:
+    """A model in memory or in a file.
+
+    Of a file only what has no weights stays in memory; whoever runs it reads the file, so that
+    external data can be mapped.
+
+    Attributes:
+        label: what messages call it.
+        model: the model, where it was given in memory.
+        path: the file, where it is one that ONNX Runtime reads itself.
+        base_dir: the folder that external data is relative to; empty if there is none.
+        skeleton: the model without its large tensors.
+    """
+
+    def __init__(self, given: ModelOrPath, label: str) -> None:
+        """Read what is needed of a model.
+
+        Raises:
+            InvalidModelError: the file cannot be read, or is no model.
+        """
+        self.label = label
+        self.model: ModelProto | None = None
+        self.path: str | None = None
+        self.base_dir = ""
+        if isinstance(given, ModelProto):
+            self.model = given
+            self.skeleton = model_skeleton(given)
+            return
+        document = load(given)
+        self.base_dir = document.base_dir
+        self.label = os.fspath(given)
+        self.skeleton = model_skeleton(document.model)
+        if document.format == "protobuf":
+            self.path = os.fspath(given)
+        else:
+            self.model = document.model
+
+    @cached_property
+    def inputs(self) -> dict[str, TypeProto]:
+        """The inputs that a caller must give: those without an initializer."""
+        graph = self.skeleton.graph
+        defaults = {tensor.name for tensor in graph.initializer}
+        defaults |= {sparse.values.name for sparse in graph.sparse_initializer}
+        return {value.name: value.type for value in graph.input if value.name not in defaults}
+
+    @cached_property
+    def outputs(self) -> dict[str, TypeProto]:
+        """The outputs in the model's order."""
+        return {value.name: value.type for value in self.skeleton.graph.output}
+
+    def content(self) -> bytes:
+        """The model in protobuf form; external data stays where it is.
+
+        Raises:
+            ValueError: protobuf has no form for a model of 2 GB and more.
+        """
+        if self.path is not None:
+            with open(self.path, "rb") as file:
+                return file.read()
+        assert self.model is not None
+        content: bytes = self.model.SerializeToString()
+        return content
