@@ -1,0 +1,147 @@
+"""The library's face."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from onnx import ModelProto
+
+from onnxreduce_cli.checking import check as check_sites
+from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.model.files import load
+from onnxreduce_cli.plans import Plan
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification import Tolerance, VerifyReport
+
+ModelOrPath = ModelProto | str | os.PathLike[str]
+
+
+def convert(
+    model_or_path: ModelOrPath,
+    opset: int,
+    *,
+    expand: Collection[str] = (),
+    in_place: bool = False,
+    check: bool = True,
+) -> ModelProto:
+    """Move a model to an opset of the default domain.
+
+    Args:
+        model_or_path: a model, or the path of one in any form that `onnx.load` reads. External
+            data is not loaded; references to it stay as they are.
+        opset: the opset to reach, up or down.
+        expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
+        in_place: edit the given model and return it; otherwise it is left untouched.
+        check: run each distinct node that changes, before against after, on small inputs.
+
+    Returns:
+        the model at `opset`.
+
+    Raises:
+        ConversionError: some nodes cannot reach the opset; the model given is as it was.
+        CheckError: a replacement does not compute the same; the model given is as it was.
+        InvalidModelError: the file cannot be read, or the model contradicts itself.
+        ValueError: there is no such opset, or no function body for an operator to expand.
+    """
+    model, base_dir = _read(model_or_path)
+    if model is model_or_path and not in_place:
+        copy = ModelProto()
+        copy.CopyFrom(model)
+        model = copy
+    conversion = Conversion(model, opset, expand=expand, base_dir=base_dir)
+    if check and not conversion.blockers:
+        check_sites(conversion)
+    conversion.apply()
+    return model
+
+
+def plan(model_or_path: ModelOrPath, opset: int, *, expand: Collection[str] = ()) -> Plan:
+    """What moving a model to an opset would change, and what stands in the way.
+
+    Args and exceptions are those of `convert`, but blockers are part of the result. The model is
+    not touched.
+    """
+    model, base_dir = _read(model_or_path)
+    return Conversion(model, opset, expand=expand, base_dir=base_dir).plan()
+
+
+def verify(
+    a: ModelOrPath,
+    b: ModelOrPath | None = None,
+    *,
+    inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    trials: int = 5,
+    seed: int = 0,
+    special: bool = False,
+    tolerance: Tolerance | None = None,
+    executors: Sequence[str] = ("onnxruntime", "numpy"),
+    save_failure: str | None = None,
+) -> VerifyReport:
+    """Say whether two models are the same function, or whether executors agree on one.
+
+    Args:
+        a: a model, or its path.
+        b: the other model; None to compare ONNX Runtime and the NumPy executor on `a`.
+        inputs: real data by input name, or several sets of it; what is missing is drawn.
+        dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
+        trials: how many sets of inputs to draw.
+        seed: of what is drawn; equal seeds give equal inputs.
+        special: whether one trial in five has NaN, infinities, both zeros and denormals.
+        tolerance: how far values may be apart; by default a table by dtype.
+        executors: those to ask.
+        save_failure: a folder for the first inputs on which the models differ.
+
+    Raises:
+        InvalidModelError: a file cannot be read, or is no model.
+        InputError: the inputs or dimensions given do not fit the model, or cannot be drawn.
+    """
+    # Imported here: converting needs neither executor.
+    from onnxreduce_cli import verification
+
+    return verification.verify(
+        a,
+        b,
+        inputs=inputs,
+        dims=dims,
+        trials=trials,
+        seed=seed,
+        special=special,
+        tolerance=tolerance,
+        executors=executors,
+        save_failure=save_failure,
+    )
+
+
+def run(
+    model_or_path: ModelOrPath, inputs: Mapping[str, Any], *, executor: str = "numpy"
+) -> dict[str, Any]:
+    """Run a model once, in the NumPy executor or in ONNX Runtime (``"onnxruntime"``).
+
+    Args:
+        model_or_path: the model, or its path.
+        inputs: arrays by input name; lists for sequences, None for an empty optional.
+        executor: ``numpy`` or ``onnxruntime`` (optimisations off).
+
+    Returns:
+        the outputs by name, in the model's order: `numpy.ndarray` of the dtype and shape that the
+        specification says, lists for sequences.
+
+    Raises:
+        CannotRunError: the executor cannot run the model.
+        RunFailedError: it failed on these inputs.
+        InvalidModelError: the file cannot be read, or is no model.
+    """
+    from onnxreduce_cli import verification
+
+    return verification.run(model_or_path, inputs, executor=executor)
+
+
+def _read(model_or_path: ModelOrPath) -> tuple[ModelProto, str]:
+    if isinstance(model_or_path, ModelProto):
+        return model_or_path, ""
+    document = load(model_or_path)
+    return document.model, document.base_dir

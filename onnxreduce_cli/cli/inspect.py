@@ -1,0 +1,19 @@
+"""`onnxreduce inspect`."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command(name="inspect")
+@click.argument("model")
+def command(model: str) -> None:
+    """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
+    from onnxreduce_cli.inspection import inspect
+    from onnxreduce_cli.model.files import STREAM, load
+    from onnxreduce_cli.report.inspection import inspection_text
+
+    document = load(model, sys.stdin.buffer if model == STREAM else None)
+    click.echo(inspection_text(inspect(document.model, document.base_dir), model))

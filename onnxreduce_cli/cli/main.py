@@ -1,0 +1,109 @@
+"""The `onnxreduce` command and its subcommands.
+
+Nothing heavy is imported before a subcommand runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from onnxreduce_cli import __version__
+
+#: Subcommands, by the module of this package that holds them.
+_COMMANDS = {
+    "convert": "convert",
+    "inspect": "inspect",
+    "ops": "ops",
+    "run": "run",
+    "verify": "verify",
+}
+
+_SUMMARIES = {
+    "convert": "Move a model to another opset.",
+    "inspect": "Show a model's opsets and operators, and which opsets it can reach.",
+    "ops": "Show the versions of operators and the steps between them.",
+    "run": "Run a model with ONNX Runtime or the built-in NumPy executor.",
+    "verify": "Check whether two models are the same function.",
+}
+
+
+class _Group(click.Group):
+    """Subcommands whose modules are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"onnxreduce_cli.cli.{_COMMANDS[cmd_name]}")
+        command: click.Command = module.command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_SUMMARIES.items()))
+
+
+@click.command(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="onnxreduce")
+def cli() -> None:
+    """Move ONNX models between opsets: nothing lost, nothing guessed.
+
+    Exit codes: 0 done; 1 cannot be converted, or not equivalent; 2 wrong usage or unreadable
+    input; 3 nothing could run the model, so nothing is known.
+    """
+
+
+def main() -> None:
+    """Run the command line; errors become one line each on stderr and an exit code."""
+    try:
+        # Without its standalone mode click gives the code of an early exit back.
+        sys.exit(cli(standalone_mode=False) or 0)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        # Whoever read our output stopped reading, which is their right.
+        sys.stderr.close()
+        sys.exit(0)
+    except Exception as error:
+        _fail(error)
+
+
+def _fail(error: Exception) -> None:
+    from onnxreduce_cli.errors import ConversionError, InvalidModelError
+    from onnxreduce_cli.verification import CannotRunError, InputError, RunFailedError
+
+    if isinstance(error, ConversionError):
+        for line in str(error).splitlines():
+            click.echo(line, err=True)
+        sys.exit(1)
+    if isinstance(error, CannotRunError):
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(3)
+    if isinstance(error, RunFailedError):
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(1)
+    if isinstance(error, (InvalidModelError, InputError)):
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    if isinstance(error, OSError):
+        click.echo(f"Error: {error.filename or ''}: {error.strerror or error}", err=True)
+        sys.exit(2)
+    click.echo(
+        f"Error: onnxreduce failed on this input: {type(error).__name__}: {error}\n"
+        "This is a bug in onnxreduce; please report it with the model. Nothing was written.",
+        err=True,
+    )
+    sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

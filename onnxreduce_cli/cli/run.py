@@ -1,0 +1,59 @@
+"""`onnxreduce run`."""
+
+from __future__ import annotations
+
+import zipfile
+
+import click
+
+
+@click.command(name="run")
+@click.argument("model")
+@click.option(
+    "--executor",
+    type=click.Choice(["numpy", "onnxruntime"]),
+    default="numpy",
+    show_default=True,
+    help="What runs it.",
+)
+@click.option("-i", "--input", "pairs", multiple=True, metavar="NAME=FILE.npy", help="One input.")
+@click.option("--inputs", metavar="PATH", help="All inputs: an .npz file or a folder.")
+@click.option("-o", "--output", metavar="FILE.npz", help="Where to keep the outputs.")
+def command(
+    model: str, executor: str, pairs: tuple[str, ...], inputs: str | None, output: str | None
+) -> None:
+    """Run MODEL once and show, or keep, its outputs."""
+    import numpy as np
+
+    from onnxreduce_cli.model.files import load, replacing
+    from onnxreduce_cli.verification import read_inputs, run
+
+    found = load(model).model
+    sets = read_inputs(found, pairs, inputs)
+    if len(sets) > 1:
+        raise click.UsageError(f"{inputs} holds {len(sets)} sets of inputs; name one")
+    stored = {tensor.name for tensor in found.graph.initializer}
+    missing = [v.name for v in found.graph.input if v.name not in {*stored, *sets[0]}]
+    if missing:
+        raise click.UsageError(
+            f"no data for input {missing[0]!r}; give it: -i {missing[0]}=FILE.npy"
+        )
+    outputs = run(model, sets[0], executor=executor)
+    if output is None:
+        for name, value in outputs.items():
+            click.echo(f"{name}: {_described(value)}")
+        return
+    held = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
+    if held:
+        raise click.UsageError(f"output {held[0]!r} is no tensor, which an .npz file cannot hold")
+    with replacing(output) as file, zipfile.ZipFile(file, "w") as archive:
+        # Not np.savez: its keyword arguments cannot have every name that an output can.
+        for name, value in outputs.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, value, allow_pickle=value.dtype == object)
+
+
+def _described(value: object) -> str:
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    kind = type(value).__name__ if dtype is None else f"{dtype}{list(shape or ())}"
+    return f"{kind}\n{value}"

@@ -1,0 +1,112 @@
+"""`onnxreduce verify`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification import VerifyReport
+
+#: For each executor that can be asked for, those that run.
+EXECUTORS = {
+    "both": ("onnxruntime", "numpy"),
+    "onnxruntime": ("onnxruntime",),
+    "numpy": ("numpy",),
+}
+
+
+def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    """``batch=4`` and its like as sizes by name."""
+    found = {}
+    for value in values:
+        name, _sign, size = value.partition("=")
+        if not name or not size.isdigit():
+            raise click.BadParameter(f"{value!r} is not of the form name=size")
+        found[name] = int(size)
+    return found
+
+
+@click.command(name="verify")
+@click.argument("a")
+@click.argument("b", required=False)
+@click.option("-i", "--input", "pairs", multiple=True, metavar="NAME=FILE.npy", help="Real data.")
+@click.option("--inputs", metavar="PATH", help="Real data: an .npz file or a test_data_set folder.")
+@click.option(
+    "--dim", "dims", multiple=True, callback=_dims, metavar="NAME=SIZE", help="Fix a dimension."
+)
+@click.option("--trials", default=5, show_default=True, help="How many sets of inputs to draw.")
+@click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
+@click.option("--special", is_flag=True, help="Also draw NaN, infinities, zeros and denormals.")
+@click.option("--rtol", type=float, help="Relative tolerance; by default it depends on the dtype.")
+@click.option("--atol", type=float, help="Absolute tolerance; by default it depends on the dtype.")
+@click.option("--ulp", type=int, help="Tolerance in units in the last place.")
+@click.option("--exact", is_flag=True, help="Every bit must agree.")
+@click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
+@click.option("--save-failure", metavar="DIR", help="Keep the first inputs that differ.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole report as JSON.")
+def command(
+    a: str,
+    b: str | None,
+    pairs: tuple[str, ...],
+    inputs: str | None,
+    dims: dict[str, int],
+    trials: int,
+    seed: int,
+    special: bool,
+    rtol: float | None,
+    atol: float | None,
+    ulp: int | None,
+    exact: bool,
+    executor: str,
+    save_failure: str | None,
+    as_json: bool,
+) -> None:
+    """Check whether models A and B are the same function.
+
+    With A alone: whether ONNX Runtime and the NumPy executor agree on it. Inputs are drawn from
+    the model's own shapes and types unless they are given. Exit code 0: equivalent; 1: not; 2:
+    wrong usage or unreadable; 3: nothing could run them, so nothing is known.
+    """
+    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.verification import Tolerance, read_inputs
+
+    given = read_inputs(load(a).model, pairs, inputs) if pairs or inputs else None
+    report = run_verify(
+        a,
+        b,
+        inputs=given,
+        dims=dims,
+        trials=trials,
+        seed=seed,
+        special=special,
+        tolerance=Tolerance(rtol, atol, ulp, exact),
+        executors=EXECUTORS[executor],
+        save_failure=save_failure,
+    )
+    show(report, as_json=as_json)
+    sys.exit(report.exit_code)
+
+
+def run_verify(a: Any, b: Any, **options: Any) -> VerifyReport:
+    """Verify, with a progress bar on stderr if that is a terminal."""
+    from onnxreduce_cli.verification import verify
+
+    if not sys.stderr.isatty():
+        return verify(a, b, **options)
+    with click.progressbar(length=1, label="verifying", file=sys.stderr) as bar:
+
+        def progress(done: int, total: int, _: str) -> None:
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        return verify(a, b, progress=progress, **options)
+
+
+def show(report: VerifyReport, *, as_json: bool = False, err: bool = False) -> None:
+    """Print a report."""
+    from onnxreduce_cli.report import verify as text
+
+    click.echo(text.as_json(report) if as_json else text.as_text(report), err=err)

@@ -1,0 +1,112 @@
+"""What a model is made of, and which opsets it can reach."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from onnx import FunctionProto, ModelProto, NodeProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.scope import Scope, function_label
+from onnxreduce_cli.plans import Blocker
+from onnxreduce_cli.steps.reduce import REDUCE
+from onnxreduce_cli.steps.softmax import SOFTMAX
+
+#: The operators that the tool is named for.
+FAMILY = (*REDUCE, *SOFTMAX)
+
+
+@dataclass(frozen=True)
+class FamilyNode:
+    """One node of the Reduce or Softmax family.
+
+    Attributes:
+        node: its name, or a description by its first output.
+        op_type: its operator.
+        scope: where it is; empty for the main graph.
+        axes: its axes or axis, and where they come from, in words.
+    """
+
+    node: str
+    op_type: str
+    scope: str
+    axes: str
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a model is made of.
+
+    Attributes:
+        ir_version: the IR version.
+        opsets: the opset of each domain that is imported.
+        functions: the opsets that each model-local function imports.
+        operators: how many nodes there are of each operator, by domain and name.
+        family: the nodes of the Reduce and Softmax family.
+        reach: for every opset from 1 to the newest, what stands in the way; empty if nothing.
+    """
+
+    ir_version: int
+    opsets: dict[str, int]
+    functions: dict[str, dict[str, int]]
+    operators: dict[str, int]
+    family: tuple[FamilyNode, ...]
+    reach: dict[int, tuple[Blocker, ...]]
+
+
+def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
+    """Look a model over, and try every opset; the model is not touched."""
+    conversions: list[Conversion] = []
+    for opset in range(1, schemas.newest_opset() + 1):
+        like = conversions[0] if conversions else None
+        conversions.append(Conversion(model, opset, base_dir=base_dir, like=like))
+    first = conversions[0]
+    facts = first.given_facts
+    nodes = [(scope, node) for scope in first.given_scopes for node in scope.nodes]
+    operators = Counter(_operator(node) for _, node in nodes)
+    return Inspection(
+        model.ir_version,
+        _imports(model),
+        {function_label(function): _imports(function) for function in model.functions},
+        dict(sorted(operators.items())),
+        tuple(
+            FamilyNode(
+                scope.describe(node),
+                node.op_type,
+                scope.label,
+                _axes(facts, scope, node),
+            )
+            for scope, node in nodes
+            if node.op_type in FAMILY and is_default(node.domain)
+        ),
+        {conversion.target: conversion.blockers for conversion in conversions},
+    )
+
+
+def _imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
+    return {entry.domain or "ai.onnx": entry.version for entry in owner.opset_import}
+
+
+def _operator(node: NodeProto) -> str:
+    return node.op_type if is_default(node.domain) else f"{node.domain}.{node.op_type}"
+
+
+def _axes(facts: Facts, scope: Scope, node: NodeProto) -> str:
+    """Where a Reduce node's axes come from."""
+    if node.op_type in SOFTMAX:
+        axis = attributes.find(node, "axis")
+        return "default axis" if axis is None else f"axis {axis.ref_attr_name or axis.i}"
+    attribute = attributes.find(node, "axes")
+    if attribute is not None:
+        held = f"@{attribute.ref_attr_name}" if attribute.ref_attr_name else list(attribute.ints)
+        return f"attribute {held}"
+    name = node.input[1] if len(node.input) > 1 else ""
+    if not name:
+        return "no axes"
+    constant = facts.constant(scope, name)
+    return "input, known at run time only" if constant is None else f"input {constant.tolist()}"

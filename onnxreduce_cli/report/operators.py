@@ -1,0 +1,116 @@
+"""Operators, their versions and the steps between them, as text and Markdown."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.steps.audit import BOUNDARIES
+from onnxreduce_cli.steps.registry import Direction, Step
+from onnxreduce_cli.steps.table import step_for
+
+_DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
+
+
+def operator_text(op_type: str) -> str:
+    """One operator: its versions, what changed at each, and the steps up and down."""
+    since = schemas.versions(op_type)
+    lines = [f"{op_type}: since-versions {', '.join(str(version) for version in since)}"]
+    for boundary, steps in _boundaries(op_type):
+        change = BOUNDARIES.get(op_type, {}).get(boundary)
+        what = change.what if change is not None else "The operator came with this opset."
+        lines.append(f"opset {boundary}: {what}")
+        for step in steps:
+            way = _way(boundary, step.direction)
+            lines.append(f"  {way}: {_verdict(step)}")
+    return "\n".join(lines)
+
+
+def operators_text() -> str:
+    """Every operator on a line: its versions, and which steps exist."""
+    lines = []
+    for op_type in schemas.operators():
+        since = schemas.versions(op_type)
+        versions = " ".join(str(version) for version in since)
+        lacking = [
+            _way(boundary, step.direction)
+            for boundary, steps in _boundaries(op_type)
+            for step in steps
+            if step.status == "impossible" and boundary != since[0]
+        ]
+        lines.append(
+            f"{op_type}: {versions}" + (f"; no step {', '.join(lacking)}" if lacking else "")
+        )
+    lines.append(_totals())
+    return "\n".join(lines)
+
+
+def _boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
+    """Each boundary with its steps; an operator's birth has a way down only."""
+    since = schemas.versions(op_type)
+    for boundary in since:
+        if boundary == since[0]:
+            if boundary > 1:
+                yield boundary, [step_for(op_type, boundary, "down")]
+        else:
+            yield boundary, [step_for(op_type, boundary, way) for way in _DIRECTIONS]
+
+
+def _totals() -> str:
+    counts = Counter(
+        step.status
+        for op_type in schemas.operators()
+        for boundary in schemas.versions(op_type)[1:]
+        for step in (step_for(op_type, boundary, way) for way in _DIRECTIONS)
+    )
+    total = sum(counts.values())
+    parts = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+    return f"{len(schemas.operators())} operators, {total} steps: {parts}"
+
+
+def _way(boundary: int, direction: Direction) -> str:
+    near, far = (boundary - 1, boundary) if direction == "up" else (boundary, boundary - 1)
+    return f"{near} to {far}"
+
+
+def _verdict(step: Step) -> str:
+    if step.status == "unchanged":
+        return "unchanged"
+    return f"{step.status}: {step.told}"
+
+
+def operators_markdown() -> str:
+    """The whole table: every boundary of every operator, what changed, and both steps."""
+    lines = [
+        "# Operators and steps",
+        "",
+        f"Every operator of the default domain up to opset {schemas.newest_opset()}, and each "
+        "opset at which its definition changed. *Unchanged*: the node stays as it is, its dtypes "
+        "are checked. *Step*: it is rewritten. *Conditional*: it is rewritten or stays, or blocks "
+        "under the condition given. *Impossible*: it always blocks. Written by "
+        "`python -m onnxreduce_cli.report.operators`.",
+        "",
+        _totals() + ".",
+        "",
+        "| operator | opset | what changed | up | down |",
+        "|---|---|---|---|---|",
+    ]
+    for op_type in schemas.operators():
+        for boundary, steps in _boundaries(op_type):
+            change = BOUNDARIES.get(op_type, {}).get(boundary)
+            what = change.what if change is not None else "The operator came with this opset."
+            by_way = {step.direction: _cell(step) for step in steps}
+            cells = [op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
+            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(step: Step) -> str:
+    return step.status if step.status == "unchanged" else f"*{step.status}*: {step.told}"
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    Path("docs/operators.md").write_text(operators_markdown(), encoding="utf-8")

@@ -1,0 +1,69 @@
+"""Plans as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from onnxreduce_cli.plans import Change, Plan
+
+
+def changes_text(plan: Plan, source: str, target: str) -> str:
+    """What a conversion did: a headline, then a line for each kind of change."""
+    return "\n".join([f"{source} -> {target}: {_headline(plan)}", *_functions(plan), *_kinds(plan)])
+
+
+def plan_text(plan: Plan, source: str) -> str:
+    """What a conversion would do: a headline, each change, what goes, whether it can be done."""
+    lines = [f"{source}: {_headline(plan)}"]
+    lines += _functions(plan)
+    lines += [_change(change) for change in plan.changes]
+    if plan.removed:
+        lines.append(f"  no longer read, removed: {', '.join(plan.removed)}")
+    count = len(plan.blockers)
+    lines.append(
+        f"cannot be converted: {count} {_plural(count, 'node')} in the way"
+        if count
+        else "can be converted"
+    )
+    return "\n".join(lines)
+
+
+def _headline(plan: Plan) -> str:
+    source = "no opset" if plan.source is None else f"opset {plan.source}"
+    count = len(plan.changes)
+    parts = [f"{source} to {plan.target}", f"{count} {_plural(count, 'node')} changed"]
+    if plan.target_ir_version != plan.ir_version:
+        parts.append(f"IR version {plan.ir_version} to {plan.target_ir_version}")
+    return ", ".join(parts)
+
+
+def _functions(plan: Plan) -> list[str]:
+    return [f"  {specialised}" for specialised in plan.specialised]
+
+
+def _kinds(plan: Plan) -> list[str]:
+    kinds = Counter((change.op_type, change.steps) for change in plan.changes)
+    return [
+        f"  {count} x {op_type}: {'; '.join(steps) or 'unchanged'}"
+        for (op_type, steps), count in kinds.items()
+    ]
+
+
+def _change(change: Change) -> str:
+    place = f" in {change.scope}" if change.scope else ""
+    result = _result(change)
+    lines = [f"  {change.op_type} node {change.node}{place}: {'; '.join(change.steps)}{result}"]
+    lines += [f"    warning: {warning}" for warning in change.warnings]
+    return "\n".join(lines)
+
+
+def _result(change: Change) -> str:
+    if change.result == (change.op_type,):
+        return ""
+    if not change.result:
+        return " -> an initializer"
+    return " -> " + ", ".join(change.result)
+
+
+def _plural(count: int, noun: str) -> str:
+    return noun if count == 1 else f"{noun}s"

@@ -1,0 +1,73 @@
+"""The report of a verification, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from onnxreduce_cli.verification.results import Comparison, Divergence, VerifyReport
+
+
+def as_json(report: VerifyReport) -> str:
+    """The whole report as JSON."""
+    return json.dumps(report.to_dict(), indent=2, ensure_ascii=False)
+
+
+def as_text(report: VerifyReport) -> str:
+    """The report for people; the verdict is the first line."""
+    return "\n".join(_lines(report))
+
+
+def _lines(report: VerifyReport) -> Iterator[str]:
+    yield _verdict(report)
+    for line in report.interface:
+        yield f"  {line}"
+    for run in report.runs:
+        if run.reason or not run.trials:
+            told = f": {run.reason}" if run.reason else ""
+            yield f"  {run.executor} ran {run.model} on {run.trials} inputs{told}"
+    for comparison in report.comparisons:
+        yield f"  {_comparison(comparison)}"
+    if report.divergence is not None:
+        yield f"First difference: {_divergence(report.divergence)}"
+        yield f"  made in {report.a} by: {', '.join(report.divergence.first_nodes)}"
+        yield f"  made in {report.b} by: {', '.join(report.divergence.second_nodes)}"
+    for item in report.disagreements:
+        yield f"The executors differ on {item.model}, output {item.output!r}: {item.errors}"
+        if item.divergence is not None:
+            yield f"  first at {_divergence(item.divergence)}"
+            yield f"  made by: {', '.join(item.divergence.first_nodes)}"
+    void = [trial for trial in report.trials if trial.void]
+    if void:
+        yield f"{len(void)} of {len(report.trials)} inputs told nothing: {void[0].void}"
+    for remark in report.remarks:
+        yield f"Remark: {remark}"
+    if report.saved is not None:
+        yield f"The inputs are kept in {report.saved}; replay them with --inputs {report.saved}"
+
+
+def _verdict(report: VerifyReport) -> str:
+    what = f"{report.a} and {report.b}" if report.b is not None else f"the executors on {report.a}"
+    if report.interface:
+        return f"NOT EQUIVALENT: the interfaces of {what} differ"
+    if report.equivalent is None:
+        return f"NOT VERIFIED: nothing could compare {what}, so nothing is known"
+    if not report.equivalent:
+        return f"NOT EQUIVALENT: {what} differ"
+    told = sum(not trial.void for trial in report.trials)
+    return f"EQUIVALENT: {what} agree on {told} inputs"
+
+
+def _comparison(row: Comparison) -> str:
+    if row.first[0] == row.second[0]:
+        sides = f"{row.first[0]}, {row.first[1]} and {row.second[1]}"
+    elif row.first[1] == row.second[1]:
+        sides = f"both models in {row.first[1]}"
+    else:
+        sides = f"{row.first[0]} in {row.first[1]} and {row.second[0]} in {row.second[1]}"
+    state = "ok" if row.errors.agree else "DIFFERENT"
+    return f"{row.output}: {sides}: {state}, {row.errors}"
+
+
+def _divergence(found: Divergence) -> str:
+    return f"value {found.value!r}: {found.errors}"
