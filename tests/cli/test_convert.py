@@ -1,0 +1,331 @@
+"""`onnxreduce convert`: what it writes, what it says, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, external_data_helper, helper, numpy_helper
+
+from onnxreduce_cli.steps import registry
+from tests.support import model, run
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+
+TEXT = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,3,4] x) => (float[2,1,4] y) <int64[1] axes = {1}> {
+    [mean] y = ReduceMean(x, axes)
+}"""
+
+#: Nothing before opset 14 has a place for bfloat16 reductions below 13.
+BLOCKED = """<ir_version: 8, opset_import: ["" : 18]>
+g (bfloat16[2,3] x) => (bfloat16[1,1] y, bfloat16[1,1] z) {
+    [first] y = ReduceMax(x)
+    [second] z = ReduceMin(x)
+}"""
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "model.onnx"
+    onnx.save(model(TEXT), path)
+    return path
+
+
+def opset_of(path):
+    return onnx.load(path).opset_import[0].version
+
+
+def test_the_output_is_named_after_the_opset(onnxreduce, source):
+    result = onnxreduce("convert", source, "--opset", 13)
+    assert result.code == 0
+    assert opset_of(source.with_name("model.opset13.onnx")) == 13
+    assert "opset 18 to 13, 1 node changed" in result.out
+    assert "1 x ReduceMean: axes: input to attribute" in result.out
+    assert "1 site, 1 distinct, all checked: 1 bit-exact" in result.out
+    assert opset_of(source) == 18
+
+
+def test_output_and_quiet(onnxreduce, source, tmp_path):
+    result = onnxreduce("convert", source, "--opset", 13, "-o", tmp_path / "out.onnx", "-q")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    assert opset_of(tmp_path / "out.onnx") == 13
+
+
+def test_pipes(source):
+    call = [sys.executable, "-m", "onnxreduce_cli.cli.main", "convert", "-", "--opset", "13"]
+    with source.open("rb") as stdin:
+        done = subprocess.run([*call, "-o", "-"], stdin=stdin, capture_output=True, check=True)
+    assert onnx.ModelProto.FromString(done.stdout).opset_import[0].version == 13
+    assert b"opset 18 to 13" in done.stderr
+    broken = subprocess.run(call, input=b"no model", capture_output=True, check=False)
+    assert (broken.returncode, broken.stdout) == (2, b"")
+    assert b"no ONNX model" in broken.stderr
+    assert b"Traceback" not in broken.stderr
+
+
+def test_dry_run_shows_the_plan_and_writes_nothing(onnxreduce, source, tmp_path):
+    before = sorted(os.listdir(tmp_path))
+    result = onnxreduce("convert", source, "--opset", 13, "--dry-run")
+    assert result.code == 0
+    assert "ReduceMean node mean: axes: input to attribute" in result.out
+    assert "no longer read, removed: axes" in result.out
+    assert "can be converted" in result.out
+    onnx.save(model(BLOCKED), source)
+    result = onnxreduce("convert", source, "--opset", 11, "--dry-run")
+    assert result.code == 1
+    assert "cannot be converted: 2 nodes in the way" in result.out
+    assert len(result.err.splitlines()) == 2
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_blockers_have_a_line_each_and_nothing_is_written(onnxreduce, source, tmp_path):
+    onnx.save(model(BLOCKED), source)
+    result = onnxreduce("convert", source, "--opset", 11, "-o", tmp_path / "out.onnx")
+    assert result.code == 1
+    head, first, second = result.err.splitlines()
+    assert "cannot be converted to opset 11; nothing was written" in head
+    assert first.startswith("ReduceMax node first (opset 18): ")
+    assert second.startswith("ReduceMin node second (opset 18): ")
+    assert "bfloat16" in first
+    assert not (tmp_path / "out.onnx").exists()
+
+
+def test_an_existing_file_needs_force(onnxreduce, source, tmp_path):
+    target = tmp_path / "out.onnx"
+    target.write_bytes(b"precious")
+    result = onnxreduce("convert", source, "--opset", 13, "-o", target)
+    assert result.code == 2
+    assert "--force" in result.err
+    assert target.read_bytes() == b"precious"
+    assert onnxreduce("convert", source, "--opset", 13, "-o", target, "--force").code == 0
+    assert opset_of(target) == 13
+
+
+def test_the_input_needs_in_place(onnxreduce, source):
+    before = source.read_bytes()
+    for extra in ((), ("--force",)):
+        result = onnxreduce("convert", source, "--opset", 13, "-o", source, *extra)
+        assert result.code == 2
+        assert "--in-place" in result.err
+    assert source.read_bytes() == before
+    source.chmod(0o640)
+    assert onnxreduce("convert", source, "--opset", 13, "--in-place").code == 0
+    assert opset_of(source) == 13
+    assert stat.S_IMODE(source.stat().st_mode) == 0o640
+
+
+def test_the_models_own_opset_gives_the_same_bytes(onnxreduce, source, tmp_path):
+    target = tmp_path / "same.onnx"
+    # Bytes that no serializer would write: an unknown field at the very front.
+    source.write_bytes(bytes([0xF8, 0x7F, 1]) + source.read_bytes())
+    assert onnxreduce("convert", source, "--opset", 18, "-o", target).code == 0
+    assert target.read_bytes() == source.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"not a model", "is no ONNX model"),
+        (b"\x08\x08", "it has no graph"),
+        (None, "cannot be read: No such file or directory"),
+    ],
+)
+def test_unreadable_input(onnxreduce, tmp_path, content, message):
+    path = tmp_path / "bad.onnx"
+    if content is not None:
+        path.write_bytes(content)
+    result = onnxreduce("convert", path, "--opset", 13)
+    assert result.code == 2
+    assert message in result.err
+    assert os.listdir(tmp_path) == ([] if content is None else ["bad.onnx"])
+
+
+def test_a_folder_as_input_or_output(onnxreduce, source, tmp_path):
+    result = onnxreduce("convert", tmp_path, "--opset", 13)
+    assert result.code == 2
+    assert "Is a directory" in result.err
+    result = onnxreduce("convert", source, "--opset", 13, "-o", tmp_path)
+    assert result.code == 2
+    assert "is a folder" in result.err
+    result = onnxreduce("convert", source, "--opset", 13, "-o", tmp_path / "none" / "x.onnx")
+    assert result.code == 2
+    assert "there is no folder" in result.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "say which opset"),
+        (("--opset", "99"), "there is no opset 99"),
+        (("--opset", "0"), "there is no opset 0"),
+        (("--opset", "18", "--expand", "Foo"), "Foo has no function body here"),
+        (("--opset", "18", "--ir-version", "new"), "give a number"),
+    ],
+)
+def test_wrong_usage(onnxreduce, source, arguments, message):
+    result = onnxreduce("convert", source, *arguments)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_expand_without_a_change_of_opset(onnxreduce, tmp_path):
+    target = tmp_path / "out.onnx"
+    sample = SAMPLES / "reductions_opset18.onnx"
+    result = onnxreduce("convert", sample, "--expand", "LogSoftmax", "-o", target)
+    assert result.code == 0
+    types = [node.op_type for node in onnx.load(target).graph.node]
+    assert "LogSoftmax" not in types
+    assert "Log" in types
+
+
+def test_ir_versions(onnxreduce, source, tmp_path):
+    target = tmp_path / "out.onnx"
+    call = ("convert", source, "-o", target, "--force", "--opset")
+    assert onnxreduce(*call, 13).code == 0
+    assert onnx.load(target).ir_version == 8
+    assert onnxreduce(*call, 13, "--ir-version", "auto").code == 0
+    assert onnx.load(target).ir_version == 7
+    result = onnxreduce(*call, 13, "--ir-version", 6)
+    assert result.code == 1
+    assert "IR version 6 is older than opset 13" in result.err
+
+
+def test_a_wrong_step_stops_the_conversion(onnxreduce, source, tmp_path, monkeypatch):
+    """The check can fail: a planted step reduces another axis."""
+    key = ("ReduceMean", 18, "down")
+    step = registry.STEPS[key]
+
+    def wrong(context):
+        context.replace(inputs=[context.input(0)], axes=[2])
+
+    monkeypatch.setitem(registry.STEPS, key, registry.Step(*key, "step", step.words, wrong))
+    target = tmp_path / "out.onnx"
+    result = onnxreduce("convert", source, "--opset", 13, "-o", target)
+    assert result.code == 1
+    assert not target.exists()
+    assert "ReduceMean node mean" in result.err
+    folder = Path(result.err.splitlines()[-1].rpartition(" ")[2])
+    assert (folder / "0" / "before.onnx").exists()
+    replay = ("verify", folder / "0" / "before.onnx", folder / "0" / "after.onnx")
+    assert onnxreduce(*replay, "--inputs", folder / "0" / "test_data_set_0").code == 1
+    assert onnxreduce("convert", source, "--opset", 13, "-o", target, "--no-check").code == 0
+    assert target.exists()
+    target.unlink()
+    result = onnxreduce("convert", source, "--opset", 13, "-o", target, "--no-check", "--verify")
+    assert result.code == 1
+    assert "NOT EQUIVALENT" in result.err
+    assert not target.exists()
+
+
+def test_verify_along_the_way(onnxreduce, source):
+    result = onnxreduce("convert", source, "--opset", 13, "--verify")
+    assert result.code == 0
+    assert "verified: the whole models agree on 5 inputs" in result.out
+
+
+@pytest.mark.parametrize("extension", ["json", "textproto", "onnxtxt"])
+def test_other_forms(onnxreduce, tmp_path, extension):
+    path = tmp_path / f"model.{extension}"
+    onnx.save(model(TEXT), path)
+    assert onnxreduce("convert", path, "--opset", 13).code == 0
+    assert opset_of(tmp_path / f"model.opset13.{extension}") == 13
+    assert onnxreduce("convert", path, "--opset", 13, "-o", tmp_path / "binary.onnx").code == 0
+    assert opset_of(tmp_path / "binary.onnx") == 13
+
+
+@pytest.fixture
+def external(tmp_path):
+    """A model whose weight lies in a file of its own, in a folder of its own."""
+    weight = numpy_helper.from_array(np.arange(12, dtype=np.float32).reshape(3, 4), "w")
+    graph = helper.make_graph(
+        [
+            helper.make_node("MatMul", ["x", "w"], ["m"]),
+            helper.make_node("Softmax", ["m"], ["y"], axis=1),
+        ],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2, 4])],
+        [weight],
+    )
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    external_data_helper.convert_model_to_external_data(found, True, "weights.bin", 0)
+    (tmp_path / "in").mkdir()
+    path = tmp_path / "in" / "model.onnx"
+    onnx.save(found, path)
+    assert (tmp_path / "in" / "weights.bin").exists()
+    return path
+
+
+def test_external_data_stays_where_it_is(onnxreduce, external):
+    result = onnxreduce("convert", external, "--opset", 11)
+    assert result.code == 0
+    assert sorted(os.listdir(external.parent)) == [
+        "model.onnx",
+        "model.opset11.onnx",
+        "weights.bin",
+    ]
+    result = onnx.load(external.parent / "model.opset11.onnx", load_external_data=False)
+    assert result.graph.initializer[0].data_location == TensorProto.EXTERNAL
+
+
+def test_external_data_goes_along(onnxreduce, external, tmp_path):
+    target = tmp_path / "out" / "model.onnx"
+    target.parent.mkdir()
+    assert onnxreduce("convert", external, "--opset", 11, "-o", target, "--verify").code == 0
+    inputs = {"x": np.ones((2, 3), np.float32)}
+    assert np.array_equal(
+        run(onnx.load(external), inputs)["y"], run(onnx.load(target), inputs)["y"]
+    )
+    # Another file of that name is not overwritten.
+    (target.parent / "weights.bin").write_bytes(b"precious")
+    result = onnxreduce("convert", external, "--opset", 11, "-o", target, "--force")
+    assert result.code == 2
+    assert (target.parent / "weights.bin").read_bytes() == b"precious"
+
+
+def test_external_data_outside_the_folder_or_missing(onnxreduce, external, tmp_path):
+    data = external.parent / "weights.bin"
+    data.rename(tmp_path / "weights.bin")
+    target = tmp_path / "out.onnx"
+    result = onnxreduce("convert", external, "--opset", 11, "-o", target)
+    assert result.code == 2
+    assert "weights.bin" in result.err
+    found = onnx.load(external, load_external_data=False)
+    found.graph.initializer[0].external_data[0].value = "../weights.bin"
+    external.write_bytes(found.SerializeToString())
+    result = onnxreduce("convert", external, "--opset", 11, "-o", target)
+    assert result.code == 2
+    assert "not inside the model's folder" in result.err
+    assert not target.exists()
+
+
+def test_a_target_that_cannot_be_written(onnxreduce, source, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device", "model.opset13.onnx")
+
+    monkeypatch.setattr(os, "fsync", full)
+    before = sorted(os.listdir(source.parent))
+    result = onnxreduce("convert", source, "--opset", 13)
+    assert result.code == 2
+    assert "No space left on device" in result.err
+    assert sorted(os.listdir(source.parent)) == before
+
+
+def test_help_imports_nothing_heavy():
+    script = (
+        "import sys; sys.argv = ['onnxreduce', '--help']\n"
+        "from onnxreduce_cli.cli.main import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'onnx', 'onnxruntime', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)

@@ -1,0 +1,120 @@
+"""`onnxreduce inspect`, `ops`, `run` and `verify`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+import onnxreduce_cli
+from tests.support import model
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+SEGMENTATION = SAMPLES / "segmentation_opset11.onnx"
+REDUCTIONS = SAMPLES / "reductions_opset18.onnx"
+
+
+def test_inspect(onnxreduce):
+    result = onnxreduce("inspect", REDUCTIONS)
+    assert result.code == 0
+    assert "IR version 10, ai.onnx 18" in result.out
+    assert "ReduceMax x 1" in result.out
+    assert "can reach opset" in result.out
+    assert "input [1, 2]" in result.out
+
+
+def test_inspect_shows_what_blocks(onnxreduce, tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(
+        model("""<ir_version: 8, opset_import: ["" : 18]>
+            g (bfloat16[2,3] x) => (bfloat16[1,1] y) { [r] y = ReduceMax(x) }"""),
+        path,
+    )
+    result = onnxreduce("inspect", path)
+    assert "can reach opset 13-" in result.out
+    assert "cannot reach opset 1-12:" in result.out
+    assert "ReduceMax node r (opset 18)" in result.out
+
+
+def test_ops(onnxreduce):
+    result = onnxreduce("ops", "ReduceSum")
+    assert result.code == 0
+    assert "since-versions 1, 11, 13" in result.out
+    assert "12 to 13: step: axes: attribute to input" in result.out
+    assert "blocks where" in result.out
+    result = onnxreduce("ops")
+    assert len(result.out.splitlines()) > 190
+    result = onnxreduce("ops", "reducesun")
+    assert result.code == 2
+    assert "did you mean ReduceSum" in result.err
+
+
+@pytest.mark.parametrize("executor", ["numpy", "onnxruntime"])
+def test_run(onnxreduce, tmp_path, executor):
+    inputs = SAMPLES / "reductions_opset18.npz"
+    kept = tmp_path / "out.npz"
+    call = ("run", REDUCTIONS, "--executor", executor, "--inputs", inputs)
+    assert onnxreduce(*call, "-o", kept).code == 0
+    expected = onnxreduce_cli.run(str(REDUCTIONS), dict(np.load(inputs)), executor=executor)
+    with np.load(kept) as found:
+        assert list(found) == list(expected)
+        for name in found:
+            assert np.array_equal(found[name], expected[name])
+    result = onnxreduce(*call)
+    assert all(name in result.out for name in expected)
+
+
+def test_run_without_inputs(onnxreduce):
+    result = onnxreduce("run", REDUCTIONS)
+    assert result.code == 2
+    assert "input0" in result.err
+
+
+def test_verify_a_conversion(onnxreduce, tmp_path):
+    target = tmp_path / "out.onnx"
+    assert onnxreduce("convert", SEGMENTATION, "--opset", 13, "-o", target).code == 0
+    result = onnxreduce("verify", SEGMENTATION, target)
+    assert result.code == 0
+    assert result.out.startswith("EQUIVALENT")
+    report = json.loads(onnxreduce("verify", SEGMENTATION, target, "--json").out)
+    assert report["equivalent"] is True
+    assert onnxreduce("verify", SEGMENTATION, "--executor", "both").code == 0
+
+
+def test_verify_finds_a_difference(onnxreduce, tmp_path):
+    wrong = onnx.load(SEGMENTATION)
+    (softmax,) = (node for node in wrong.graph.node if node.op_type == "Softmax")
+    softmax.attribute[0].i = 1
+    wrong_path = tmp_path / "wrong.onnx"
+    onnx.save(wrong, wrong_path)
+    result = onnxreduce("verify", SEGMENTATION, wrong_path, "--save-failure", tmp_path / "kept")
+    assert result.code == 1
+    assert result.out.startswith("NOT EQUIVALENT")
+    assert "(Softmax)" in result.out
+    assert (tmp_path / "kept" / "input_0.pb").exists()
+    replay = ("verify", SEGMENTATION, wrong_path, "--inputs", tmp_path / "kept")
+    assert onnxreduce(*replay, "--trials", 1).code == 1
+
+
+def test_verify_usage(onnxreduce, tmp_path):
+    assert onnxreduce("verify", tmp_path / "none.onnx").code == 2
+    result = onnxreduce("verify", SEGMENTATION, "--dim", "batch")
+    assert result.code == 2
+    assert "name=size" in result.err
+    result = onnxreduce("verify", SEGMENTATION, "--dim", "nothing=3")
+    assert result.code == 2
+
+
+def test_verify_that_nothing_can_run(onnxreduce, tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(
+        onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 18, "far" : 1]>
+            g (float[2] x) => (float[2] y) { y = far.Away(x) }"""),
+        path,
+    )
+    result = onnxreduce("verify", path)
+    assert result.code == 3
+    assert "nothing is known" in result.out

@@ -1,0 +1,59 @@
+"""Every definition of every ai.onnx operator is computed by something, or known not to be."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnxreduce_cli.executor.reference import is_right
+from onnxreduce_cli.executor.registry import find, registered
+from tests.executor.models import LATEST
+
+# Random results, a codec, and operators nobody needs for converting.
+UNSUPPORTED = {
+    "ImageDecoder",
+    "MaxRoiPool",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
+
+
+def schemas() -> list[onnx.defs.OpSchema]:
+    return [s for s in onnx.defs.get_all_schemas_with_history() if s.domain == ""]
+
+
+def test_each_definition_has_a_kernel_a_body_or_the_reference() -> None:
+    missing = set()
+    for schema in schemas():
+        if not (
+            find(schema.name, schema.since_version)
+            or schema.has_function
+            or schema.has_context_dependent_function
+            or is_right(schema.name, schema.since_version)
+            or (schema.deprecated and schema.name in {"Upsample", "Scatter"})
+        ):
+            missing.add(schema.name)
+    assert missing == UNSUPPORTED
+
+
+def test_kernels_are_registered_for_definitions_that_exist() -> None:
+    known = {(s.name, s.since_version) for s in schemas()}
+    names = {s.name for s in schemas()}
+    for op, since in registered():
+        # A newer onnx has definitions, and operators, that this one does not know yet.
+        assert (op, since) in known or since > LATEST, (op, since)
+        assert op in names or since > LATEST, op
+
+
+def test_the_family_has_kernels_of_its_own() -> None:
+    family = [
+        s
+        for s in schemas()
+        if s.name in {"Softmax", "LogSoftmax", "Hardmax"}
+        or (s.name.startswith("Reduce") and s.name != "Reduce")
+    ]
+    assert len(family) >= 50
+    for schema in family:
+        assert find(schema.name, schema.since_version), (schema.name, schema.since_version)

@@ -1,0 +1,78 @@
+"""What is known of shapes behind operators of other domains."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import parser
+
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.scope import scopes
+from tests.support import model
+
+HEAD = '<ir_version: 8, opset_import: ["": {opset}, "com.microsoft": 1, "ai.onnx.ml": 1]>'
+
+
+def _rank(body: str, opset: int = 13) -> int | None:
+    source = parser.parse_model(
+        HEAD.format(opset=opset) + "g (float[n, 4] x) => (y) {" + body + "}"
+    )
+    found = scopes(source)
+    known = Facts(source, found).type(found[0], "z")
+    return None if known is None else known.rank
+
+
+@pytest.mark.parametrize(
+    ("body", "rank"),
+    [
+        ("z = ai.onnx.ml.Scaler<offset=[0.0], scale=[1.0]>(x)", 2),
+        ("z = ai.onnx.ml.Normalizer(x)", 2),
+        ("z = ai.onnx.ml.Imputer<imputed_value_floats=[1.0]>(x)", 2),
+        ("z = com.microsoft.Gelu(x)", 2),
+        ("w = com.microsoft.Gelu(x)  v = Abs(w)  z = com.microsoft.QuickGelu(v)", 2),
+        ("z = com.microsoft.FusedMatMul<alpha=2.0>(x, x)", 2),
+        ("z = com.microsoft.FusedMatMul<transB=1>(x, x)", 2),
+        ("z = com.microsoft.FusedGemm<transB=1, activation=\"Relu\">(x, x)", 2),
+        ("w = Unsqueeze(x, a)  z = com.microsoft.SkipLayerNormalization(w, w, x)", None),
+        ("a = Constant<value_ints=[0]>()  w = Unsqueeze(x, a)"
+         "z = com.microsoft.SkipLayerNormalization(w, w, x)", 3),
+        ("z = SimplifiedLayerNormalization(x, x)", 2),
+    ],
+)  # fmt: skip
+def test_a_stand_in_tells_the_rank(body: str, rank: int | None) -> None:
+    assert _rank(body + "  y = Relu(z)") == rank
+
+
+def test_a_function_of_the_model_is_no_fused_operator() -> None:
+    text = (
+        '<ir_version: 8, opset_import: ["": 13, "com.microsoft": 1]>'
+        "g (float[n, 4] x) => (float[n] y) { z = com.microsoft.Gelu(x)  y = Relu(z) }"
+        '<domain: "com.microsoft", opset_import: ["": 13]>'
+        "Gelu (x) => (y) { y = ReduceSum<keepdims=0>(x) }"
+    )
+    source = parser.parse_model(text)
+    found = scopes(source)
+    known = Facts(source, found).type(found[0], "z")
+    assert known is None or known.rank != 2
+
+
+def test_the_number_of_sizes_is_the_rank() -> None:
+    source = model(
+        '<ir_version: 8, opset_import: ["": 13]>'
+        "g (float[n, 4] x, int64[1] k) => (float[a, b, c] y) <int64[2] more = {2, -1}> {"
+        "  sizes = Concat<axis=0>(k, more)  z = Reshape(x, sizes)  y = Relu(z) }"
+    )
+    found = scopes(source)
+    known = Facts(source, found).type(found[0], "z")
+    assert known is not None
+    assert known.dims == (None, 2, None)
+
+
+def test_trees_give_a_matrix() -> None:
+    body = (
+        "l, z = ai.onnx.ml.TreeEnsembleClassifier<class_ids=[0], class_nodeids=[0],"
+        " class_treeids=[0], class_weights=[1.0], classlabels_int64s=[0, 1],"
+        ' nodes_falsenodeids=[0], nodes_featureids=[0], nodes_modes=["LEAF"],'
+        " nodes_nodeids=[0], nodes_treeids=[0],"
+        " nodes_truenodeids=[0], nodes_values=[0.0]>(x)  y = Relu(z)"
+    )
+    assert _rank(body) == 2

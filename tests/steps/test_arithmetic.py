@@ -1,0 +1,170 @@
+"""Pow, Gemm, PRelu, Mod, BitShift, Selu and Range."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import blockers, converts, model, one_node, op_types
+
+X = np.array([[1.5, -2, 0], [np.inf, -np.inf, np.nan], [-0.0, 3, -4]], np.float32)
+
+
+@pytest.mark.parametrize("exponent", [2, 3, 0, -1, 0.5])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+def test_one_type(dtype, exponent):
+    inputs = {"x": X, "e": np.array(exponent, dtype)}
+    low = converts(one_node("Pow", 12, inputs, initializers=("e",)), 11, inputs)
+    assert op_types(low) == ["Pow"]
+    converts(one_node("Pow", 12, inputs, initializers=("e",)), 7, inputs)
+    if dtype == np.int64:
+        (blocker,) = blockers(one_node("Pow", 12, inputs), 11)
+        assert "it computes with int64" in str(blocker)
+    else:
+        converts(one_node("Pow", 12, inputs), 11, inputs)
+
+
+def test_one_type_wider():
+    inputs = {"x": X, "e": np.array(1 / 3, np.float64)}
+    low = converts(one_node("Pow", 12, inputs, initializers=("e",)), 11, inputs)
+    assert op_types(low) == ["Cast", "Pow", "Cast"]
+
+
+def test_one_type_of_integers():
+    x = np.array([0, 1, -3, 7, 46340], np.int32)
+    for exponent in (np.array(3, np.int32), np.array(0.5, np.float32), np.array([2], np.int32)):
+        feeds = {"x": np.abs(x[:4]) if exponent.dtype == np.float32 else x[:4], "e": exponent}
+        converts(one_node("Pow", 12, feeds), 11, feeds)
+    square = {"x": x.astype(np.int64), "e": np.array(2, np.int64)}
+    low = converts(one_node("Pow", 12, square, initializers=("e",)), 11, square)
+    assert op_types(low) == ["Mul"]
+    (blocker,) = blockers(one_node("Pow", 12, square), 11)
+    assert "it computes with int64" in str(blocker)
+
+
+A, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (2, 1), (2, 4), (1, 1)])
+@pytest.mark.parametrize("constant", [False, True])
+def test_gemm_with_broadcast_and_gemm_without_broadcast(shape, constant):
+    inputs = {
+        "a": A,
+        "b": B,
+        "c": np.linspace(1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape),
+    }
+    source = one_node("Gemm", 7, inputs, initializers=("c",) if constant else (), beta=2.0)
+    low = converts(source, 6, inputs)
+    high = converts(low, 13, inputs)
+    assert not any(a.name == "broadcast" for a in high.graph.node[-1].attribute)
+
+
+def test_gemm_with_broadcast_blocked():
+    inputs = {"a": A, "b": B, "c": np.ones((2, 1), np.float32)}
+    source = one_node("Gemm", 7, inputs, shapes={"c": ["m", 1], "a": ["m", 3]})
+    (blocker,) = blockers(source, 6)
+    assert "'c' has the shape [m, 1] and must be repeated to [m, 4]" in str(blocker)
+    source = one_node("Gemm", 7, inputs, shapes={"c": None})
+    (blocker,) = blockers(source, 6)
+    assert "the rank of 'c' is not known" in str(blocker)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("target", [10, 9, 6])
+def test_gemm_with_bias(dtype, target):
+    inputs = {"a": A.astype(dtype), "b": B.astype(dtype)}
+    converts(one_node("Gemm", 11, inputs, alpha=0.5), target, inputs)
+
+
+IMAGE = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 2, 2)
+
+
+@pytest.mark.parametrize("shape", [(3, 1, 1), (1, 3, 1, 1), (1,), (1, 1, 1), ()])
+def test_slope_for_channels_and_slope_aligned(shape):
+    inputs = {
+        "x": IMAGE,
+        "s": np.linspace(-1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape),
+    }
+    low = converts(one_node("PRelu", 7, inputs), 6, inputs)
+    converts(low, 9, inputs)
+
+
+def test_slope_aligned():
+    matrix = IMAGE.reshape(2, 12)
+    inputs = {"x": matrix, "s": np.arange(12, dtype=np.float32)}
+    low = converts(one_node("PRelu", 7, inputs), 6, inputs)
+    assert op_types(converts(low, 7, inputs)) == ["PRelu"]
+
+
+def test_slope_for_channels_blocked():
+    inputs = {"x": IMAGE, "s": np.ones(2, np.float32)}
+    (blocker,) = blockers(one_node("PRelu", 7, inputs), 6)
+    assert "not one element or one for each channel" in str(blocker)
+    (blocker,) = blockers(one_node("PRelu", 7, inputs, shapes={"s": None}), 6)
+    assert "the rank of 's' is not known" in str(blocker)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.newest
+def test_floor_of_floats(dtype):
+    values = np.array([0.0, -0.0, 1.5, -1.5, 7, -7, np.inf, -np.inf, np.nan, 0.1], dtype)
+    a, b = (part.reshape(-1) for part in np.meshgrid(values, values))
+    inputs = {"a": a, "b": b}
+    low = converts(one_node("Mod", 28, inputs), 13, inputs)
+    assert "Where" in op_types(low)
+
+
+@pytest.mark.newest
+def test_floor_of_floats_leaves_integers():
+    inputs = {"a": np.array([7, -7], np.int32), "b": np.array([3, 3], np.int32)}
+    for fmod in (0, 1):
+        low = converts(one_node("Mod", 28, inputs, fmod=fmod), 13, inputs)
+        assert op_types(low) == ["Mod"]
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
+@pytest.mark.newest
+def test_shifts_in_range(dtype, direction):
+    bits = np.dtype(dtype).itemsize * 8
+    amounts = np.array([0, 1, bits - 1, bits, 200], dtype)
+    inputs = {"x": np.full(5, np.iinfo(dtype).max - 5, dtype), "y": amounts}
+    source = one_node("BitShift", 28, inputs, direction=direction)
+    converts(source, 27, inputs)
+    inside = {"x": inputs["x"], "y": amounts % bits}
+    source = one_node("BitShift", 28, inside, initializers=("y",), direction=direction)
+    assert op_types(converts(source, 27, inside)) == ["BitShift"]
+
+
+@pytest.mark.newest
+def test_shifts_in_range_blocked():
+    inputs = {"x": np.array([-4], np.int32), "y": np.array([1], np.int32)}
+    (blocker,) = blockers(one_node("BitShift", 28, inputs, direction="LEFT"), 27)
+    assert "it shifts int32" in str(blocker)
+
+
+def test_selu_older_defaults_and_selu_newer_defaults():
+    low = converts(one_node("Selu", 6, {"x": X}), 1, {"x": X})
+    assert len(low.graph.node[0].attribute) == 2
+    source = model(
+        '<ir_version: 4, opset_import: ["" : 1]> g (float[3, 3] x) => (float[3, 3] y) '
+        "{ y = Selu <consumed_inputs=[0]> (x) }"
+    )
+    high = converts(source, 6, {"x": X})
+    assert {a.name for a in high.graph.node[0].attribute} == {"alpha", "gamma"}
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64])
+@pytest.mark.newest
+def test_range_in_float(dtype):
+    inputs = {k: np.array(v, dtype) for k, v in (("a", 0), ("b", 9), ("c", 2))}
+    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=1)
+    converts(source, 26, inputs)
+
+
+@pytest.mark.newest
+def test_range_in_float_blocked():
+    inputs = {k: np.array(v, np.float16) for k, v in (("a", 0), ("b", 9), ("c", 2))}
+    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=11)
+    (blocker,) = blockers(source, 26)
+    assert "it computes float16 in double" in str(blocker)

@@ -1,0 +1,120 @@
+"""Constant: every form of it down to where only a float tensor was allowed."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, helper, numpy_helper
+
+import onnxreduce_cli
+from onnxreduce_cli.conversion import Conversion
+from tests.support import blockers, converts, model, op_types, run
+
+FORMS = {
+    "value = float[2] {1, 2}": "float[2]",
+    "value = double[2] {1, 2}": "double[2]",
+    "value = int64[2] {1, 2}": "int64[2]",
+    "value = bool[2] {1, 0}": "bool[2]",
+    "value_int = 3": "int64",
+    "value_ints = [1, 2, 3]": "int64[3]",
+    "value_float = 1.5": "float",
+    "value_floats = [1.5, 2.5]": "float[2]",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("target", [12, 11, 10, 9, 8, 5, 1])
+def test_every_form_in_a_graph(form: str, target: int) -> None:
+    source = model(f"""<ir_version: 7, opset_import: ["" : 13]>
+        g () => ({FORMS[form]} y) {{ [n] y = Constant<{form}>() }}""")
+    result = converts(source, target, {}, exact=True, in_numpy=True)
+    integers = FORMS[form].startswith(("int", "bool"))
+    assert op_types(result) == ([] if integers and target < 9 else ["Constant"])
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("target", [12, 11, 9, 8, 6])
+def test_every_form_in_a_function(form: str, target: int) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+        g () => ({FORMS[form]} y) {{ y = local.F() }}
+        <domain: "local", opset_import: ["" : 13]>
+        F () => (b) {{ [n] b = Constant<{form}>() }}""")
+    converts(source, target, {}, exact=True, in_numpy=True)
+
+
+@pytest.mark.parametrize("text", ['value_string = "a"', 'value_strings = ["a", "b"]'])
+def test_strings(text: str) -> None:
+    shape = "string" if "strings" not in text else "string[2]"
+    source = model(f"""<ir_version: 7, opset_import: ["" : 13]>
+        g () => ({shape} y) {{ [n] y = Constant<{text}>() }}""")
+    for target in (11, 9, 8):
+        converts(source, target, {}, exact=True, in_numpy=True)
+    three = copy.deepcopy(source)
+    assert (
+        Conversion(three, 8, target_ir_version=3)
+        .blockers[0]
+        .reason.startswith("before opset 9 a Constant holds floats only")
+    )
+
+
+def sparse(dims: list[int], indices: list[list[int]] | list[int]) -> ModelProto:
+    values = helper.make_tensor("", 1, [len(indices)], [float(i + 1) for i in range(len(indices))])
+    places = numpy_helper.from_array(np.array(indices, np.int64))
+    node = helper.make_node(
+        "Constant", [], ["y"], sparse_value=helper.make_sparse_tensor(values, places, dims)
+    )
+    graph = helper.make_graph([node], "g", [], [helper.make_tensor_value_info("y", 1, dims)])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+
+
+@pytest.mark.parametrize(
+    ("dims", "indices"), [([5], [1, 3]), ([2, 3], [1, 5]), ([2, 3], [[0, 1], [1, 2]]), ([4], [])]
+)
+def test_sparse_becomes_dense(dims: list[int], indices: list[int]) -> None:
+    source = sparse(dims, indices)
+    result = onnxreduce_cli.convert(source, 10)
+    onnx.checker.check_model(result, full_check=True)
+    expected = np.zeros(dims, np.float32)
+    for number, place in enumerate(indices, 1):
+        expected[np.unravel_index(place, dims) if isinstance(place, int) else tuple(place)] = number
+    np.testing.assert_array_equal(run(result, {})["y"], expected)
+    assert onnxreduce_cli.convert(source, 11).graph == source.graph
+
+
+def test_a_large_sparse_constant_blocks() -> None:
+    (blocker,) = blockers(sparse([1000, 1000], [5]), 10)
+    assert "its attribute 'sparse_value' came later" in blocker.reason
+
+
+def test_integers_at_ir_version_3() -> None:
+    source = model("""<ir_version: 7, opset_import: ["" : 13]>
+        g (float[2,3] x) => (float[3,2] y) {
+            s = Constant<value_ints = [3, 2]>()
+            y = Reshape(x, s)
+        }""")
+    copied = copy.deepcopy(source)
+    Conversion(copied, 8, target_ir_version=3).apply()
+    onnx.checker.check_model(copied, full_check=True)
+    assert op_types(copied) == ["Constant", "Cast", "Reshape"]
+    x = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
+    np.testing.assert_array_equal(run(copied, x)["y"], run(source, x)["y"])
+
+
+def test_integers_that_double_cannot_hold_block_at_ir_version_3() -> None:
+    source = model("""<ir_version: 7, opset_import: ["" : 13]>
+        g () => (int64 y) { y = Constant<value_int = 9007199254740993>() }""")
+    (blocker,) = Conversion(source, 8, target_ir_version=3).blockers
+    assert "cannot be cast from double" in blocker.reason
+    converts(source, 8, {}, exact=True, in_numpy=True)
+
+
+def test_a_reference_that_calls_set_differently() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+        g () => (int64[n] y, int64[m] z) { y = local.F<v = [1]>() z = local.F<v = [2]>() }
+        <domain: "local", opset_import: ["" : 13]>
+        F <v> () => (b) { b = Constant<value_ints : ints = @v>() }""")
+    result = converts(source, 11, {})
+    assert [len(function.node) for function in result.functions] == [1, 1]

@@ -1,0 +1,123 @@
+"""If and Loop across 11: branches of different shapes, and loops that carry nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onnxreduce_cli
+from tests.support import blockers, converts, model
+
+X = np.arange(6, dtype=np.float32).reshape(2, 3)
+FEEDS = [{"x": X, "c": np.array(flag)} for flag in (True, False)]
+
+
+def choice(first: str, second: str, shape: str = "a,b") -> str:
+    return f"""<ir_version: 8, opset_import: ["" : 11]>
+        g (float[2,3] x, bool c) => (float[{shape}] y) {{
+            [pick] y = If (c) <
+                then_branch = t () => (float[p,q] o) {{ o = {first} }},
+                else_branch = e () => (float[r,s] o) {{ o = {second} }}
+            >
+        }}"""
+
+
+def test_branches_of_one_shape() -> None:
+    source = model(choice("Neg(x)", "Identity(x)"))
+    for target in (10, 7):
+        result = converts(source, target, *FEEDS, exact=True)
+        assert not onnxreduce_cli.plan(source, target).changes[0:0]
+        assert result.graph == source.graph
+
+
+def test_branches_of_different_shapes_block() -> None:
+    source = model(choice("Neg(x)", "Transpose(x)"))
+    (blocker,) = blockers(source, 10)
+    assert blocker.node == "pick"
+    assert blocker.reason == (
+        "its branches give output 0 different shapes, (2, 3) and (3, 2), which opset 11 allowed"
+    )
+    converts(source, 13, *FEEDS, exact=True)
+
+
+@pytest.mark.parametrize("target", [10, 9])
+def test_shapes_that_are_not_known_pass_with_a_warning(target: int) -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 11]>
+        g (float[2,3] x, int64[2] s, bool c) => (float[a,b] y) {
+            [pick] y = If (c) <
+                then_branch = t () => (float[p,q] o) { o = Reshape(x, s) },
+                else_branch = e () => (float[r,s1] o) { o = Identity(x) }
+            >
+        }""")
+    (change,) = onnxreduce_cli.plan(source, target).changes
+    assert "the branches of an If must give the same shape" in change.warnings[0]
+    converts(source, target, *({**feeds, "s": np.array([2, 3])} for feeds in FEEDS), exact=True)
+
+
+@pytest.mark.parametrize("target", [10, 9, 7])
+def test_a_loop_that_carries_nothing(target: int) -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (int64 n, bool c, float[2,3] x) => (int64[k] y, float[k,3] z) {
+            [round] y, z = Loop (n, c) <body = b (int64 i, bool on)
+                => (bool off, int64 j, float[3] s) <int64[1] top = {0}> {
+                off = Identity(on)
+                j = Identity(i)
+                [inner] s = ReduceSum<keepdims = 0>(x, top)
+            }>
+        }""")
+    feeds = {"n": np.array(3), "c": np.array(True), "x": X}
+    never = {**feeds, "n": np.array(0)}
+    result = converts(source, target, feeds, never, exact=True)
+    (loop,) = result.graph.node
+    assert list(loop.output)[1:] == ["y", "z"]
+    body = loop.attribute[0].g
+    # What the body's own nodes became is not lost.
+    assert [node.op_type for node in body.node] == ["Identity"] * 2 + ["ReduceSum", "Identity"]
+    assert [value.name for value in body.output][::2] == ["off", "j"]
+    assert not onnxreduce_cli.plan(result, 7).blockers
+    converts(source, 18, feeds, never, exact=True)
+
+
+def test_loops_that_carry_nothing_in_each_other_in_a_function_and_a_branch() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 11, "local" : 1]>
+        g (int64 n, bool c) => (int64[k] y) {
+            yes = Equal(c, c)
+            y = If (c) <
+                then_branch = t () => (int64[k1] o) { o = local.F(n, yes) },
+                else_branch = e () => (int64[k2] o) {
+                    o = Loop (n, yes) <body = b (int64 i, bool on) => (bool off, int64 j) {
+                        off = Identity(on)
+                        j = Neg(i)
+                    }>
+                }
+            >
+        }
+        <domain: "local", opset_import: ["" : 11]>
+        F (n, yes) => (y) {
+            [round] y = Loop (n, yes) <body = b (int64 i, bool on) => (bool off, int64 j) {
+                off = Identity(on)
+                [inner] all = Loop (i, yes) <body = d (int64 h, bool going)
+                    => (bool gone, int64 k) {
+                    gone = Identity(going)
+                    k = Neg(h)
+                }>
+                j = Size(all)
+            }>
+        }""")
+    feeds = [{"n": np.array(3), "c": np.array(flag)} for flag in (True, False)]
+    result = converts(source, 10, *feeds, exact=True)
+    assert result.SerializeToString() == onnxreduce_cli.convert(source, 10).SerializeToString()
+
+
+def test_a_loop_that_carries_something() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 11]>
+        g (int64 n, bool c, float[2,3] x) => (float[2,3] y) {
+            y = Loop (n, c, x) <body = b (int64 i, bool on, float[2,3] v)
+                => (bool off, float[2,3] w) {
+                off = Identity(on)
+                w = Add(v, v)
+            }>
+        }""")
+    for target in (10, 7):
+        feeds = {"n": np.array(3), "c": np.array(True), "x": X}
+        assert converts(source, target, feeds, exact=True).graph == source.graph

@@ -1,0 +1,47 @@
+"""Max, Mean, Min and Sum below 8."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import blockers, converts, one_node, op_types
+
+X = np.array([[1, -2, np.inf], [0, np.nan, -np.inf]], np.float32)
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Mean", "Min", "Sum"])
+def test_one_shape(op_type):
+    same = {"x": X, "z": X[::-1].copy()}
+    assert op_types(converts(one_node(op_type, 8, same), 7, same)) == [op_type]
+    for other in ((3,), (2, 1), (), (1, 1, 3)):
+        for initializers in ((), ("z",)):
+            inputs = {"x": X, "z": np.full(other, 0.5, np.float32)}
+            source = one_node(op_type, 8, inputs, initializers=initializers)
+            converts(source, 7, inputs)
+            if len(other) < 3 and (initializers or op_type == "Sum"):
+                converts(source, 6, inputs)
+    alone = {"x": X}
+    converts(one_node(op_type, 8, alone), 7, alone)
+
+
+def test_one_shape_of_three():
+    inputs = {"x": X[:, :1], "z": X[1:, :], "w": X}
+    for op_type in ("Max", "Mean", "Min", "Sum"):
+        converts(one_node(op_type, 8, inputs), 7, inputs)
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min"])
+def test_one_shape_clips(op_type):
+    for limit in (0.0, np.inf, -np.inf):
+        inputs = {"x": X, "z": np.array(limit, np.float32)}
+        source = one_node(op_type, 8, inputs, initializers=("z",), shapes={"x": ["a", "b"]})
+        assert op_types(converts(source, 7, inputs)) == ["Clip"]
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Mean"])
+def test_one_shape_blocked(op_type):
+    inputs = {"x": X, "z": X[0]}
+    source = one_node(op_type, 8, inputs, shapes={"x": ["a", "b"], "z": ["b"]})
+    (blocker,) = blockers(source, 7)
+    assert "must be repeated to [a, b]" in str(blocker)

@@ -1,0 +1,171 @@
+"""Reshape: 5 and 14."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import blockers, converts, model, one_node, op_types
+
+X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+
+
+def computed(text, outputs="float[p, q] y", opset=14, shape="a, b, 4"):
+    return model(
+        f"""<ir_version: 7, opset_import: ["" : {opset}]> g (float[{shape}] x) => ({outputs})
+        <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] four = {{4}},
+         int64[1] minus = {{-1}}>
+        {{
+            s = Shape (x)
+            a1 = Gather (s, zero)
+            b1 = Gather (s, one)
+            c1 = Gather (s, two)
+            {"ab = Mul (a1, b1) bc = Mul (b1, c1)" if opset > 6 else ""}
+            {text}
+        }}"""
+    )
+
+
+def op_count(found):
+    """How many operators stand behind those that compute the shape."""
+    return len(found.graph.node) - 6
+
+
+EMPTY = [X[:0], X[:, :0], X[:0, :0]]
+
+
+def reshapes(source, target, *arrays, left=None):
+    result = converts(source, target, *[{"x": array} for array in (X, *arrays)], exact=True)
+    assert not any(a.name == "allowzero" for node in result.graph.node for a in node.attribute)
+    if left is not None:
+        assert op_count(result) == left
+    return result
+
+
+def test_without_allowzero_inferred():
+    source = computed("t = Concat<axis=0> (a1, minus) y = Reshape<allowzero=1> (x, t)")
+    reshapes(source, 13, left=2)
+
+
+def test_without_allowzero_copied():
+    source = computed(
+        "t = Concat<axis=0> (a1, b1, two, two) y = Reshape<allowzero=1> (x, t)",
+        "float[a, b, 2, 2] y",
+    )
+    reshapes(source, 13, *EMPTY, left=2)
+
+
+def test_without_allowzero_one_unknown():
+    source = computed("t = Concat<axis=0> (ab, four) y = Reshape<allowzero=1> (x, t)")
+    result = reshapes(source, 13, *EMPTY)
+    assert op_types(result)[-1] == "Reshape"
+    assert "Expand" not in op_types(result)
+    reshapes(source, 9, *EMPTY)
+
+
+@pytest.mark.parametrize("shape", ["a, b, 4", "a, b, c"])
+def test_without_allowzero_at_run_time(shape):
+    for target in (13, 9):
+        source = computed(
+            "t = Concat<axis=0> (a1, bc) y = Reshape<allowzero=1> (x, t)", shape=shape
+        )
+        assert "Expand" in op_types(reshapes(source, target, *EMPTY))
+        source = computed(
+            "t = Concat<axis=0> (one, bc, a1) y = Reshape<allowzero=1> (x, t)",
+            "float[p, q, r] y",
+            shape=shape,
+        )
+        reshapes(source, target, *EMPTY)
+
+
+@pytest.mark.parametrize("target", [13, 8])
+def test_without_allowzero_of_an_input(target):
+    source = model(
+        '<ir_version: 7, opset_import: ["" : 14]> g (float[a, b] x, int64[3] s)'
+        " => (float[p, q, r] y) { y = Reshape<allowzero=1> (x, s) }"
+    )
+    shapes = [
+        ((4, 3), [2, 2, 3]),
+        ((4, 3), [2, -1, 1]),
+        ((0, 3), [3, 0, 5]),
+        ((0, 3), [0, 0, 0]),
+        ((2, 0), [0, 7, 1]),
+        ((2, 0), [1, 0, 0]),
+    ]
+    feeds = [{"x": np.ones(a, np.float32), "s": np.array(b)} for a, b in shapes]
+    converts(source, target, *feeds, exact=True)
+
+
+def test_without_allowzero_of_an_input_to_a_scalar():
+    x = np.ones((1, 1), np.float32)
+    inputs = {"x": x, "s": np.zeros(0, np.int64)}
+    source = one_node("Reshape", 14, inputs, allowzero=1, shapes={"x": ["a", "b"]})
+    converts(source, 13, inputs, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("shape", "new", "left"),
+    [
+        ([2, 3, 4], [4, 6], ["Reshape"]),
+        (["a", 3, 4], [4, 6], ["Reshape"]),
+        (["a", 3, 4], [-1, 6], ["Reshape"]),
+        ([0, 3, 4], [0, 5], ["Reshape"]),
+        ([0, 3, 4], [5, 0], ["Reshape"]),
+        ([3, 0], [0, 0, 2], None),
+    ],
+)
+def test_without_allowzero_constant(shape, new, left):
+    x = np.ones([2 if isinstance(dim, str) else dim for dim in shape], np.float32)
+    inputs = {"x": x, "s": np.array(new)}
+    source = one_node("Reshape", 14, inputs, initializers=("s",), shapes={"x": shape}, allowzero=1)
+    result = converts(source, 13, inputs, exact=True)
+    assert left is None or op_types(result) == left
+
+
+def test_without_allowzero_zero():
+    inputs = {"x": X, "s": np.array([0, -1])}
+    source = one_node("Reshape", 14, inputs, output_shapes=[[None, None]], allowzero=0)
+    assert not converts(source, 13, inputs).graph.node[0].attribute
+
+
+def test_shape_to_input_and_shape_to_attribute():
+    inputs = {"x": X, "s": np.array([0, -1])}
+    source = one_node("Reshape", 5, inputs, initializers=("s",))
+    low = converts(source, 4, inputs)
+    assert low.graph.node[0].attribute[0].ints == [0, -1]
+    high = converts(low, 13, inputs)
+    assert len(high.graph.node[0].input) == 2
+    scalar = {"x": X[:1, 0, :1], "s": np.zeros(0, np.int64)}
+    low = converts(one_node("Reshape", 5, scalar, initializers=("s",)), 1, scalar)
+    converts(low, 5, scalar)
+
+
+def test_shape_to_input_missing():
+    source = model(
+        '<ir_version: 4, opset_import: ["" : 1]> g (float[2, 3] x) => (float[6] y) '
+        "{ y = Reshape <consumed_inputs=[0]> (x) }"
+    )
+    (blocker,) = blockers(source, 5)
+    assert "shape is missing" in str(blocker)
+
+
+def test_shape_to_attribute_known_in_part():
+    tail = "y = Reshape (x, t)"
+    at_5 = {"opset": 5}
+    source = computed(f"t = Concat<axis=0> (a1, minus) {tail}", "float[a, q] y", **at_5)
+    low = converts(source, 4, {"x": X})
+    assert low.graph.node[-1].attribute[0].ints == [0, -1]
+    source = computed(f"t = Concat<axis=0> (b1, four) {tail}", shape="1, b, 4", **at_5)
+    low = converts(source, 4, {"x": X[:1]})
+    assert low.graph.node[-1].attribute[0].ints == [-1, 4]
+    source = computed(
+        f"t = Concat<axis=0> (c1, b1, a1) {tail}", "float[c, b, a] y", shape="a, b, c", **at_5
+    )
+    (blocker,) = blockers(source, 4)
+    assert "its shape 't' is only known at run time" in str(blocker)
+
+
+def test_shape_to_attribute_known_from_the_result():
+    inputs = {"x": X, "s": np.array([3, -1, 4])}
+    source = one_node("Reshape", 5, inputs, output_shapes=[[3, 2, 4]])
+    assert converts(source, 4, inputs).graph.node[0].attribute[0].ints == [3, 2, 0]

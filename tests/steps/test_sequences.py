@@ -1,0 +1,86 @@
+"""What is taken from sequences, below opset 11."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import blockers, converts, model, op_types
+
+X = np.arange(24, dtype=np.float32).reshape(2, 6, 2)
+HEAD = '<ir_version: 8, opset_import: ["": 13]> '
+
+
+@pytest.mark.parametrize("target", [7, 9, 10])
+@pytest.mark.parametrize(
+    ("split", "at"),
+    [
+        ("<int64 by = {4}, int64 at = {1}>", "SplitToSequence<axis = 1>(x, by)"),
+        ("<int64 by = {4}, int64 at = {-2}>", "SplitToSequence<axis = -2>(x, by)"),
+        ("<int64[3] by = {1, 2, 3}, int64 at = {-2}>", "SplitToSequence<axis = 1>(x, by)"),
+        ("<int64[3] by = {1, 2, 3}, int64 at = {0}>", "SplitToSequence<axis = 1>(x, by)"),
+        ("<int64 at = {1}>", "SplitToSequence<axis = 1>(x)"),
+        ("<int64 at = {5}>", "SplitToSequence<axis = 1, keepdims = 0>(x)"),
+        ("<int64 at = {1}>", "SequenceConstruct(x, x2)"),
+    ],
+)
+def test_a_part_of_a_known_sequence(target: int, split: str, at: str) -> None:
+    dims = "[a, b]" if "keepdims" in at else "[a, b, c]"
+    source = model(
+        f"{HEAD}g (float[2, 6, 2] x) => (float{dims} y) {split} "
+        f"{{ x2 = Neg(x)  parts = {at}  y = SequenceAt(parts, at) }}"
+    )
+    result = converts(source, target, {"x": X}, exact=True)
+    assert not any("Sequence" in op_type for op_type in op_types(result))
+
+
+def test_a_part_of_a_tensor_of_unknown_size() -> None:
+    text = (
+        HEAD + "g (float[n, m] x) => (float[k, m] y) <int64 by = {{2}}, int64 at = {{{at}}}>"
+        "{{ parts = SplitToSequence<axis = 0>(x, by)  y = SequenceAt(parts, at) }}"
+    )
+    converts(model(text.format(at=1)), 9, {"x": X[0]}, exact=True)
+    (blocker, _) = blockers(model(text.format(at=-1)), 9)
+    assert "holds a sequence of tensors" in str(blocker)
+
+
+@pytest.mark.parametrize("new_axis", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_a_known_sequence_put_together(axis: int, new_axis: int) -> None:
+    dims = "[a, b, c, d]" if new_axis else "[a, b, c]"
+    source = model(
+        f"{HEAD}g (float[2, 6, 2] x) => (float{dims} y) {{ x2 = Neg(x)  "
+        "parts = SequenceConstruct(x, x2)  "
+        f"y = ConcatFromSequence<axis = {axis}, new_axis = {new_axis}>(parts) }}"
+    )
+    converts(source, 9, {"x": X}, exact=True)
+
+
+def test_a_sequence_that_stays_blocks() -> None:
+    source = model(
+        HEAD + "g (float[2, 6, 2] x, int64 at) => (float[a, b, c] y) "
+        "{ parts = SplitToSequence<axis = 1>(x)  y = SequenceAt(parts, at) }"
+    )
+    assert len(blockers(source, 9)) == 2
+
+
+def test_a_sequence_is_not_to_be_cast() -> None:
+    source = model(
+        HEAD + "g (float[2] x, int64 n, bool c) => (float[k] y) { "
+        "empty = SequenceEmpty<dtype = 1>()  all = Loop(n, c, empty) <body = b "
+        "(int64 i, bool more, seq(float[2]) before) => (bool again, seq(float[2]) after) "
+        "{ again = Identity(more)  after = SequenceInsert(before, x) }>  "
+        "y = ConcatFromSequence<axis = 0>(all) }"
+    )
+    (blocker,) = blockers(source, 11)
+    assert blocker.op_type == "Loop"
+    assert blocker.advice == "choose an opset that does"
+
+
+def test_the_advice_names_the_opset() -> None:
+    source = model(
+        HEAD + "g (float[2] x, int64[1] at, float[1] v) => (float[2] y) "
+        "{ y = ScatterElements(x, at, v) }"
+    )
+    (blocker,) = blockers(source, 8)
+    assert blocker.advice == "choose opset 9 or later"

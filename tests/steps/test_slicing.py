@@ -1,0 +1,121 @@
+"""Slice and Shape."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import blockers, converts, one_node, op_types
+
+X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+ALL = ("starts", "ends", "axes", "steps")
+MAX, MIN = np.iinfo(np.int64).max, np.iinfo(np.int64).min
+
+
+def sliced(opset, starts, ends, axes=None, steps=None, dtype=np.int64, run_time=(), **options):
+    given = dict(zip(ALL, (starts, ends, axes, steps), strict=True))
+    lists = {k: None if v is None else np.array(v, dtype) for k, v in given.items()}
+    initializers = [name for name in ALL if lists[name] is not None and name not in run_time]
+    inputs = {"x": X, **lists}
+    if steps is None:
+        inputs.pop("steps")
+        if axes is None:
+            inputs.pop("axes")
+    return one_node("Slice", opset, inputs, initializers=tuple(initializers), **options)
+
+
+CASES = [
+    ([1], [3], [0]),
+    ([-2, 0], [MAX, -1], [2, 1]),
+    ([5], [9], [1]),
+    ([3, 1], [1, 2], None),
+    ([-99], [99], [2]),
+]
+
+
+@pytest.mark.parametrize(("starts", "ends", "axes"), CASES)
+def test_slice_attributes_and_slice_inputs(starts, ends, axes):
+    low = converts(sliced(10, starts, ends, axes), 9, {"x": X}, exact=True)
+    assert len(low.graph.node[0].input) == 1
+    high = converts(low, 13, {"x": X}, exact=True)
+    assert len(high.graph.node[0].input) == (3 if axes is None else 4)
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "axes", "steps"),
+    [
+        ([0], [MAX], [1], [2]),
+        ([-1], [MIN + 1], [1], [-1]),
+        ([3, 1], [0, 5], [1, 2], [-2, 3]),
+        ([-1], [-99], [-1], [-2]),
+        ([2], [1], [0], [1]),
+        ([2], [1], [0], [2]),
+    ],
+)
+def test_slice_attributes_with_steps(starts, ends, axes, steps):
+    source = sliced(11, starts, ends, axes, steps)
+    low = converts(source, 9, {"x": X}, exact=True)
+    assert set(op_types(low)) <= {"Gather", "Slice"}
+
+
+BOUNDS = [
+    ([0], [9], [0], [2]),
+    ([-1], [-99], [1], [-1]),
+    ([5, 3], [0, MIN + 1], [2, 1], [-2, -3]),
+    ([1, -2], [MAX, 3], [1, 2], None),
+    ([2], [1], [0], [1]),
+    ([9], [12], [0], [3]),
+    ([0, 0, 0], [2, 2, 2], None, None),
+]
+
+
+@pytest.mark.parametrize(("starts", "ends", "axes", "steps"), BOUNDS)
+@pytest.mark.parametrize("run_time", [(), ("starts",), ("ends",), ("starts", "ends")])
+def test_slice_attributes_at_run_time(starts, ends, axes, steps, run_time):
+    shapes = {"x": ["a", "b", "c"]}
+    shape = [[None] * 3]
+    source = sliced(
+        11, starts, ends, axes, steps, run_time=run_time, shapes=shapes, output_shapes=shape
+    )
+    inputs = {"x": X, "starts": np.array(starts), "ends": np.array(ends)}
+    converts(source, 9, inputs, inputs | {"x": X[:0]}, inputs | {"x": X[:1, :2, :1]}, exact=True)
+
+
+def test_slice_attributes_of_int32():
+    source = sliced(
+        11, [0], [2], [0], dtype=np.int32, run_time=("ends",), output_shapes=[[None] * 3]
+    )
+    converts(source, 9, {"x": X, "ends": np.array([2], np.int32)}, exact=True)
+
+
+def test_slice_attributes_blocked():
+    for name in ("steps", "axes"):
+        source = sliced(10, [0], [2], [0], [1], run_time=(name,), output_shapes=[[None] * 3])
+        (blocker,) = blockers(source, 9)
+        assert f"its {name} are only known at run time" in str(blocker)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_slice_axes(dtype):
+    source = sliced(11, [1, 0], [2, 3], [-1, -3], [1, 2], dtype=dtype)
+    converts(source, 10, {"x": X}, exact=True)
+    source = sliced(11, [1, 0], [2, 3], [2, 0], [1, 2], dtype=dtype)
+    converts(source, 10, {"x": X}, exact=True)
+
+
+def test_slice_axes_blocked():
+    source = sliced(11, [0], [2], [0], run_time=("axes",), output_shapes=[[None] * 3])
+    (blocker,) = blockers(source, 10)
+    assert "its axes 'axes' are only known at run time" in str(blocker)
+
+
+@pytest.mark.parametrize("target", [14, 9])
+@pytest.mark.parametrize("start", [None, 0, 1, -2, -9, 9])
+@pytest.mark.parametrize("end", [None, 0, 2, -1, -9, 9])
+def test_whole_shape(start, end, target):
+    attributes = {k: v for k, v in (("start", start), ("end", end)) if v is not None}
+    source = one_node("Shape", 15, {"x": X}, shapes={"x": ["a", "b", "c"]}, **attributes)
+    scalar = np.array(3, np.float32)
+    converts(source, target, {"x": X}, {"x": X[:0]})
+    if target == 14:
+        converts(one_node("Shape", 15, {"x": scalar}, **attributes), target, {"x": scalar})

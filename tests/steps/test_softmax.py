@@ -1,0 +1,223 @@
+"""Softmax, LogSoftmax and Hardmax across 11 and 13: the same numbers by other means."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from onnx import ModelProto, helper
+
+import onnxreduce_cli
+from onnxreduce_cli.steps.softmax import SOFTMAX
+from tests.support import blockers, converts, model, one_node, op_types
+
+
+def data(*shape: int) -> np.ndarray[Any, Any]:
+    rng = np.random.default_rng(7)
+    return rng.normal(0, 3, shape).astype(np.float32)
+
+
+def axis_of(found: ModelProto, op_type: str) -> Any:
+    node = next(node for node in found.graph.node if node.op_type == op_type)
+    return next((a.i for a in node.attribute if a.name == "axis"), None)
+
+
+SHAPES: list[tuple[int, ...]] = [
+    (3, 4),
+    (2, 3, 4),
+    (2, 3, 1),
+    (2, 1, 1, 3),
+    (1, 1),
+    (2, 0, 3),
+    (0, 4),
+    (3, 0),
+    (2, 3, 0, 2),
+    (5,),
+]
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("told", ["known", "first symbolic", "all symbolic"])
+def test_both_ways_for_every_axis(op_type: str, shape: tuple[int, ...], told: str) -> None:
+    x = data(*shape)
+    count = {"known": 0, "first symbolic": 1, "all symbolic": len(shape)}[told]
+    dims = [f"d{i}" if i < count else n for i, n in enumerate(shape)]
+    # ONNX Runtime runs most sizes of 0, but not all of its versions do.
+    in_numpy = 0 in shape
+    for axis in range(-len(shape), len(shape)):
+        old = one_node(op_type, 11, {"x": x}, shapes={"x": dims}, axis=axis)
+        new = one_node(op_type, 13, {"x": x}, shapes={"x": dims}, axis=axis)
+        for target in (13, 14):
+            converts(old, target, {"x": x}, in_numpy=in_numpy)
+        for target in (12, 10, 1):
+            converts(new, target, {"x": x}, in_numpy=in_numpy)
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("source", [1, 11])
+def test_where_it_is_the_same_thing_the_node_stays(op_type: str, source: int) -> None:
+    for shape, axis, expected in [
+        ((2, 3, 4), 2, 2),
+        ((2, 3, 1), 1, 1),
+        ((2, 1, 3), 1, 2),
+        ((2, 1, 1), 1, 1),
+        ((2, 3), None, 1),
+        (("N", 3, 1, 1), None, 1),
+    ]:
+        given = {} if axis is None else {"axis": axis}
+        x = data(*(2 if isinstance(n, str) else n for n in shape))
+        old = one_node(op_type, source, {"x": x}, shapes={"x": shape}, **given)
+        new = converts(old, 13, {"x": x})
+        assert op_types(new) == [op_type]
+        assert axis_of(new, op_type) == expected
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+def test_over_several_dimensions_it_is_a_matrix_in_between(op_type: str) -> None:
+    x = data(2, 3, 4)
+    old = one_node(op_type, 11, {"x": x}, axis=1)
+    assert op_types(converts(old, 13, {"x": x})) == ["Flatten", op_type, "Shape", "Reshape"]
+    empty = one_node(op_type, 11, {"x": data(2, 0, 4)}, axis=1)
+    assert op_types(onnxreduce_cli.convert(empty, 13)) == ["Identity"]
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+def test_an_axis_that_is_not_the_last_is_transposed(op_type: str) -> None:
+    x = data(2, 3, 4)
+    new = one_node(op_type, 13, {"x": x}, axis=1)
+    down = converts(new, 12, {"x": x})
+    assert op_types(down) == ["Transpose", op_type, "Transpose"]
+    assert [node.name for node in down.graph.node if node.op_type == op_type] == ["node"]
+    # The shapes of a batch that is not known make no difference.
+    new = one_node(op_type, 13, {"x": x}, shapes={"x": ["N", 3, "M"]}, axis=1)
+    converts(new, 9, {"x": x}, {"x": data(5, 3, 2)})
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+def test_the_default_axis_is_written_out(op_type: str) -> None:
+    x = data(2, 3, 4)
+    assert axis_of(converts(one_node(op_type, 13, {"x": x}), 12, {"x": x}), op_type) == 2
+    assert axis_of(converts(one_node(op_type, 1, {"x": x}), 11, {"x": x}), op_type) is None
+
+
+def unknown_rank(op_type: str, opset: int, axis: str) -> ModelProto:
+    return model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
+        g (float[2,3,4] x, int64[k] s) => (float[2,3,4] y) {{
+            r = Reshape(x, s)
+            [n] t = {op_type}{axis}(r)
+            back = Shape(x)
+            y = Reshape(t, back)
+        }}""")
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("target", [13, 14, 18])
+@pytest.mark.parametrize("axis", ["", "<axis = 1>", "<axis = -1>", "<axis = -2>", "<axis = 0>"])
+def test_an_unknown_rank_going_up(op_type: str, target: int, axis: str) -> None:
+    x = data(2, 3, 4)
+    shapes = [(2, 3, 4), (6, 4), (2, 12), (1, 2, 3, 4), (4, 1, 6)]
+    feeds = [{"x": x, "s": np.array(shape, np.int64)} for shape in shapes]
+    converts(unknown_rank(op_type, 12, axis), target, *feeds)
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("target", [13, 18])
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
+def test_sizes_of_zero_in_an_unknown_rank_going_up(op_type: str, target: int, axis: int) -> None:
+    source = model(
+        f"""<ir_version: 8, opset_import: ["" : 12]>
+        g (float[a,b,c] x, bool f) => (float[p,q,r] y) {{
+            r = If (f) <
+                then_branch = t () => (float u) {{ u = Identity(x) }},
+                else_branch = e () => (float v) {{ v = Squeeze<axes = [0]>(x) }}
+            >
+            y = {op_type}<axis = {axis}>(r)
+        }}""".replace("float u", "float[p1,q1,r1] u").replace("float v", "float[p2,q2] v")
+    )
+    for shape in [(2, 3, 4), (2, 0, 4), (0, 3, 4), (2, 3, 0), (0, 0, 0), (0, 0, 4)]:
+        feeds = {"x": data(*shape), "f": np.array(True)}
+        result = converts(source, target, feeds, in_numpy=True)
+    assert op_types(result) != op_types(source) or axis == -1
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+def test_an_unknown_rank_going_down(op_type: str) -> None:
+    x = data(2, 3, 4)
+    feeds = [{"x": x, "s": np.array(s, np.int64)} for s in ((2, 3, 4), (6, 4), (24,))]
+    for axis in ("", "<axis = -1>"):
+        result = converts(unknown_rank(op_type, 13, axis), 12, *feeds)
+        assert axis_of(result, op_type) == -1
+    (blocker,) = blockers(unknown_rank(op_type, 13, "<axis = 1>"), 12)
+    assert blocker.reason == (
+        "the rank of 'r' is not known, so whether axis 1 is the last is not known either"
+    )
+    (blocker,) = blockers(unknown_rank(op_type, 13, ""), 10)
+    assert blocker.reason == (
+        "the rank of 'r' is not known, and before opset 11 its axis may not be negative"
+    )
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+def test_special_numbers(op_type: str) -> None:
+    inf = np.inf
+    rows = [[1e4, -1e4, 0.0], [inf, 1.0, 2.0], [-inf, -inf, -inf], [-inf, 1.0, 2.0], [5, 5, 5]]
+    if op_type != "Hardmax":
+        rows.append([np.nan, 1.0, 2.0])
+    x = np.array(rows, np.float32).reshape(1, len(rows), 3)
+    for axis in (0, 1, 2):
+        converts(one_node(op_type, 11, {"x": x}, axis=axis), 13, {"x": x}, in_numpy=True)
+        converts(one_node(op_type, 13, {"x": x}, axis=axis), 9, {"x": x}, in_numpy=True)
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_other_floats(op_type: str, dtype: Any) -> None:
+    x = data(2, 3, 4).astype(dtype)
+    converts(one_node(op_type, 11, {"x": x}, axis=0), 13, {"x": x})
+    converts(one_node(op_type, 13, {"x": x}, axis=0), 8, {"x": x})
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_bfloat16_below_13_blocks(op_type: str, axis: int) -> None:
+    x = data(2, 3, 4).astype(ml_dtypes.bfloat16)
+    (blocker,) = blockers(one_node(op_type, 13, {"x": x}, axis=axis), 12)
+    assert "does not take tensor(bfloat16) at opset 12" in blocker.reason
+
+
+def test_ties_of_hardmax_go_to_the_first() -> None:
+    x = np.array([[[1, 2], [2, 1], [2, 2]]], np.float32)
+    for axis, source in itertools.product((0, 1, 2), (11, 13)):
+        found = one_node("Hardmax", source, {"x": x}, axis=axis)
+        converts(found, 24 - source, {"x": x}, exact=True)
+
+
+def test_an_attribute_reference_is_resolved() -> None:
+    def calling(*axes: int) -> ModelProto:
+        calls = " ".join(f"y{i} = local.F<axis = {axis}>(x)" for i, axis in enumerate(axes))
+        outputs = ", ".join(f"float[2,3,4] y{i}" for i, _ in enumerate(axes))
+        return model(f"""<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+            g (float[2,3,4] x) => ({outputs}) {{ {calls} }}
+            <domain: "local", opset_import: ["" : 13]>
+            F <axis> (a) => (b) {{ [inner] b = Softmax<axis : int = @axis>(a) }}""")
+
+    x = data(2, 3, 4)
+    result = converts(calling(1, 1), 12, {"x": x})
+    assert result.functions[0].node[0].op_type == "Transpose"
+    result = converts(calling(1, 2), 12, {"x": x})
+    assert [len(function.node) > 1 for function in result.functions] == [True, False]
+
+
+def test_the_attribute_axis_out_of_range_is_said_to_be() -> None:
+    x = helper.make_tensor_value_info("x", 1, [2, 3])
+    y = helper.make_tensor_value_info("y", 1, [2, 3])
+    node = helper.make_node("Softmax", ["x"], ["y"], axis=2)
+    source = helper.make_model(
+        helper.make_graph([node], "g", [x], [y]), opset_imports=[helper.make_opsetid("", 13)]
+    )
+    (blocker,) = blockers(source, 12)
+    assert blocker.reason == "its axis 2 is out of range for rank 2"

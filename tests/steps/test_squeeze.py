@@ -1,0 +1,95 @@
+"""Squeeze and Unsqueeze: axes to an input and back, and made non-negative."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper
+
+import onnxreduce_cli
+from tests.support import blockers, converts, model, one_node
+
+X = np.arange(6, dtype=np.float32).reshape(1, 2, 1, 3, 1)
+
+
+def axes_of(found: Any) -> list[int]:
+    return next((list(a.ints) for a in found.graph.node[0].attribute if a.name == "axes"), [])
+
+
+@pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
+@pytest.mark.parametrize("axes", [[0], [0, 2], [4, 0], [-1], [-1, 0]])
+def test_there_and_back(op_type: str, axes: list[int]) -> None:
+    source = one_node(op_type, 11, {"x": X}, axes=axes)
+    up = converts(source, 13, {"x": X}, exact=True)
+    assert list(up.graph.node[0].input) == ["x", "node_axes"]
+    assert converts(up, 11, {"x": X}, exact=True).graph == source.graph
+
+
+@pytest.mark.parametrize(
+    ("op_type", "axes", "positive"),
+    [
+        ("Squeeze", [-1], [4]),
+        ("Squeeze", [0, -3], [0, 2]),
+        ("Unsqueeze", [-1], [5]),
+        ("Unsqueeze", [-1, 0], [6, 0]),
+        ("Unsqueeze", [-7, -1], [0, 6]),
+    ],
+)
+def test_negative_axes(op_type: str, axes: list[int], positive: list[int]) -> None:
+    for opset in (11, 13):
+        inputs = {"x": X} | ({"axes": np.array(axes)} if opset == 13 else {})
+        given = {"axes": axes} if opset == 11 else {}
+        source = one_node(op_type, opset, inputs, initializers=("axes",), **given)
+        for target in (10, 7, 1):
+            assert axes_of(converts(source, target, inputs, exact=True)) == positive
+
+
+def test_squeeze_without_axes() -> None:
+    for opset, target in ((11, 13), (13, 11), (13, 1), (1, 18)):
+        source = one_node("Squeeze", opset, {"x": X})
+        assert not converts(source, target, {"x": X}, exact=True).graph.node[0].attribute
+
+
+def test_squeeze_of_empty_axes() -> None:
+    source = one_node(
+        "Squeeze", 13, {"x": X, "axes": np.array([], np.int64)}, initializers=("axes",)
+    )
+    (blocker,) = blockers(source, 12)
+    assert "cannot be told from all axes" in blocker.reason
+
+
+def test_unsqueeze_of_empty_axes() -> None:
+    axes = np.array([], np.int64)
+    source = one_node("Unsqueeze", 13, {"x": X, "axes": axes}, initializers=("axes",))
+    found = onnxreduce_cli.convert(source, 12)
+    assert axes_of(found) == []
+    assert [a.name for a in found.graph.node[0].attribute] == ["axes"]
+
+
+def test_axes_at_run_time_block() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[1,2,1] x, int64[1] axes) => (float[a,b] y) { [n] y = Squeeze(x, axes) }""")
+    (blocker,) = blockers(source, 12)
+    assert blocker.reason == (
+        "its axes 'axes' are only known at run time, and before opset 13 they are an attribute"
+    )
+
+
+def test_negative_axes_of_an_unknown_rank_block() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 11]>
+        g (float[1,2,1] x, int64[k] s) => (float[a,b] y) {
+            r = Reshape(x, s)
+            [n] y = Squeeze<axes = [-1]>(r)
+        }""")
+    (blocker,) = blockers(source, 10)
+    assert "the rank of 'r' is not known" in blocker.reason
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.bool_, np.float16, np.uint8])
+def test_every_dtype_moves(dtype: Any) -> None:
+    x = X.astype(dtype)
+    source = one_node("Squeeze", 13, {"x": x, "axes": np.array([0])}, initializers=("axes",))
+    converts(source, 5, {"x": x}, exact=True)
+    assert helper.np_dtype_to_tensor_dtype(x.dtype)

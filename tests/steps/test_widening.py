@@ -1,0 +1,154 @@
+"""Casts there and back where an older definition lacks a dtype."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from onnxreduce_cli import convert, executor, schemas
+from onnxreduce_cli.steps.widening import _HOLDING, wider
+from tests.support import blockers, converts, one_node, op_types
+
+
+def all_of(dtype):
+    info = np.iinfo(dtype)
+    values = np.array([info.min, info.max, info.min + 1, info.max - 1, 0, 1, 2, 100], dtype)
+    a, b = np.meshgrid(values, values)
+    return {"a": a.astype(dtype), "b": b.astype(dtype)}
+
+
+SMALL = [np.int8, np.uint8, np.int16, np.uint16]
+
+
+@pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul"])
+@pytest.mark.parametrize("dtype", SMALL)
+@pytest.mark.parametrize("target", [13, 9])
+def test_arithmetic_wraps(op_type, dtype, target):
+    inputs = all_of(dtype)
+    result = converts(one_node(op_type, 14, inputs), target, inputs, exact=True)
+    assert op_types(result) == ["Cast", "Cast", op_type, "Cast"]
+
+
+@pytest.mark.parametrize("dtype", SMALL)
+def test_division(dtype):
+    inputs = all_of(dtype)
+    inputs["b"][inputs["b"] == 0] = 3
+    converts(one_node("Div", 14, inputs), 13, inputs, exact=True)
+
+
+def test_constants_are_cast_beforehand():
+    inputs = {"a": np.array([1, -2], np.int8), "b": np.array(3, np.int8)}
+    result = converts(one_node("Mul", 14, inputs, initializers=("b",)), 13, inputs, exact=True)
+    assert op_types(result) == ["Cast", "Mul", "Cast"]
+
+
+@pytest.mark.parametrize("op_type", ["Equal", "Less", "Greater"])
+@pytest.mark.parametrize("dtype", [*SMALL, np.int32, np.uint32])
+def test_comparisons(op_type, dtype):
+    inputs = all_of(dtype)
+    target = 10 if op_type == "Equal" else 8
+    result = converts(one_node(op_type, 11, inputs), target, inputs, exact=True)
+    assert op_types(result)[-1] == op_type
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min"])
+@pytest.mark.parametrize("dtype", [*SMALL, np.int32, np.uint32])
+def test_order(op_type, dtype):
+    inputs = all_of(dtype)
+    converts(one_node(op_type, 12, inputs), 11, inputs, exact=True)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int32])
+def test_moving(dtype):
+    x = np.array([[0, 1, 1], [1, 0, 1]]).astype(dtype)
+    one = np.array(1).astype(dtype)
+    pads = {"x": x, "p": np.array([1, 0, 0, 2]), "v": one}
+    source = one_node("Pad", 13, pads, initializers=("p", "v"))
+    for target in (12, 10, 9):
+        converts(source, target, pads, exact=True)
+    if dtype is not bool:
+        converts(one_node("Flatten", 9, {"x": x}), 8, {"x": x}, exact=True)
+
+
+@pytest.mark.parametrize("dtype", [np.float16])
+def test_halves(dtype):
+    x = np.array([0, -np.inf, np.nan, 65504], dtype)
+    source = one_node("IsInf", 20, {"x": x})
+    result = converts(source, 19, {"x": x}, exact=True)
+    assert op_types(result) == ["Cast", "IsInf"]
+
+
+@pytest.mark.parametrize("name", ["FLOAT8E4M3FN", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "FLOAT8E4M3FNUZ"])
+def test_float8(name):
+    elem_type = getattr(TensorProto, name)
+    dtype = helper.tensor_dtype_to_np_dtype(elem_type)
+    x = np.arange(256, dtype=np.uint8).reshape(2, 128).view(dtype)
+    graph = helper.make_graph(
+        [helper.make_node("Transpose", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", elem_type, [2, 128])],
+        [helper.make_tensor_value_info("y", elem_type, [128, 2])],
+    )
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    result = convert(source, 20)
+    onnx.checker.check_model(result, full_check=True)
+    assert op_types(result) == ["Cast", "Transpose", "Cast"]
+    expected, actual = (executor.run(m, {"x": x})["y"] for m in (source, result))
+    nans = np.isnan(expected.astype(np.float32))
+    assert (np.isnan(actual.astype(np.float32)) == nans).all()
+    assert (actual.view(np.uint8)[~nans] == expected.view(np.uint8)[~nans]).all()
+
+
+@pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul", "Div", "LeakyRelu"])
+def test_bfloat16_below_13_has_no_way(op_type):
+    inputs = ["x"] if op_type == "LeakyRelu" else ["x", "x"]
+    graph = helper.make_graph(
+        [helper.make_node(op_type, inputs, ["y"], name="n")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.BFLOAT16, [2])],
+        [helper.make_tensor_value_info("y", TensorProto.BFLOAT16, [2])],
+    )
+    source = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 16)], ir_version=8)
+    (blocker,) = blockers(source, 12)
+    assert "does not take tensor(bfloat16)" in str(blocker)
+
+
+def test_not_where_results_would_differ():
+    inputs = {"x": np.array([-128, 3], np.int64)}
+    (blocker,) = blockers(one_node("Neg", 6, inputs), 5)
+    assert "Neg does not take tensor(int64) at opset 5" in str(blocker)
+    assert wider("MatMul", TensorProto.INT32, frozenset({"tensor(double)"}), 9) is None
+
+
+@pytest.mark.parametrize("narrow", sorted(_HOLDING))
+def test_holding(narrow):
+    """Every number of a dtype survives the way there and back."""
+    dtype = helper.tensor_dtype_to_np_dtype(narrow)
+    if dtype.kind in "iu" and dtype.itemsize > 2:
+        info = np.iinfo(dtype)
+        values = np.array([info.min, info.max, info.max - 1, info.max // 3], dtype)
+    elif dtype.kind == "b":
+        values = np.array([False, True])
+    else:
+        count = 2 ** (8 * dtype.itemsize)
+        unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
+        values = np.arange(count).astype(unsigned).view(dtype)
+    for wide in _HOLDING[narrow]:
+        back = values.astype(helper.tensor_dtype_to_np_dtype(wide)).astype(dtype)
+        same = (back == values) | ((back != back) & (values != values))
+        assert same.all(), wide
+
+
+def test_operators_exist():
+    from onnxreduce_cli.steps import widening
+
+    named = widening._MOVING | widening._COMPARING | widening._ROUNDING | widening._ARITHMETIC
+    assert named <= set(schemas.operators())
+
+
+def test_casts_below_6():
+    x = np.arange(6, dtype=np.int32).reshape(2, 3)
+    source = one_node("Concat", 4, {"x": x, "z": x + 1}, axis=0)
+    converts(source, 3, {"x": x, "z": x + 1}, exact=True)

@@ -1,0 +1,256 @@
+"""Running models before and after a conversion, for all tests."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import ModelProto, TypeProto, helper, parser
+
+import onnxreduce_cli
+from onnxreduce_cli.plans import Blocker
+from onnxreduce_cli.steps.context import fill
+
+ort.set_default_logger_severity(4)
+
+#: Relative tolerance by dtype, for steps that compute in another order than before.
+TOLERANCE = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 2e-6, "float64": 1e-13}
+
+
+class CannotRunError(Exception):
+    """No executor has a kernel for some node of the model."""
+
+
+def model(text: str) -> ModelProto:
+    """A model from ONNX's textual form, checked in full."""
+    found = parser.parse_model(text)
+    onnx.checker.check_model(found, full_check=True)
+    return found
+
+
+def run(found: ModelProto, inputs: Mapping[str, Any], *, in_numpy: bool = False) -> dict[str, Any]:
+    """Run a model: in ONNX Runtime, optimisations off, or else in the NumPy executor.
+
+    Args:
+        found: the model.
+        inputs: by name; those that the model does not have are left out.
+        in_numpy: use the NumPy executor at once: for what ONNX Runtime's older versions get wrong,
+            such as reductions over no axes and of nothing.
+    """
+    names = [output.name for output in found.graph.output]
+    try:
+        if not in_numpy:
+            return dict(zip(names, run_ort(found, inputs), strict=True))
+    except CannotRunError:
+        pass
+    from onnxreduce_cli import executor
+
+    known = {value.name for value in found.graph.input}
+    return executor.run(found, {name: value for name, value in inputs.items() if name in known})
+
+
+def run_ort(found: ModelProto, inputs: Mapping[str, Any]) -> list[Any]:
+    """Run a model in ONNX Runtime; raises `CannotRunError` where it lacks a kernel."""
+    options = ort.SessionOptions()
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.log_severity_level = 4
+    options.intra_op_num_threads = 1
+    try:
+        session = ort.InferenceSession(
+            found.SerializeToString(), options, providers=["CPUExecutionProvider"]
+        )
+        wanted = {value.name for value in session.get_inputs()}
+        wanted |= {value.name for value in session.get_overridable_initializers()}
+        feeds = {name: value for name, value in inputs.items() if name in wanted}
+        return session.run(None, feeds)
+    except Exception as error:
+        if any(text in str(error) for text in _UNSUPPORTED):
+            raise CannotRunError(str(error)) from error
+        raise
+
+
+#: What ONNX Runtime says where it lacks something, or where what it puts in itself is wrong.
+_UNSUPPORTED = (
+    "NOT_IMPLEMENTED",
+    "Could not find an implementation",
+    "is under development",
+    "Unsupported model IR version",
+    "is not a registered function/op",
+    "Opset ",
+    "is not defined for empty set",
+    "Failed to construct locale",
+    "_inlfunc_",
+    "InsertedPrecisionFreeCast",
+)
+
+
+def converts(
+    source: ModelProto,
+    opset: int,
+    inputs: Mapping[str, Any],
+    *more: Mapping[str, Any],
+    exact: bool = False,
+    in_numpy: bool = False,
+    **options: Any,
+) -> ModelProto:
+    """Convert a model, check it in full, run it before and after, compare; the result.
+
+    Args:
+        source: the model.
+        opset: the opset to reach.
+        inputs: a set of inputs; further ones in `more`.
+        exact: every bit must agree; else floats may differ by rounding.
+        in_numpy: run both in the NumPy executor; see `run`.
+        options: for `onnxreduce_cli.convert`.
+    """
+    before = source.SerializeToString()
+    # Not by its own check too: whoever runs both models here needs none.
+    result = onnxreduce_cli.convert(source, opset, **{"check": False, **options})
+    assert source.SerializeToString() == before, "the caller's model was touched"
+    assert result.opset_import[0].version == opset
+    onnx.checker.check_model(result, full_check=True)
+    for feeds in (inputs, *more):
+        expected, actual = (run(item, feeds, in_numpy=in_numpy) for item in (source, result))
+        assert list(expected) == list(actual)
+        for name in expected:
+            assert_same(expected[name], actual[name], name, exact=exact)
+    return result
+
+
+def assert_same(expected: Any, actual: Any, name: str = "", *, exact: bool = False) -> None:
+    """Two outputs agree in kind, dtype, shape and value; NaN equals NaN."""
+    if isinstance(expected, list):
+        assert isinstance(actual, list), name
+        assert len(expected) == len(actual), name
+        for a, b in zip(expected, actual, strict=True):
+            assert_same(a, b, name, exact=exact)
+        return
+    if not isinstance(expected, np.ndarray):
+        assert expected == actual, name
+        return
+    assert isinstance(actual, np.ndarray), name
+    assert expected.dtype == actual.dtype, f"{name}: {expected.dtype} became {actual.dtype}"
+    assert expected.shape == actual.shape, f"{name}: {expected.shape} became {actual.shape}"
+    tolerance = TOLERANCE.get(expected.dtype.name)
+    if exact or tolerance is None:
+        equal_nan = tolerance is not None
+        assert np.array_equal(expected, actual, equal_nan=equal_nan), (
+            f"{name}: {expected!r} became {actual!r}"
+        )
+        return
+    np.testing.assert_allclose(
+        actual.astype(np.float64),
+        expected.astype(np.float64),
+        rtol=tolerance,
+        atol=tolerance,
+        err_msg=name,
+    )
+
+
+def blockers(source: ModelProto, opset: int, **options: Any) -> tuple[Blocker, ...]:
+    """The blockers of a conversion that must fail; checks that nothing was touched."""
+    before = source.SerializeToString()
+    with pytest.raises(onnxreduce_cli.ConversionError) as caught:
+        onnxreduce_cli.convert(source, opset, in_place=True, **options)
+    assert caught.value.blockers
+    assert source.SerializeToString() == before, "a blocked conversion touched the model"
+    return caught.value.blockers
+
+
+def op_types(found: ModelProto) -> list[str]:
+    """The operators of the main graph, in order."""
+    return [node.op_type for node in found.graph.node]
+
+
+def one_node(
+    op_type: str,
+    opset: int,
+    inputs: Mapping[str, np.ndarray | None],
+    *,
+    outputs: int = 1,
+    initializers: tuple[str, ...] = (),
+    shapes: Mapping[str, Any] | None = None,
+    output_shapes: Sequence[Sequence[int | str | None]] = (),
+    **attributes: Any,
+) -> ModelProto:
+    """A model of one node; its inputs are graph inputs, or initializers where named so.
+
+    Args:
+        op_type: the operator.
+        opset: the model's opset.
+        inputs: by name, an array with dtype and shape (None for an absent input).
+        outputs: how many outputs.
+        initializers: inputs that are initializers of the model.
+        shapes: by input name, the shape to declare instead of the array's: a list of ints,
+            names and None, or None for an unknown rank.
+        output_shapes: the shapes to declare for the outputs where they cannot be inferred: the
+            checker wants a rank for what a graph gives.
+        attributes: the node's attributes.
+    """
+    names = ["" if array is None else name for name, array in inputs.items()]
+    node = helper.make_node(op_type, names, [f"y{i}" for i in range(outputs)], name="node")
+    fill(node, (), attributes)
+    shapes = shapes or {}
+    declared, tensors = [], []
+    for name, array in inputs.items():
+        if array is None:
+            continue
+        if name in initializers:
+            tensors.append(onnx.numpy_helper.from_array(array, name))
+            continue
+        elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
+        shape = shapes[name] if name in shapes else list(array.shape)
+        declared.append(helper.make_tensor_value_info(name, elem_type, shape))
+    graph = helper.make_graph(
+        [node],
+        "graph",
+        declared,
+        [_output(node, index, opset, declared, tensors, output_shapes) for index in range(outputs)],
+        tensors,
+    )
+    return helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=least_ir_version(opset)
+    )
+
+
+@functools.cache
+def least_ir_version(opset: int) -> int:
+    # By the table of releases: the helper for this knows only opsets that were the newest of one.
+    return max(4, min(row[1] for row in helper.VERSION_TABLE if row[2] >= opset))
+
+
+def _output(
+    node: onnx.NodeProto,
+    index: int,
+    opset: int,
+    declared: list[Any],
+    tensors: list[Any],
+    output_shapes: Sequence[Sequence[int | str | None]],
+) -> onnx.ValueInfoProto:
+    """The output's value info: inferred, but for the shape where one is given."""
+    types = {value.name: value.type for value in declared}
+    for tensor in tensors:
+        types[tensor.name] = helper.make_tensor_type_proto(tensor.data_type, tensor.dims)
+    inferred = onnx.shape_inference.infer_node_outputs(
+        onnx.defs.get_schema(node.op_type, opset),
+        node,
+        {name: types[name] for name in node.input if name},
+        {tensor.name: tensor for tensor in tensors},
+        opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=least_ir_version(opset),
+    )
+    name = node.output[index]
+    found = TypeProto()
+    if name in inferred:
+        found.CopyFrom(inferred[name])
+    else:
+        found.tensor_type.elem_type = types[node.input[0]].tensor_type.elem_type
+    if index < len(output_shapes):
+        shape = list(output_shapes[index])
+        return helper.make_tensor_value_info(name, found.tensor_type.elem_type, shape)
+    return helper.make_value_info(name, found)

@@ -1,0 +1,88 @@
+"""onnx's node cases, converted: what converts is valid and gives what the case expects."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import node_cases
+from tests.node_cases import Figures, cases, is_valid, markdown, run_cases, same, targets
+
+#: Every n-th case is in the ordinary tests.
+FEW = 90
+
+#: Operators of which no case can be judged: images are decoded with a library of Python's.
+NOT_JUDGED = {"Bernoulli", "Bernoulli (expanded)", "ImageDecoder"}
+
+
+def check(figures: Figures) -> None:
+    assert not figures.problems, "\n".join(figures.problems[:30])
+    total = figures.total
+    assert not total["wrong"] + total["invalid"]
+    assert total["not run"] <= total["converted"] / 1000 + 1
+    assert total["converted"] > 3 * total["blocked"]
+
+
+def test_some_cases() -> None:
+    figures = run_cases(cases()[::FEW])
+    check(figures)
+    assert figures.cases >= 18
+    assert figures.total["converted"] >= 150
+
+
+@pytest.mark.matrix
+def test_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
+    figures = run_cases(cases())
+    with capsys.disabled():
+        print("\n" + markdown(figures).partition("## Why")[0])
+    check(figures)
+    assert figures.cases >= 1_400
+    assert figures.total["converted"] >= 12_000
+    assert len(figures.no_judge) <= 40
+    assert sum(not is_valid(case.model) for case in cases()) <= 3
+
+
+def test_the_document_tells_of_every_operator() -> None:
+    text = (Path(__file__).parents[1] / "docs" / "node-cases.md").read_text(encoding="utf-8")
+    rows = {}
+    for line in text.partition("## Why")[0].splitlines():
+        name, *counts = (cell.strip() for cell in line.strip("|").split("|"))
+        if counts and all(cell.isdigit() for cell in counts):
+            rows[name] = dict(zip(node_cases.OUTCOMES, map(int, counts), strict=True))
+    assert rows["**all**"]["converted"] >= 17_000
+    assert all(row["wrong"] == row["invalid"] == 0 for row in rows.values())
+    assert {case.operator for case in cases()} - set(rows) <= NOT_JUDGED
+
+
+def test_targets_are_around_the_boundaries() -> None:
+    case = next(case for case in cases() if case.name == "test_reduce_sum_keepdims_random")
+    assert {7, 9, 10, 11, 12, 17, node_cases.NEWEST} <= set(targets(case))
+    assert 13 not in targets(case), "that is its own opset"
+
+
+@pytest.mark.newest
+def test_a_wrong_result_is_counted() -> None:
+    case = next(case for case in cases() if case.name == "test_relu")
+    broken = node_cases.Case(
+        case.name,
+        case.operator,
+        case.model,
+        case.feeds,
+        tuple([wanted[0] + np.float32(1)] for wanted in case.wanted),
+        case.rtol,
+    )
+    assert run_cases([broken]).no_judge == ["test_relu"]
+    kinds = {outcome.split(":")[0] for _, outcome in node_cases.outcomes(broken, True)}
+    assert kinds == {"wrong"}
+
+
+def test_the_comparison_can_fail() -> None:
+    x = np.array([1.0, 2.0], np.float32)
+    assert same(x, x, 1e-3)
+    assert not same(x, x + np.float32(0.1), 1e-3)
+    assert not same(x, x.astype(np.float64), 1e-3)
+    assert not same(x, x[None], 1e-3)
+    assert not same([x], x, 1e-3)
+    assert not same(None, x, 1e-3)

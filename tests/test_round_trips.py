@@ -1,0 +1,94 @@
+"""Real models up to the newest opset and back to their own: the same results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto
+
+import onnxreduce_cli
+from onnxreduce_cli import schemas
+from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.executor import UnsupportedError
+from tests.support import run
+from tests.test_models import OWN, check_shipped, close
+
+SAMPLES = Path(__file__).parent.parent / "samples"
+NEWEST = schemas.newest_opset()
+
+#: Why a model may not get there or back, each the part of a reason that is true of the operator.
+HONEST = (
+    "is not known",
+    "only known at run time",
+    "came with opset",
+    "does not take",
+    "nothing before opset",
+    "is deprecated from opset",
+    "not valid at its own opset",
+)
+
+
+def round_trip(source: ModelProto, feeds: dict[str, object], counts: Counter[str]) -> None:
+    """Convert up and back, and compare; whatever is blocked says why."""
+    own = next(item.version for item in source.opset_import if not item.domain)
+    try:
+        expected = run(source, feeds)
+    except UnsupportedError:
+        counts["not run"] += 1
+        return
+    converted = source
+    for way, target in (("up", NEWEST), ("back", own)):
+        plan = onnxreduce_cli.plan(converted, target)
+        for blocker in plan.blockers:
+            assert any(text in blocker.reason for text in HONEST), str(blocker)
+            counts[f"{way}: {blocker.op_type}: {blocker.reason}"] += 1
+        if plan.blockers:
+            counts[f"blocked on the way {way}"] += 1
+            return
+        copy = ModelProto()
+        copy.CopyFrom(converted)
+        # Back with the least IR version: a newer one ONNX Runtime might not load.
+        ir_version = 0 if way == "back" else None
+        Conversion(copy, target, target_ir_version=ir_version).apply()
+        converted = copy
+        onnx.checker.check_model(converted, full_check=True)
+        try:
+            results = run(converted, feeds)
+        except UnsupportedError:
+            # ONNX Runtime has no kernels for the newest opset yet, NumPy none for ai.onnx.ml.
+            assert way == "up"
+            counts["not run at the newest"] += 1
+            continue
+        assert list(results) == list(expected)
+        for name, value in results.items():
+            close(expected[name], value, f"{name} {way}")
+    counts["there and back"] += 1
+
+
+@pytest.mark.parametrize(
+    "path", sorted((*OWN.glob("*.onnx"), *SAMPLES.glob("*.onnx"))), ids=lambda path: path.stem
+)
+def test_models_of_exporters_come_back(path: Path) -> None:
+    counts: Counter[str] = Counter()
+    source = onnx.load(path)
+    with np.load(path.with_suffix(".npz")) as feeds:
+        round_trip(source, dict(feeds), counts)
+    if any(node.domain for node in source.graph.node):
+        del counts["not run at the newest"]
+    assert counts == {"there and back": 1}
+
+
+def test_there_are_models() -> None:
+    assert len(list(OWN.glob("*.onnx"))) >= 8
+    assert len(list(SAMPLES.glob("*.onnx"))) >= 6
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize("kind", ["light", "pytorch-converted", "pytorch-operator", "simple"])
+def test_models_that_onnx_ships_come_back(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    counts = check_shipped(kind, round_trip, capsys)
+    assert counts["there and back"] > counts["not run"] + counts["blocked on the way back"]

@@ -1,0 +1,464 @@
+"""Checking sites: what is right passes, every planted mistake is caught."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+
+import numpy as np
+import onnx
+import pytest
+from onnx import ModelProto, helper
+
+from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.registry import STEPS, Direction
+from onnxreduce_cli.steps.table import step_for
+from onnxreduce_cli.verification import read_inputs, runtime, verify
+from onnxreduce_cli.verification.sites import SiteReport, check_sites
+from tests.support import model
+
+HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'
+
+
+def source(opset: int, text: str) -> ModelProto:
+    return model(HEAD.replace("{opset}", str(opset)) + text)
+
+
+def checked(found: ModelProto, opset: int) -> SiteReport:
+    before = found.SerializeToString()
+    conversion = Conversion(found, opset)
+    assert not conversion.blockers
+    report = check_sites(conversion)
+    assert found.SerializeToString() == before, "checking touched the model"
+    conversion.apply()
+    return report
+
+
+RIGHT = {
+    "reduce_up": (
+        13,
+        18,
+        "g (float[N,M] x) => (float[N] y) { y = ReduceMax<axes=[1],keepdims=0>(x) }",
+    ),
+    "reduce_down": (
+        18,
+        13,
+        "g (float[N,M] x) => (float[N,K] y) <int64[1] a = {1}> { y = ReduceMax(x, a) }",
+    ),
+    "noop": (
+        18,
+        13,
+        "g (float[N,M] x) => (float[N,M] y) "
+        "<int64[0] a = {}> { y = ReduceSumSquare<noop_with_empty_axes=1>(x, a) }",
+    ),
+    "softmax_up": (11, 13, "g (float[N,C,H] x) => (float[N,C,H] y) { y = Softmax<axis=1>(x) }"),
+    "softmax_down": (13, 11, "g (float[N,C,H] x) => (float[N,C,H] y) { y = Softmax<axis=1>(x) }"),
+    "hardmax": (13, 12, "g (float[N,C,H] x) => (float[N,C,H] y) { y = Hardmax<axis=0>(x) }"),
+    "computed": (28, 18, "g (float[N] x) => (float[1] y) { y = ReduceLogSumExp(x) }"),
+    "int8": (13, 11, "g (int8[N,M] x) => (int8[N,1] y) { y = ReduceMin<axes=[1]>(x) }"),
+    "bfloat16": (13, 18, "g (bfloat16[N,M] x) => (bfloat16[N,1] y) { y = ReduceMax<axes=[1]>(x) }"),
+    "scalar": (13, 18, "g (float x) => (float y) { y = ReduceMax(x) }"),
+    "strings": (12, 13, "g (string[N] x, int64[K] i) => (string[K] y) { y = Gather(x, i) }"),
+}
+
+
+@pytest.mark.parametrize("case", RIGHT)
+def test_a_right_conversion_passes(case: str) -> None:
+    opset, target, text = RIGHT[case]
+    if max(opset, target) > onnx.defs.onnx_opset_version():
+        pytest.skip("the installed onnx does not know this opset")
+    report = checked(source(opset, text), target)
+    assert report.ok
+    assert not report.unchecked
+    assert report.checked == report.distinct
+
+
+def test_large_dimensions_and_weights_cost_nothing() -> None:
+    # The data of these inputs would not fit into memory.
+    found = source(
+        13,
+        "g (float[65536,65536] x, float[1048576,1048576] z) => (float[65536] y, float[1048576] w) "
+        "{ y = ReduceMax<axes=[1],keepdims=0>(x) \n w = ReduceMax<axes=[1],keepdims=0>(z) }",
+    )
+    report = checked(found, 18)
+    assert report.summary() == "2 sites, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_unknown_ranks_are_tried_over_all_that_are_legal() -> None:
+    found = source(13, "g (float[N,M] x) => (float[N] y) { y = ReduceMax<axes=[1],keepdims=0>(x) }")
+    del found.graph.input[0].type.tensor_type.shape.dim[:]
+    found.graph.input[0].type.tensor_type.ClearField("shape")
+    found.graph.output[0].type.tensor_type.ClearField("shape")
+    assert checked(found, 18).summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_a_rank_that_only_onnxruntime_accepts_is_not_legal() -> None:
+    # ONNX Runtime takes axis 0 of a scalar; the newest opset only the NumPy executor runs.
+    found = source(12, "g (int32[N] x) => (int32[M] y) { y = ReduceL1<axes=[0]>(x) }")
+    for value in (*found.graph.input, *found.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    report = checked(found, onnx.defs.onnx_opset_version())
+    assert report.ok
+    assert report.checked == 1
+
+
+def test_like_sites_are_checked_once_and_the_summary_says_so() -> None:
+    nodes = "\n".join(f"t{i + 1} = ReduceMax<axes=[1]>(t{i})" for i in range(9))
+    found = source(
+        13,
+        f"g (float[N,M] t0) => (float[N,M] y, float[N] z) {{ {nodes} "
+        "\n y = Identity(t9) \n z = ReduceMin<axes=[1],keepdims=0>(t0) }",
+    )
+    report = checked(found, 18)
+    assert report.sites == 10
+    # The first of the chain reads [N, M], the others [N, 1].
+    assert report.distinct == 3
+    assert report.summary() == "10 sites, 3 distinct, all checked: 3 bit-exact"
+
+
+def test_nothing_to_check() -> None:
+    report = checked(source(13, "g (float[N] x) => (float[N] y) { y = Relu(x) }"), 13)
+    assert report.summary() == "no sites to check"
+
+
+def test_a_site_in_a_function_uses_the_types_of_its_calls() -> None:
+    found = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13, "f": 1]>'
+        "g (float[N,M] x) => (float[N,1] y) { y = f.top <k = 1> (x) }"
+        '<domain: "f", opset_import: ["": 13]> top <k> (a) => (b) { b = ReduceMax<axes=[1]>(a) }'
+    )
+    report = checked(found, 18)
+    assert report.summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_a_site_of_unknown_type_is_unchecked_with_its_reason() -> None:
+    found = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13, "f": 1]>'
+        "g (float[N,M] x) => (float[N,M] y) { y = Relu(x) }"
+        '<domain: "f", opset_import: ["": 13]> top (a) => (b) { b = ReduceMax<axes=[1]>(a) }'
+    )
+    report = checked(found, 18)
+    assert report.ok
+    assert report.checked == 0
+    assert report.unchecked[0].reason == "the type of 'a' is not known"
+    assert report.summary() == "1 site, 1 distinct, none checked"
+
+
+Wrong = Callable[[Context], None]
+
+
+def _wrong_axis(context: Context) -> None:
+    context.replace(inputs=[context.input(0)], drop=("noop_with_empty_axes",), axes=[0])
+
+
+def _lost_keepdims(context: Context) -> None:
+    context.replace(inputs=[context.input(0)], drop=("noop_with_empty_axes", "keepdims"), axes=[1])
+
+
+def _dropped_noop(context: Context) -> None:
+    context.replace(inputs=[context.input(0)], drop=("noop_with_empty_axes",))
+
+
+def _same_axis_number(context: Context) -> None:
+    context.replace(axis=context.value("axis", -1))
+
+
+def _turned(context: Context, back: list[int]) -> None:
+    turned = context.emit("Transpose", [context.input(0)], perm=[0, 2, 1])
+    result = context.replace(inputs=[turned], outputs=[context.fresh("last")], axis=2)
+    context.emit("Transpose", result.output, outputs=[context.node.output[0]], perm=back)
+
+
+def _wrong_way_back(context: Context) -> None:
+    _turned(context, [1, 0, 2])
+
+
+def _lost_way_back(context: Context) -> None:
+    context.replace(inputs=[context.emit("Transpose", [context.input(0)], perm=[0, 2, 1])], axis=2)
+
+
+def _flat_without_shape(context: Context) -> None:
+    flat = context.emit("Flatten", [context.input(0)], axis=1)
+    context.replace(inputs=[flat], axis=-1)
+
+
+def _axes_off_by_one(context: Context) -> None:
+    axes = [axis + 1 for axis in context.value("axes")]
+    context.replace(inputs=[context.input(0), context.array(axes, "axes")], drop=("axes",))
+
+
+def _unknown_attribute(context: Context) -> None:
+    context.replace(inputs=[context.input(0)], axes=[1])
+
+
+REDUCE = (
+    "g (float[N,M,3] x) => (float[P,Q] y) <int64[1] a = {1}> { y = ReduceMax<keepdims=0>(x, a) }"
+)
+NOOP = (
+    "g (float[N,M] x) => (float[P,Q] y) "
+    "<int64[0] a = {}> { y = ReduceMean<noop_with_empty_axes=1>(x, a) }"
+)
+SOFT = "g (float[N,C,H] x) => (float[N,C,H] y) { y = %s<axis=1>(x) }"
+
+PLANTS: dict[str, tuple[int, int, str, tuple[str, int, Direction], Wrong]] = {
+    "wrong axis": (18, 13, REDUCE, ("ReduceMax", 18, "down"), _wrong_axis),
+    "lost keepdims": (18, 13, REDUCE, ("ReduceMax", 18, "down"), _lost_keepdims),
+    "dropped noop": (18, 13, NOOP, ("ReduceMean", 18, "down"), _dropped_noop),
+    "noop left on the node": (18, 13, NOOP, ("ReduceMean", 18, "down"), _unknown_attribute),
+    "axes off by one": (
+        13,
+        18,
+        "g (float[N,M,K] x) => (float[P,Q,R] y) { y = ReduceL2<axes=[1]>(x) }",
+        ("ReduceL2", 18, "up"),
+        _axes_off_by_one,
+    ),
+    **{
+        f"{op}: {what}": (13, 12, SOFT % op, (op, 13, "down"), wrong)
+        for op in ("Softmax", "LogSoftmax", "Hardmax")
+        for what, wrong in (
+            ("keeps its axis number", _same_axis_number),
+            ("wrong Transpose back", _wrong_way_back),
+            ("no Transpose back", _lost_way_back),
+        )
+    },
+    **{
+        f"{op}: {what}": (12, 13, SOFT % op, (op, 13, "up"), wrong)
+        for op in ("Softmax", "LogSoftmax", "Hardmax")
+        for what, wrong in (
+            ("keeps its axis number", _same_axis_number),
+            ("stays a matrix", _flat_without_shape),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_planted_mistake_is_caught(plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opset, target, text, key, wrong = PLANTS[plant]
+    found = source(opset, text)
+    found.graph.node[0].name = "the_node"
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    report = check_sites(Conversion(found, target))
+    assert not report.ok
+    assert "1 FAILED" in report.summary()
+    assert report.failures[0].node == "the_node"
+    assert "the_node" in str(report.failures[0])
+
+
+def test_a_failure_can_be_kept_and_replayed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    key = ("ReduceMax", 18, "down")
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=_wrong_axis))
+    failure = check_sites(Conversion(source(18, REDUCE), 13)).failures[0]
+    folder = f"{tmp_path}/kept"
+    failure.save(folder)
+    before, after = f"{folder}/before.onnx", f"{folder}/after.onnx"
+    inputs = read_inputs(onnx.load(before), (), f"{folder}/test_data_set_0")
+    assert np.array_equal(inputs[0]["i1"], failure.inputs["i1"], equal_nan=True)
+    report = verify(before, after, inputs=inputs)
+    assert report.equivalent is False
+
+
+def test_a_replacement_that_reads_what_the_node_did_not_is_unchecked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def elsewhere(context: Context) -> None:
+        context.replace(inputs=["z"], drop=("axes",))
+
+    key = ("ReduceMax", 18, "up")
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=elsewhere))
+    text = "g (float[N,M] x, float[N,M] z) => (float[N,1] y) { y = ReduceMax<axes=[1]>(x) }"
+    report = check_sites(Conversion(source(13, text), 18))
+    assert report.checked == 0
+    assert "which it did not read itself" in report.unchecked[0].reason
+
+
+def test_attribute_and_input_moves_must_be_bit_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Off by a unit in the last place: within any tolerance, but no move does that.
+    real = runtime.NumpyRunner.run
+
+    def rounding(self, feeds, names):  # type: ignore[no-untyped-def]
+        found = real(self, feeds, names)
+        return {name: np.nextafter(value, np.float32(np.inf)) for name, value in found.items()}
+
+    opened = runtime.NumpyRunner.__init__
+
+    def init(self, given):  # type: ignore[no-untyped-def]
+        opened(self, given)
+        if given.label == "after":
+            self.run = rounding.__get__(self)
+
+    monkeypatch.setattr(runtime.NumpyRunner, "__init__", init)
+    report = check_sites(Conversion(source(13, RIGHT["reduce_up"][2]), 18))
+    assert not report.ok
+    assert "max ULP 1" in report.failures[0].reason
+
+
+def test_a_typical_model_is_checked_in_half_a_second() -> None:
+    ops = ("ReduceMax", "ReduceMin", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceProd")
+    nodes = [
+        f"{op}_{axis}_{keep}_{i} = {op}<axes=[{axis}],keepdims={keep}>(x)"
+        for op in ops
+        for axis in range(3)
+        for keep in range(2)
+        for i in range(5)
+    ]
+    outputs = ", ".join(f"float[?] y{i}" for i in range(1))
+    text = (
+        f"g (float[N,M,K] x) => ({outputs.replace('float[?]', 'float[A,B,C]')}) "
+        "{ " + "\n".join(nodes) + "\n y0 = Identity(x) }"
+    )
+    conversion = Conversion(source(13, text), 18)
+    check_sites(Conversion(source(13, RIGHT["reduce_up"][2]), 18))  # Imports.
+    start = time.process_time()
+    report = check_sites(conversion)
+    spent = time.process_time() - start
+    assert (report.sites, report.distinct) == (180, 36)
+    assert report.summary().startswith("180 sites, 36 distinct, all checked")
+    assert spent < 1.0
+
+
+def test_the_report_is_data() -> None:
+    report = checked(source(13, RIGHT["reduce_up"][2]), 18)
+    assert report.to_dict()["summary"] == "1 site, 1 distinct, all checked: 1 bit-exact"
+    assert report.to_dict()["bit_exact"] == 1
+
+
+def test_onnxruntimes_own_deviation_is_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = runtime.OrtRunner.run
+
+    def deviating(self, feeds, names):  # type: ignore[no-untyped-def]
+        found = real(self, feeds, names)
+        # As if the kernel of the newer version were wrong.
+        return {k: v + 1 if self._newer else v for k, v in found.items()}
+
+    init = runtime.OrtRunner.__init__
+
+    def opened(self, source, extra=(), threads=0):  # type: ignore[no-untyped-def]
+        init(self, source, extra, threads)
+        self._newer = source.label == "after"
+
+    monkeypatch.setattr(runtime.OrtRunner, "__init__", opened)
+    monkeypatch.setattr(runtime.OrtRunner, "run", deviating)
+    report = checked(source(13, RIGHT["reduce_up"][2]), 18)
+    assert report.ok
+    assert report.exact == 1
+    assert "ONNX Runtime" in report.remarks[0]
+
+
+def test_generated_subgraphs_are_checked() -> None:
+    # Before opset 14 a size of zero needs an If with the data from outside.
+    report = checked(source(12, SOFT % "Softmax"), 13)
+    assert report.ok
+    assert report.checked == 1
+
+
+def test_what_the_model_says_of_its_outputs_bounds_the_inputs() -> None:
+    # The step may rest on the declared output: other sizes are not this model's inputs.
+    found = source(
+        19,
+        "g (float[1,1,2,2] x, int64[4] s) => (float[1,1,7,8] y) "
+        '{ y = Resize<mode = "nearest">(x, , , s) }',
+    )
+    report = checked(found, 18)
+    assert report.ok
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "g (float[N,M] x) => (float[A,B] y, float[C,D] z) { y, z = Split<axis=1,split=[2,5]>(x) }",
+        "g (float[N,M] x) => (float[A] y) { y = Squeeze<axes=[1]>(x) }",
+    ],
+)
+def test_open_dimensions_that_a_node_asks_something_of(text: str) -> None:
+    report = checked(source(11, text), 13)
+    assert report.summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_unknown_ranks_with_what_a_node_asks() -> None:
+    text = (
+        "g (float[N,M] x) => (float[A,B] y, float[C,D] z) { y, z = Split<axis=1,split=[2,5]>(x) }"
+    )
+    found = source(11, text)
+    for value in (*found.graph.input, *found.graph.output):
+        value.type.tensor_type.ClearField("shape")
+    assert checked(found, 13).summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_what_the_executors_do_not_agree_on_is_not_held_against_a_replacement() -> None:
+    # Infinities beside weights of zero: no two ways to interpolate agree on them.
+    found = source(
+        11,
+        "g (float[1,1,4,4] x) => (float[1,1,8,8] y) <float[0] r = {}, float[4] s = {1,1,2,2}> "
+        '{ y = Resize<mode = "linear">(x, r, s) }',
+    )
+    assert checked(found, 9).ok
+
+
+def test_what_is_undefined_is_not_drawn() -> None:
+    found = source(15, "g (int32[N] x, int32[N] p) => (int32[N] y) { y = Pow(x, p) }")
+    report = checked(found, 11)
+    assert report.ok
+    assert report.checked == 1
+
+
+@pytest.mark.parametrize("op_type", ["ReduceLogSum", "ReduceLogSumExp", "ReduceMean"])
+def test_integers_that_cannot_hold_a_result_are_not_drawn(op_type: str) -> None:
+    target = onnx.defs.onnx_opset_version()
+    text = f"g (int32[N,M] x) => (int32[N,1] y) {{ y = {op_type}<axes=[1]>(x) }}"
+    report = checked(source(12, text), target)
+    assert report.ok, report.failures
+    assert report.checked == 1
+
+
+def test_a_result_that_integers_cannot_hold_whatever_the_inputs_is_unchecked() -> None:
+    found = source(19, "g (uint32[2,0,3] x) => (uint32[1,1,1] y) { y = ReduceLogSum(x) }")
+    report = checked(found, 4)
+    assert report.ok
+
+
+def _without_indices(context: Context) -> None:
+    context.replace(outputs=[context.node.output[0]])
+
+
+@pytest.mark.parametrize(("read", "ok"), [(False, True), (True, False)])
+def test_an_output_may_go_only_if_nobody_reads_it(
+    read: bool, ok: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "g (float[1,1,H,W] x) => (float[1,1,A,B] y%s) { y, i = MaxPool<kernel_shape=[2,2]>(x) }"
+    found = source(11, text % (", int64[1,1,A,B] i" if read else ""))
+    key: tuple[str, int, Direction] = ("MaxPool", 12, "up")
+    step = dataclasses.replace(step_for(*key), apply=_without_indices)
+    monkeypatch.setitem(STEPS, key, step)
+    report = check_sites(Conversion(found, 12))
+    assert report.ok is ok
+    assert report.checked == 1
+    assert ok or "lost" in report.failures[0].reason
+
+
+def test_random_results_are_unchecked() -> None:
+    found = source(21, "g (float[N] x) => (float[N] y) { y = RandomNormalLike(x) }")
+    conversion = Conversion(found, 22)
+    report = check_sites(conversion)
+    assert report.checked == 0
+
+
+def test_models_of_other_domains_keep_their_imports() -> None:
+    found = helper.make_model(
+        helper.make_graph(
+            [
+                helper.make_node("ReduceMax", ["x"], ["t"], axes=[1]),
+                helper.make_node("Custom", ["t"], ["y"], domain="own"),
+            ],
+            "g",
+            [helper.make_tensor_value_info("x", 1, ["N", "M"])],
+            [helper.make_tensor_value_info("y", 1, ["N", "M"])],
+        ),
+        opset_imports=[helper.make_opsetid("", 13), helper.make_opsetid("own", 1)],
+        ir_version=8,
+    )
+    assert checked(found, 18).summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
