@@ -37,13 +37,14 @@ def matrix_to_one_axis(context: Context) -> None:
     dims = known.dims if known is not None else None
     if dims is None:
         if axis == -1:
-            context.replace(axis=-1)  # The last dimension alone, whatever the rank.
-            return
+            return  # The last dimension alone, whatever the rank.
     else:
         axis = normalised((axis,), len(dims))[0]
         wide = [index for index in range(axis, len(dims)) if dims[index] != 1]
         if len(wide) <= 1:
-            context.replace(axis=wide[0] if wide else axis)
+            if context.attribute("axis") is None or wide not in ([], [axis]):
+                context.words = "axis: the one dimension that is not 1"
+                context.replace(axis=wide[0] if wide else axis)
             return
         if 0 in dims:
             context.replace("Identity", keep=())  # No elements: nothing to compute.
@@ -125,13 +126,13 @@ def one_axis_to_matrix(context: Context) -> None:
                 "known either",
                 "state its shape in the model's value_info or inputs",
             )
-        context.replace(axis=-1)
+        _write_out(context, -1)
         return
     dims = known.dims
     rank = len(dims)
     axis = normalised((axis,), rank)[0]
     if all(dim == 1 for dim in dims[axis + 1 :]):
-        context.replace(axis=axis)
+        _write_out(context, axis)
         return
     perm = [index for index in range(rank) if index != axis] + [axis]
     back = [perm.index(index) for index in range(rank)]
@@ -140,3 +141,10 @@ def one_axis_to_matrix(context: Context) -> None:
     turned = context.emit("Transpose", [data], "to_last", like=like, perm=perm)
     result = context.replace(inputs=[turned], outputs=[context.fresh("last")], axis=rank - 1)
     context.emit("Transpose", [result.output[0]], "back", outputs=[output], perm=back)
+
+
+def _write_out(context: Context, axis: int) -> None:
+    """Keep the axis: only the default is another on the far side."""
+    if context.attribute("axis") is None:
+        context.words = "axis: its default written out"
+        context.replace(axis=axis)

@@ -77,6 +77,28 @@ def test_where_it_is_the_same_thing_the_node_stays(op_type: str, source: int) ->
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize(("opset", "target"), [(11, 13), (13, 12)])
+def test_an_axis_that_stands_there_and_holds_is_not_a_change(
+    op_type: str, opset: int, target: int
+) -> None:
+    x = data(2, 3, 4)
+    for axis in (-1, 2):
+        source = one_node(op_type, opset, {"x": x}, axis=axis)
+        assert converts(source, target, {"x": x}).graph.node[0] == source.graph.node[0]
+        assert not onnxreduce_cli.plan(source, target).changes
+
+
+def test_the_plan_says_what_was_done_of_what_there_is_to_do() -> None:
+    x = data(2, 3, 4)
+    for axis, words in [
+        ({}, "axis: its default written out"),
+        ({"axis": 1}, "an axis that is not the last is transposed to the end and back"),
+    ]:
+        (change,) = onnxreduce_cli.plan(one_node("Softmax", 13, {"x": x}, **axis), 12).changes
+        assert change.steps == (words,)
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
 def test_over_several_dimensions_it_is_a_matrix_in_between(op_type: str) -> None:
     x = data(2, 3, 4)
     old = one_node(op_type, 11, {"x": x}, axis=1)
