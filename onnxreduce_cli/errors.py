@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onnxreduce_cli.plans import Blocker
+    from onnxreduce_cli.verification import VerifyReport
+
+
+class UsageError(ValueError):
+    """What was asked for makes no sense, or is refused."""
 
 
 class InvalidModelError(ValueError):
@@ -36,3 +41,16 @@ class CheckError(ConversionError):
         """Keep the message and the folder."""
         super().__init__(message)
         self.folder = folder
+
+
+class VerificationError(ConversionError):
+    """The converted model is not the same function as the original, or nothing could tell.
+
+    Attributes:
+        report: how the two models compare.
+    """
+
+    def __init__(self, report: VerifyReport) -> None:
+        """Keep the report."""
+        super().__init__("the converted model could not be verified")
+        self.report = report

@@ -78,9 +78,20 @@ def main() -> None:
 
 
 def _fail(error: Exception) -> None:
-    from onnxreduce_cli.errors import ConversionError, InvalidModelError
+    from onnxreduce_cli.errors import (
+        ConversionError,
+        InvalidModelError,
+        UsageError,
+        VerificationError,
+    )
     from onnxreduce_cli.verification import CannotRunError, InputError, RunFailedError
 
+    if isinstance(error, VerificationError):
+        from onnxreduce_cli.cli.verify import show
+
+        show(error.report, err=True)
+        click.echo("nothing was written", err=True)
+        sys.exit(error.report.exit_code)
     if isinstance(error, ConversionError):
         for line in str(error).splitlines():
             click.echo(line, err=True)
@@ -91,7 +102,7 @@ def _fail(error: Exception) -> None:
     if isinstance(error, RunFailedError):
         click.echo(f"Error: {error}", err=True)
         sys.exit(1)
-    if isinstance(error, (InvalidModelError, InputError)):
+    if isinstance(error, (InvalidModelError, InputError, UsageError)):
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)
     if isinstance(error, OSError):

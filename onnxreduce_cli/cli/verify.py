@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
+
+from onnxreduce_cli.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport
@@ -72,37 +74,25 @@ def command(
     """
     from onnxreduce_cli.model.files import load
     from onnxreduce_cli.verification import Tolerance, read_inputs
+    from onnxreduce_cli.verification import verify as compare
 
     given = read_inputs(load(a).model, pairs, inputs) if pairs or inputs else None
-    report = run_verify(
-        a,
-        b,
-        inputs=given,
-        dims=dims,
-        trials=trials,
-        seed=seed,
-        special=special,
-        tolerance=Tolerance(rtol, atol, ulp, exact),
-        executors=EXECUTORS[executor],
-        save_failure=save_failure,
-    )
+    with progress_bar("verifying") as progress:
+        report = compare(
+            a,
+            b,
+            inputs=given,
+            dims=dims,
+            trials=trials,
+            seed=seed,
+            special=special,
+            tolerance=Tolerance(rtol, atol, ulp, exact),
+            executors=EXECUTORS[executor],
+            save_failure=save_failure,
+            progress=progress,
+        )
     show(report, as_json=as_json)
     sys.exit(report.exit_code)
-
-
-def run_verify(a: Any, b: Any, **options: Any) -> VerifyReport:
-    """Verify, with a progress bar on stderr if that is a terminal."""
-    from onnxreduce_cli.verification import verify
-
-    if not sys.stderr.isatty():
-        return verify(a, b, **options)
-    with click.progressbar(length=1, label="verifying", file=sys.stderr) as bar:
-
-        def progress(done: int, total: int, _: str) -> None:
-            bar.length = total
-            bar.update(done - bar.pos)
-
-        return verify(a, b, progress=progress, **options)
 
 
 def show(report: VerifyReport, *, as_json: bool = False, err: bool = False) -> None:

@@ -10,6 +10,7 @@ from importlib import import_module
 from onnx import NodeProto
 
 from onnxreduce_cli import schemas, steps
+from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.steps import bodies, widening
@@ -252,10 +253,10 @@ def body(op_type: str) -> Callable[[Context], str]:
     """What replaces an operator by its function body; it returns what it did, in words.
 
     Raises:
-        ValueError: the operator has none.
+        UsageError: the operator has none.
     """
     found = bodies.BODIES.get(op_type)
     if found is None:
         known = ", ".join(sorted(bodies.BODIES))
-        raise ValueError(f"{op_type} has no function body here; there is one for {known}")
+        raise UsageError(f"{op_type} has no function body here; there is one for {known}")
     return found

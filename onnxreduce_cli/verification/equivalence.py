@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.values import from_proto, kind_of
+from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
@@ -34,8 +35,6 @@ from onnxreduce_cli.verification.results import (
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
 from onnxreduce_cli.verification.source import ModelOrPath, Source
 
-#: Called with how many runs are done, how many there are, and what comes next.
-Progress = Callable[[int, int, str], None]
 Inputs = Mapping[str, Any]
 
 

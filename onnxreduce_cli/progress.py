@@ -1,0 +1,8 @@
+"""How long work says how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+#: Called with how much is done, how much there is, and what is at work now.
+Progress = Callable[[int, int, str], None]
