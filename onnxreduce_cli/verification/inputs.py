@@ -25,8 +25,9 @@ Array = npt.NDArray[Any]
 
 ORDINARY, SMALL, LARGE, ZEROS, SPECIAL = "ordinary", "small", "large", "zeros", "special"
 
-#: Special values without the largest, which overflow in what is computed in another way.
-UNUSUAL = "unusual"
+#: Special values without the largest, which overflow in what is computed in another way, and of
+#: those the ones that have a place in an order: without NaN.
+UNUSUAL, ORDERED = "unusual", "ordered"
 
 #: Value profiles in the order of the trials; with special values, the fifth is `SPECIAL`.
 PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
@@ -285,7 +286,8 @@ def draw_array(
         elem_type: its `TensorProto.DataType`.
         values: the value profile: floats of ordinary size (about 1), small (1e-3), large (1e3;
             100 for those of 16 bits and 10 below), zeros, or ordinary ones with NaN, infinities,
-            both zeros, denormals and the largest among them (`UNUSUAL`: all but the largest).
+            both zeros, denormals and the largest among them (`UNUSUAL`: all but the largest;
+            `ORDERED`: all but those and NaN).
             Integers go up to 9, 1, 100 and 0, booleans are drawn in all but zeros.
         rng: where the numbers come from.
         negative: whether integers may be negative.
@@ -327,13 +329,15 @@ def _floats(
     if dtype.itemsize == 1:
         drawn = np.clip(drawn, -large, large)
     array: Array = drawn.astype(dtype)
-    if values not in (SPECIAL, UNUSUAL) or not array.size:
+    if values not in (SPECIAL, UNUSUAL, ORDERED) or not array.size:
         return array
     # Not everywhere: what a NaN meets becomes NaN, and hides all the rest.
     flat = array.reshape(-1).copy()
     count = max(1, flat.size // 4)
     places = rng.permutation(flat.size)[:count]
     pool = special_values(dtype, largest=values == SPECIAL)
+    if values == ORDERED:
+        pool = pool[~np.isnan(pool)]
     flat[places] = pool[(rng.integers(0, len(pool)) + np.arange(count)) % len(pool)]
     return flat.reshape(shape)
 

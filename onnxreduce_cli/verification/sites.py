@@ -26,6 +26,7 @@ from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import (
     LARGE,
+    ORDERED,
     ORDINARY,
     SPECIAL,
     UNUSUAL,
@@ -57,6 +58,8 @@ _TELLING_ULPS = 64
 
 #: Whether a neighbour of weight zero counts is not written down: NaN and infinities tell nothing.
 _INTERPOLATING = frozenset({"GridSample", "Resize", "RoiAlign", "Upsample"})
+#: No definition says where a NaN stands in an order, nor whether it does at all.
+_ORDERING = frozenset({"TopK"})
 #: Reductions that give minus infinity or no number for nothing, which no integer stands for.
 _NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 
@@ -509,9 +512,12 @@ def _run(
 
 def _special(pair: Pair) -> str:
     """The profile of special values that a site's results are defined for."""
-    if any(node.op_type in _INTERPOLATING for node in pair.before.graph.node):
+    op_types = {node.op_type for node in pair.before.graph.node}
+    if op_types & _INTERPOLATING:
         return ORDINARY
-    return SPECIAL if pair.moved else UNUSUAL
+    if pair.moved:
+        return SPECIAL
+    return ORDERED if op_types & _ORDERING else UNUSUAL
 
 
 def _is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:

@@ -75,6 +75,18 @@ def test_a_right_conversion_passes(case: str) -> None:
     assert report.checked == report.distinct
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_no_draw_asks_where_a_nan_stands_in_an_order(seed: int) -> None:
+    found = source(
+        11,
+        "g (float[3,4] x, int64[1] k) => (float[3,K] y, int64[3,K] i) "
+        "{ y, i = TopK<largest = 0>(x, k) }",
+    )
+    report = check_sites(Conversion(found, 10), seed=seed)
+    assert report.ok
+    assert report.exact == 1
+
+
 def test_large_dimensions_and_weights_cost_nothing() -> None:
     # The data of these inputs would not fit into memory.
     found = source(
