@@ -184,6 +184,8 @@ def convert(
     """The converted model, and what became of it."""
     try:
         result = onnxreduce_cli.convert(source, target)
+    except onnxreduce_cli.CheckError as error:
+        return None, f"wrong: {error}"
     except onnxreduce_cli.ConversionError as error:
         return None, f"blocked: {error.blockers[0].op_type}: {error.blockers[0].reason}"
     except Exception as error:

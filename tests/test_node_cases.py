@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from onnxreduce_cli import api
+from onnxreduce_cli.errors import CheckError
 from tests import node_cases
 from tests.node_cases import Figures, cases, is_valid, markdown, run_cases, same, targets
 
@@ -76,6 +78,15 @@ def test_a_wrong_result_is_counted() -> None:
     assert run_cases([broken]).no_judge == ["test_relu"]
     kinds = {outcome.split(":")[0] for _, outcome in node_cases.outcomes(broken, True)}
     assert kinds == {"wrong"}
+
+
+def test_a_failing_check_is_counted_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    def check(conversion: object) -> None:
+        raise CheckError("not the same", "")
+
+    monkeypatch.setattr(api, "check_sites", check)
+    case = next(case for case in cases() if case.name == "test_relu")
+    assert node_cases.convert(case, case.model, 13, True) == (None, "wrong: not the same")
 
 
 def test_the_comparison_can_fail() -> None:
