@@ -14,17 +14,22 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 import onnxreduce_cli
 from onnxreduce_cli.executor import ExecutorError
-from tests.support import run
+from tests.support import Expected
 
 OWN = Path(__file__).parent / "data" / "models"
 SHIPPED = Path(onnx.__file__).parent / "backend" / "test" / "data"
 TARGETS = (7, 9, 11, 13, 17, 18, 21)
 
 
+#: Models that no executor runs: of opset 6, whose Add repeats a dimension of 1, which it forbids;
+#: and of another domain.
+NOT_RUN = {"light": 0, "pytorch-converted": 0, "pytorch-operator": 2, "simple": 2}
+
+
 def compare(source: ModelProto, feeds: dict[str, Any], counts: Counter[str]) -> None:
     """Convert to every target; whatever converts must be valid and give the same."""
     try:
-        expected = run(source, feeds)
+        expected = Expected(source, feeds)
     except ExecutorError:
         counts["not run"] += 1
         return
@@ -38,8 +43,8 @@ def compare(source: ModelProto, feeds: dict[str, Any], counts: Counter[str]) -> 
         result = onnxreduce_cli.convert(source, target)
         assert source.SerializeToString() == content
         onnx.checker.check_model(result, full_check=True)
-        for name, value in run(result, feeds).items():
-            close(expected[name], value, f"{name} at {target}")
+        for name, before, after in expected.beside(result):
+            close(before, after, f"{name} at {target}")
         counts["converted"] += 1
 
 
@@ -129,3 +134,4 @@ def check_shipped(kind: str, check: Check, capsys: pytest.CaptureFixture[str]) -
 def test_models_that_onnx_ships(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
     counts = check_shipped(kind, compare, capsys)
     assert counts["converted"] > counts["not run"]
+    assert counts["not run"] <= NOT_RUN[kind]

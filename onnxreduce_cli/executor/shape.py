@@ -184,8 +184,12 @@ def _check_parts(call: Call, lengths: list[int]) -> list[int]:
 
 @kernel("Split", 1, 2, 11, 13)
 def split_1(call: Call, data: Array, lengths: Array | None = None) -> tuple[Array, ...]:
-    """Split by lengths (1: attribute or input, 2 and 11: attribute, 13: input), or equally."""
-    axis = one_axis(call.attrs.get("axis", 0), data.ndim, negative=call.since >= 11)
+    """Split by lengths (1: attribute or input, 2 and 11: attribute, 13: input), or equally.
+
+    An axis may be negative before 11 too: those definitions do not say what it is then, but
+    exporters wrote it and `onnx.shape_inference` and ONNX Runtime count it from the back.
+    """
+    axis = one_axis(call.attrs.get("axis", 0), data.ndim)
     if lengths is not None:
         return _split(data, axis, _check_parts(call, vector("split", lengths)))
     if "split" in call.attrs:

@@ -123,6 +123,9 @@ def test_shapes_by_attributes() -> None:
         first, second = result("Split", opset, A, outputs=2, axis=2, split=[1, 3])
         np.testing.assert_array_equal(first, A[:, :, :1])
         np.testing.assert_array_equal(second, A[:, :, 1:])
+        # What PyTorch wrote at opset 6.
+        _, second = result("Split", opset, A, outputs=2, axis=-1, split=[1, 3])
+        np.testing.assert_array_equal(second, A[:, :, 1:])
     np.testing.assert_array_equal(result("Slice", 1, A, starts=[1], ends=[9], axes=[1]), A[:, 1:])
     with pytest.raises(ExecutionError, match="negative"):
         result("Slice", 1, A, starts=[1], ends=[9], axes=[-1])
