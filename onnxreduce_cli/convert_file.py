@@ -48,6 +48,7 @@ class Options:
         dry_run: only plan; nothing is written.
         force: whether an existing file may be overwritten.
         in_place: whether the output may be the input.
+        make_folders: whether folders that the output needs are made.
         check: whether each distinct site is run, before and after.
         verify: whether the whole models are compared, too.
     """
@@ -58,6 +59,7 @@ class Options:
     dry_run: bool = False
     force: bool = False
     in_place: bool = False
+    make_folders: bool = False
     check: bool = True
     verify: bool = False
 
@@ -72,6 +74,7 @@ class Converted:
         plan: the changes; after a dry run also the blockers.
         sites: what running each distinct site found; None if nothing was run.
         verified: how the whole models compare; None if that was not asked for.
+        data: the external data that went along: from where, to where.
     """
 
     source: str
@@ -79,6 +82,7 @@ class Converted:
     plan: Plan
     sites: SiteReport | None = None
     verified: VerifyReport | None = None
+    data: tuple[tuple[str, str], ...] = ()
 
 
 def convert_file(
@@ -109,7 +113,7 @@ def convert_file(
             written.
         OSError: the output cannot be written; what was there is as it was.
     """
-    _check_options(options)
+    check_options(options)
     document = load(source, stdin if source == STREAM else None)
     opset = options.opset if options.opset is not None else _own_opset(document)
     path = _output_path(source, target, opset, in_place=options.in_place)
@@ -131,8 +135,12 @@ def convert_file(
         )
     sites, verified = check(conversion) if options.check else None, None
     content = _content(document, conversion, path)
+    data: list[tuple[str, str]] = []
     if path != STREAM:
-        _bring_data(document, os.path.dirname(os.path.abspath(path)))
+        folder = os.path.dirname(os.path.abspath(path))
+        if options.make_folders:
+            os.makedirs(folder, exist_ok=True)
+        data = _bring_data(document, folder)
     if options.verify:
         verified = _verify(document, source, content, path, progress)
     if path == STREAM:
@@ -142,10 +150,15 @@ def convert_file(
     else:
         with replacing(path) as file:
             file.write(content)
-    return Converted(source, path, plan, sites, verified)
+    return Converted(source, path, plan, sites, verified, tuple(data))
 
 
-def _check_options(options: Options) -> None:
+def check_options(options: Options) -> None:
+    """Look the options over that make sense for all models or for none.
+
+    Raises:
+        UsageError: no such opset, no function body for an operator, or nothing to do.
+    """
     if options.opset is None and not options.expand and options.ir_version is None:
         raise UsageError("say which opset to reach: --opset N")
     newest = schemas.newest_opset()
@@ -185,7 +198,8 @@ def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | 
     if os.path.isdir(path):
         raise UsageError(f"{path} is a folder; name a file: -o {os.path.join(path, 'x.onnx')}")
     if not os.path.exists(path):
-        if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        folder = os.path.dirname(os.path.abspath(path))
+        if not (os.path.isdir(folder) or options.make_folders):
             raise UsageError(f"there is no folder {os.path.dirname(path)}")
         return
     if source != STREAM and os.path.exists(source) and os.path.samefile(source, path):
@@ -204,16 +218,21 @@ def _content(document: Document, conversion: Conversion, path: str) -> bytes:
     return serialize(document.model, form)
 
 
-def _bring_data(document: Document, folder: str) -> None:
-    """Copy a model's external data to the folder that it is written to, if that is another."""
+def _bring_data(document: Document, folder: str) -> list[tuple[str, str]]:
+    """Copy a model's external data to the folder that it is written to, if that is another.
+
+    Returns:
+        the files that the output needs there: from where, to where.
+    """
     if os.path.realpath(folder) == os.path.realpath(document.base_dir or folder):
-        return
-    for location, source in data_files(document):
-        target = os.path.join(folder, location)
+        return []
+    pairs = [(path, os.path.join(folder, location)) for location, path in data_files(document)]
+    for source, target in pairs:
         if not os.path.exists(target):
             copy_file(source, target)
         elif not os.path.samefile(source, target):
             raise UsageError(f"{target} exists, and the model's external data would go there")
+    return pairs
 
 
 def _verify(

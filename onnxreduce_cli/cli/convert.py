@@ -10,7 +10,7 @@ import click
 from onnxreduce_cli.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.convert_file import Converted
+    from onnxreduce_cli.convert_file import Converted, Options
 
 
 def _ir_version(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
@@ -25,11 +25,12 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str | None) -> int
 
 
 @click.command(name="convert")
-@click.argument("model")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option("--opset", type=int, help="The opset to reach; by default the model's own.")
 @click.option(
     "-o", "--output", help="Where to write; by default MODEL.opsetN.onnx. - is standard output."
 )
+@click.option("--out-dir", metavar="DIR", help="Where to write several models, by their own names.")
 @click.option("--dry-run", is_flag=True, help="Show the plan, write nothing.")
 @click.option(
     "--expand",
@@ -48,11 +49,14 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str | None) -> int
 @click.option("--in-place", is_flag=True, help="Allow the output to be the input.")
 @click.option("--no-check", is_flag=True, help="Do not run each changed node, before and after.")
 @click.option("--verify", is_flag=True, help="Also compare the whole model, before and after.")
+@click.option("--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1.")
+@click.option("--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def command(
-    model: str,
+    models: tuple[str, ...],
     opset: int | None,
     output: str | None,
+    out_dir: str | None,
     dry_run: bool,
     expand: tuple[str, ...],
     ir_version: int | None,
@@ -60,15 +64,21 @@ def command(
     in_place: bool,
     no_check: bool,
     verify: bool,
+    jobs: int | None,
+    resume: bool,
     quiet: bool,
 ) -> None:
-    """Move MODEL (a file, or - for standard input) to another opset.
+    """Move each MODEL (a file, a pattern, or - for standard input) to another opset.
 
     Nothing is written if any node cannot get there: each is named on stderr with its reason, and
     the exit code is 1. Each distinct node that changes is run before and after on small inputs; one
     that computes something else stops the conversion.
+
+    Of several models, each is converted by itself; a table shows what became of them. The exit
+    code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
-    from onnxreduce_cli.convert_file import Options, convert_file
+    from onnxreduce_cli.batch.layout import matching
+    from onnxreduce_cli.convert_file import Options, check_options
 
     options = Options(
         opset,
@@ -77,22 +87,42 @@ def command(
         dry_run=dry_run,
         force=force,
         in_place=in_place,
+        make_folders=out_dir is not None,
         check=not no_check,
         verify=verify,
     )
+    check_options(options)
+    sources = matching(models, out_dir)
+    if len(sources) == 1 and out_dir is None and jobs is None and not resume:
+        _convert_one(sources[0], output, options, quiet=quiet)
+    if output is not None:
+        raise click.UsageError("-o names one file; for several models name a folder: --out-dir DIR")
+    if "-" in sources:
+        raise click.UsageError("standard input is one model; convert it by itself")
+    if resume and out_dir is None:
+        raise click.UsageError("--resume needs the folder of an earlier run: --out-dir DIR")
+    if in_place and out_dir is not None:
+        raise click.UsageError("say either --in-place or --out-dir")
+    _convert_many(sources, out_dir, options, jobs=jobs or 1, resume=resume, quiet=quiet)
+
+
+def _convert_one(source: str, output: str | None, options: Options, *, quiet: bool) -> None:
+    from onnxreduce_cli.convert_file import convert_file
+
     with progress_bar("verifying") as progress:
         done = convert_file(
-            model,
+            source,
             output,
             options,
             stdin=sys.stdin.buffer,
             stdout=sys.stdout.buffer,
             progress=progress,
         )
-    if dry_run:
+    if options.dry_run:
         _show_plan(done)
     elif not quiet:
         _show(done)
+    sys.exit(0 if done.plan.possible else 1)
 
 
 def _show_plan(done: Converted) -> None:
@@ -101,24 +131,49 @@ def _show_plan(done: Converted) -> None:
     click.echo(plan_text(done.plan, done.source))
     for blocker in done.plan.blockers:
         click.echo(str(blocker), err=True)
-    sys.exit(0 if done.plan.possible else 1)
 
 
 def _show(done: Converted) -> None:
-    from onnxreduce_cli.report.plan import changes_text
+    from onnxreduce_cli.report.plan import changes_text, remarks
 
     # Standard output is for the model where it goes there.
     to_stream = done.target == "-"
     click.echo(changes_text(done.plan, done.source, done.target), err=to_stream)
     if done.sites is not None:
         click.echo(f"  {done.sites.summary()}", err=to_stream)
-        for item in done.sites.unchecked:
-            click.echo(f"warning: not checked: {item}", err=True)
-        for remark in done.sites.remarks:
-            click.echo(f"remark: {remark}", err=True)
     if done.verified is not None:
         told = sum(not trial.void for trial in done.verified.trials)
         click.echo(f"  verified: the whole models agree on {told} inputs", err=to_stream)
-    for change in done.plan.changes:
-        for warning in change.warnings:
-            click.echo(f"warning: {change.op_type} node {change.node}: {warning}", err=True)
+    for line in remarks(done):
+        click.echo(line, err=True)
+
+
+def _convert_many(
+    sources: list[str],
+    out_dir: str | None,
+    options: Options,
+    *,
+    jobs: int,
+    resume: bool,
+    quiet: bool,
+) -> None:
+    from onnxreduce_cli.batch.layout import targets
+    from onnxreduce_cli.batch.run import convert_many, exit_code
+    from onnxreduce_cli.report.batch import summary_text
+
+    places = targets(sources, out_dir) if out_dir is not None else [None] * len(sources)
+    outcomes = {}
+    with progress_bar("converting") as progress:
+        for outcome in convert_many(
+            sources, places, options, out_dir=out_dir, resume=resume, jobs=jobs
+        ):
+            outcomes[outcome.source] = outcome
+            if outcome.code or not quiet:
+                for note in outcome.notes:
+                    click.echo(note, err=True)
+            if progress is not None:
+                progress(len(outcomes), len(sources), outcome.source)
+    found = [outcomes[source] for source in sources]
+    if not quiet:
+        click.echo(summary_text(found))
+    sys.exit(exit_code(found))

@@ -5,6 +5,8 @@ Nothing heavy is imported before a subcommand runs.
 
 from __future__ import annotations
 
+import io
+import signal
 import sys
 from importlib import import_module
 
@@ -60,6 +62,12 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; errors become one line each on stderr and an exit code."""
+    # Told to end, it ends as by an exception: temporary files are removed, processes stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names of files and nodes may hold what the terminal's encoding cannot show.
+            stream.reconfigure(errors="backslashreplace")
     try:
         # Without its standalone mode click gives the code of an early exit back.
         sys.exit(cli(standalone_mode=False) or 0)
@@ -78,42 +86,11 @@ def main() -> None:
 
 
 def _fail(error: Exception) -> None:
-    from onnxreduce_cli.errors import (
-        ConversionError,
-        InvalidModelError,
-        UsageError,
-        VerificationError,
-    )
-    from onnxreduce_cli.verification import CannotRunError, InputError, RunFailedError
+    from onnxreduce_cli.failures import failure
 
-    if isinstance(error, VerificationError):
-        from onnxreduce_cli.cli.verify import show
-
-        show(error.report, err=True)
-        click.echo("nothing was written", err=True)
-        sys.exit(error.report.exit_code)
-    if isinstance(error, ConversionError):
-        for line in str(error).splitlines():
-            click.echo(line, err=True)
-        sys.exit(1)
-    if isinstance(error, CannotRunError):
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(3)
-    if isinstance(error, RunFailedError):
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(1)
-    if isinstance(error, (InvalidModelError, InputError, UsageError)):
-        click.echo(f"Error: {error}", err=True)
-        sys.exit(2)
-    if isinstance(error, OSError):
-        click.echo(f"Error: {error.filename or ''}: {error.strerror or error}", err=True)
-        sys.exit(2)
-    click.echo(
-        f"Error: onnxreduce failed on this input: {type(error).__name__}: {error}\n"
-        "This is a bug in onnxreduce; please report it with the model. Nothing was written.",
-        err=True,
-    )
-    sys.exit(1)
+    found = failure(error)
+    click.echo(found.text, err=True)
+    sys.exit(found.code)
 
 
 if __name__ == "__main__":

@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 from onnxreduce_cli.plans import Change, Plan
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.convert_file import Converted
 
 
 def changes_text(plan: Plan, source: str, target: str) -> str:
     """What a conversion did: a headline, then a line for each kind of change."""
-    return "\n".join([f"{source} -> {target}: {_headline(plan)}", *_functions(plan), *_kinds(plan)])
+    return "\n".join([f"{source} -> {target}: {headline(plan)}", *_functions(plan), *_kinds(plan)])
+
+
+def remarks(done: Converted) -> list[str]:
+    """What a user should read of a conversion that was done: a line each."""
+    found = []
+    if done.sites is not None:
+        found += [f"warning: not checked: {item}" for item in done.sites.unchecked]
+        found += [f"remark: {remark}" for remark in done.sites.remarks]
+    for change in done.plan.changes:
+        found += [
+            f"warning: {change.op_type} node {change.node}: {text}" for text in change.warnings
+        ]
+    return found
 
 
 def plan_text(plan: Plan, source: str) -> str:
     """What a conversion would do: a headline, each change, what goes, whether it can be done."""
-    lines = [f"{source}: {_headline(plan)}"]
+    lines = [f"{source}: {headline(plan)}"]
     lines += _functions(plan)
     lines += [_change(change) for change in plan.changes]
     if plan.removed:
@@ -28,7 +45,8 @@ def plan_text(plan: Plan, source: str) -> str:
     return "\n".join(lines)
 
 
-def _headline(plan: Plan) -> str:
+def headline(plan: Plan) -> str:
+    """From which opset to which, and how much changes."""
     source = "no opset" if plan.source is None else f"opset {plan.source}"
     count = len(plan.changes)
     parts = [f"{source} to {plan.target}", f"{count} {_plural(count, 'node')} changed"]

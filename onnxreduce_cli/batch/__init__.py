@@ -1,0 +1,1 @@
+"""Converting many models: each apart from the others, and resumed where a run ended early."""

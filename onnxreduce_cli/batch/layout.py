@@ -1,0 +1,56 @@
+"""Which models are meant, and where each goes."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable
+
+from onnxreduce_cli.errors import UsageError
+
+
+def matching(patterns: Iterable[str], out_dir: str | None = None) -> list[str]:
+    """The files that names and patterns stand for, each once, in order.
+
+    Not every shell expands patterns. One that matches nothing stands for itself, as in shells; a
+    file of that very name comes first. What lies in `out_dir` is an output, which only its own
+    name means.
+    """
+    found: dict[str, str] = {}
+    for pattern in patterns:
+        names = [pattern]
+        if glob.has_magic(pattern) and not os.path.lexists(pattern):
+            matches = sorted(glob.glob(pattern, recursive=True))
+            names = [name for name in matches if not _is_in(name, out_dir)] or names
+        for name in names:
+            found.setdefault(os.path.abspath(name), name)
+    return list(found.values())
+
+
+def _is_in(name: str, folder: str | None) -> bool:
+    return folder is not None and os.path.realpath(name).startswith(
+        os.path.join(os.path.realpath(folder), "")
+    )
+
+
+def targets(sources: list[str], out_dir: str) -> list[str]:
+    """Where each of several models goes in a folder; no two to the same place.
+
+    A model keeps its file name. Where two have the same, all keep their path below the deepest
+    folder that they share.
+
+    Raises:
+        UsageError: they share no folder, being on different drives.
+    """
+    # As file systems that take upper and lower case for the same would see them.
+    names = {os.path.basename(source).casefold() for source in sources}
+    if len(names) == len(sources):
+        return [os.path.join(out_dir, os.path.basename(source)) for source in sources]
+    paths = [os.path.abspath(source) for source in sources]
+    try:
+        shared = os.path.commonpath([os.path.dirname(path) for path in paths])
+    except ValueError as error:
+        raise UsageError(
+            "models of the same name lie on different drives; convert those of each by themselves"
+        ) from error
+    return [os.path.join(out_dir, os.path.relpath(path, shared)) for path in paths]

@@ -1,0 +1,192 @@
+"""Converting many models: one's failure does not stop the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import onnx
+
+from onnxreduce_cli import __version__
+from onnxreduce_cli.batch.processes import Died, call_apart
+from onnxreduce_cli.batch.record import Made, Record, digest, stamps
+from onnxreduce_cli.convert_file import Converted, Options, convert_file
+from onnxreduce_cli.failures import failure
+from onnxreduce_cli.report.plan import headline, remarks
+
+#: Options that decide whether an output may be written, not what it holds.
+_PERMISSIONS = ("dry_run", "force", "in_place", "make_folders")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one model.
+
+    Attributes:
+        source: its path.
+        target: the path of the output; empty if there is none.
+        code: the exit code that the model would have on its own.
+        state: what became of it, in a few words.
+        detail: the changes, or what is wrong, in one line.
+        notes: errors, or remarks that a user should read; for stderr.
+        made: what to note of the output, if anything.
+    """
+
+    source: str
+    target: str
+    code: int
+    state: str
+    detail: str
+    notes: tuple[str, ...] = ()
+    made: Made | None = None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """One model to convert, as it goes to a process.
+
+    Attributes:
+        source: its path.
+        target: the path of the output; None for a name made of source and opset.
+        folder: where all outputs go; None where none is named.
+        options: how.
+        recipe: what else decides what the output holds.
+        made: how an earlier run made it; None to convert it in any case.
+    """
+
+    source: str
+    target: str | None
+    folder: str | None
+    options: Options
+    recipe: dict[str, Any]
+    made: Made | None = None
+
+
+def convert_many(
+    sources: Sequence[str],
+    targets: Sequence[str | None],
+    options: Options,
+    *,
+    out_dir: str | None = None,
+    resume: bool = False,
+    jobs: int = 1,
+) -> Iterator[Outcome]:
+    """Convert models, each in a process that may crash; outcomes come as they are ready.
+
+    Args:
+        sources: the models' paths.
+        targets: for each the path of its output; None for a name made of source and opset.
+        options: how.
+        out_dir: the folder of all outputs, where what was made is noted.
+        resume: leave out what is done according to those notes, and make again what is noted but
+            not, or no longer, done.
+        jobs: how many models there are at work at once.
+
+    Raises:
+        OSError: the folder, or the notes in it, cannot be read or written.
+    """
+    if out_dir is not None and not options.dry_run:
+        os.makedirs(out_dir, exist_ok=True)
+    record = None if out_dir is None else Record(out_dir)
+    tasks = _tasks(sources, targets, options, out_dir, record, resume=resume)
+    for task, result in call_apart(_convert, tasks, jobs):
+        outcome = _crashed(task, result) if isinstance(result, Died) else result
+        if record is not None and task.target is not None:
+            output = os.path.relpath(task.target, out_dir)
+            if outcome.made is not None:
+                record.finish(output, outcome.made)
+            elif not os.path.lexists(task.target):
+                record.withdraw(output)
+        yield outcome
+
+
+def _tasks(
+    sources: Sequence[str],
+    targets: Sequence[str | None],
+    options: Options,
+    out_dir: str | None,
+    record: Record | None,
+    *,
+    resume: bool,
+) -> Iterator[_Task]:
+    """What there is to do; each is noted as begun when it is drawn."""
+    recipe = _recipe(options)
+    for source, target in zip(sources, targets, strict=True):
+        task = _Task(source, target, out_dir, options, recipe)
+        if record is not None and target is not None:
+            output = os.path.relpath(target, out_dir)
+            if resume and output in record.ours:
+                # Whatever is there was made by an earlier run, so it may be replaced.
+                task = replace(
+                    task, options=replace(options, force=True), made=record.made.get(output)
+                )
+            elif not options.dry_run and (options.force or not os.path.lexists(target)):
+                record.begin(output)
+        yield task
+
+
+def _recipe(options: Options) -> dict[str, Any]:
+    """What decides what an output holds beside its source, as JSON would give it back."""
+    found = {name: value for name, value in asdict(options).items() if name not in _PERMISSIONS}
+    found["expand"] = sorted(options.expand)
+    return {**found, "onnxreduce": __version__, "onnx": onnx.__version__}
+
+
+def _convert(task: _Task) -> Outcome:
+    """Convert one model; in a process of its own."""
+    source, target = task.source, task.target or ""
+    try:
+        if task.made is not None and task.made.is_of(source, task.recipe, task.folder or ""):
+            return Outcome(source, target, 0, "skipped", "done before")
+        # Before it is read: what changes in between is then noticed the next time.
+        known = digest(source) if task.folder is not None and not task.options.dry_run else ""
+        return _converted(task, convert_file(source, task.target, task.options), known)
+    except Exception as error:
+        return _failed(source, error)
+
+
+def _converted(task: _Task, done: Converted, known: str) -> Outcome:
+    if task.options.dry_run:
+        return _planned(done)
+    detail = headline(done.plan)
+    if done.sites is not None:
+        detail = f"{detail}; {done.sites.summary()}"
+    made = None
+    if task.folder is not None:
+        read = stamps({path: path for path, _ in done.data})
+        outputs = (done.target, *(path for _, path in done.data))
+        written = stamps({os.path.relpath(path, task.folder): path for path in outputs})
+        made = Made(task.recipe, known, read, written)
+    notes = tuple(f"{done.source}: {line}" for line in remarks(done))
+    return Outcome(done.source, done.target, 0, "converted", detail, notes, made)
+
+
+def _planned(done: Converted) -> Outcome:
+    blockers = done.plan.blockers
+    if not blockers:
+        return Outcome(done.source, "", 0, "can be converted", headline(done.plan))
+    notes = tuple(f"{done.source}: {blocker}" for blocker in blockers)
+    return Outcome(done.source, "", 1, "cannot be converted", f"{len(blockers)} in the way", notes)
+
+
+def _failed(source: str, error: Exception) -> Outcome:
+    found = failure(error)
+    lines = found.text.splitlines()
+    blockers = len(getattr(error, "blockers", ()))
+    detail = f"{blockers} in the way" if blockers else lines[0].removeprefix("Error: ")
+    notes = lines if source in lines[0] else [f"{source}: {lines[0]}", *lines[1:]]
+    return Outcome(source, "", found.code, found.state, detail, tuple(notes))
+
+
+def _crashed(task: _Task, how: Died) -> Outcome:
+    detail = f"the process that converted it ended with {how.how}"
+    advice = "if that was ONNX Runtime checking the changed nodes, --no-check does without"
+    return Outcome(task.source, "", 1, "crashed", detail, (f"{task.source}: {detail}; {advice}",))
+
+
+def exit_code(outcomes: Sequence[Outcome]) -> int:
+    """How the whole ends: 1 if any model cannot be converted, else the worst there is."""
+    codes = {outcome.code for outcome in outcomes}
+    return 1 if 1 in codes else max(codes, default=0)

@@ -1,0 +1,85 @@
+"""Calls in processes of their own."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import time
+from pathlib import Path
+
+from onnxreduce_cli.batch.processes import Died, call_apart
+
+
+def double(number):
+    return 2 * number
+
+
+def crash(number):
+    if number == 1:
+        ctypes.string_at(0)
+    if number == 2:
+        os._exit(7)
+    return number
+
+
+def linger(path):
+    """Say that it is at work, then work until it is stopped, then say that."""
+    if not path:
+        return
+    Path(path).write_text("begun")
+    try:
+        time.sleep(60)
+    finally:
+        Path(path).write_text("cleared up")
+
+
+def process(_):
+    return os.getpid()
+
+
+def test_results():
+    assert dict(call_apart(double, range(5), 2)) == {n: 2 * n for n in range(5)}
+    assert list(call_apart(double, [], 2)) == []
+
+
+def test_processes_are_used_again_and_there_are_no_more_than_asked_for():
+    assert len({pid for _, pid in call_apart(process, range(6), 1)}) == 1
+    assert len({pid for _, pid in call_apart(process, range(6), 2)}) <= 2
+
+
+def test_a_crash_is_that_items_alone():
+    found = dict(call_apart(crash, range(6), 2))
+    assert found == {
+        0: 0,
+        1: Died("SIGSEGV" if sys.platform != "win32" else found[1].how),
+        2: Died("exit code 7"),
+        3: 3,
+        4: 4,
+        5: 5,
+    }
+
+
+def test_items_are_drawn_when_a_process_is_free():
+    drawn = []
+
+    def items():
+        for number in range(4):
+            drawn.append(number)
+            yield number
+
+    calls = call_apart(double, items(), 1)
+    next(calls)
+    assert drawn == [0]
+    calls.close()
+    assert drawn == [0]
+
+
+def test_leaving_early_stops_what_is_at_work(tmp_path):
+    path = tmp_path / "state"
+    calls = call_apart(linger, [str(path), ""], 2)
+    assert next(calls) == ("", None)
+    while not (path.exists() and path.read_text()):
+        time.sleep(0.01)
+    calls.close()
+    assert path.read_text() == "cleared up"

@@ -1,0 +1,302 @@
+"""`onnxreduce convert` of several models."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from onnxreduce_cli.batch import run
+from onnxreduce_cli.batch.record import NAME
+from tests.support import model
+
+GOOD = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,3,4] x) => (float[2,1,4] y) <int64[1] axes = {1}> {
+    [mean] y = ReduceMean(x, axes)
+}"""
+
+#: Nothing before opset 13 has a place for bfloat16 reductions.
+BLOCKED = """<ir_version: 8, opset_import: ["" : 18]>
+g (bfloat16[2,3] x) => (bfloat16[1,1] y) { [first] y = ReduceMax(x) }"""
+
+#: Put in front of a process's own imports, to plant what a model does to it.
+PLANT = """
+import sys, time
+if "--multiprocessing-fork" in sys.argv or "-c" in sys.argv:
+    import ctypes
+    import onnxreduce_cli.convert_file as convert_file
+    true = convert_file.check
+    def check(conversion):
+        if conversion.model.graph.name == "crash":
+            ctypes.string_at(0)
+        if conversion.model.graph.name == "slow":
+            time.sleep(60)
+        return true(conversion)
+    convert_file.check = check
+"""
+
+
+@pytest.fixture
+def models(tmp_path, monkeypatch):
+    """A folder of models, which is the current one's `models`."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "models"
+    folder.mkdir()
+    for name in ("a", "b"):
+        onnx.save(model(GOOD), folder / f"{name}.onnx")
+    return folder
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Spare tests that are not about processes the starting of them."""
+
+    def call(function, items, _):
+        return ((item, function(item)) for item in items)
+
+    monkeypatch.setattr(run, "call_apart", call)
+
+
+def planted(name):
+    found = model(GOOD)
+    found.graph.name = name
+    return found
+
+
+@pytest.fixture
+def plant(tmp_path, monkeypatch):
+    (tmp_path / "plant").mkdir()
+    (tmp_path / "plant" / "sitecustomize.py").write_text(PLANT)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "plant"))
+
+
+def opset_of(path):
+    return onnx.load(path).opset_import[0].version
+
+
+def start(*arguments):
+    """The command in a process of its own, and of its own group."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for(path):
+    limit = time.monotonic() + 60
+    while not path.exists():
+        assert time.monotonic() < limit, f"{path} did not come to be"
+        time.sleep(0.01)
+
+
+def wait_for_the_end_of(group):
+    """Wait until no process is left of a group."""
+    limit = time.monotonic() + 60
+    with suppress(ProcessLookupError):
+        while time.monotonic() < limit:
+            os.killpg(group, 0)
+            time.sleep(0.01)
+        raise AssertionError("some process goes on")
+
+
+def test_one_failure_does_not_stop_the_others(onnxreduce, models):
+    onnx.save(model(BLOCKED), models / "aa.onnx")
+    (models / "ab.onnx").write_bytes(b"no model")
+    names = ["a.onnx", "aa.onnx", "ab.onnx", "b.onnx", "missing.onnx"]
+    sources = [models / name for name in names]
+    result = onnxreduce("convert", *sources, "--opset", 11, "--out-dir", "out", "--jobs", 2)
+    assert result.code == 1
+    head, *rows, total = result.out.splitlines()
+    assert head.split() == ["MODEL", "RESULT"]
+    assert [row.split()[0] for row in rows] == [str(source) for source in sources]
+    assert "converted  " in rows[0]
+    assert "opset 18 to 11, 1 node changed; 1 site, 1 distinct, all checked: 1 bit" in rows[0]
+    assert "cannot be converted  1 in the way" in rows[1]
+    assert "unreadable" in rows[2]
+    assert "unreadable" in rows[4]
+    assert total == "5 models: 2 converted, 1 cannot be converted, 2 unreadable"
+    assert "ReduceMax node first (opset 18): " in result.err
+    assert f"{sources[2]} is no ONNX model" in result.err
+    assert f"{sources[4]} cannot be read: No such file" in result.err
+    assert sorted(os.listdir("out")) == [NAME, "a.onnx", "b.onnx"]
+    assert opset_of("out/a.onnx") == opset_of("out/b.onnx") == 11
+
+
+def test_exit_codes_and_quiet(onnxreduce, models, at_once):
+    call = ("convert", "--opset", 13, "--out-dir", "out", "--no-check")
+    result = onnxreduce(*call, "models/*.onnx", "-q")
+    assert (result.code, result.out, result.err) == (0, "", "")
+    result = onnxreduce(*call, "models/*.onnx", "none*.onnx", "--force", "-q")
+    assert (result.code, result.out) == (2, "")
+    assert result.err == "Error: none*.onnx cannot be read: No such file or directory\n"
+
+
+def test_a_dry_run_over_many(onnxreduce, models, at_once):
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 11, "--dry-run")
+    assert result.code == 0
+    assert "2 models: 2 can be converted" in result.out
+    onnx.save(model(BLOCKED), models / "c.onnx")
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 11, "--dry-run", "--out-dir", "out")
+    assert result.code == 1
+    assert "2 can be converted, 1 cannot be converted" in result.out
+    assert "ReduceMax node first" in result.err
+    assert os.listdir() == ["models"]
+
+
+def test_outputs_beside_the_models(onnxreduce, models, at_once):
+    assert onnxreduce("convert", "models/*.onnx", "--opset", 13, "--no-check").code == 0
+    assert opset_of(models / "a.opset13.onnx") == opset_of(models / "b.opset13.onnx") == 13
+    assert onnxreduce("convert", "models/?.onnx", "--opset", 13, "--in-place", "-q").code == 0
+    assert opset_of(models / "a.onnx") == opset_of(models / "b.onnx") == 13
+
+
+def test_equal_names_stay_apart_with_their_data(onnxreduce, models, at_once):
+    for number, folder in enumerate(("x", "y")):
+        found = model(GOOD)
+        weight = numpy_helper.from_array(np.full(4, number, np.float32), "w")
+        found.graph.initializer.append(weight)
+        found.graph.node[0].output[0] = "m"
+        found.graph.node.append(onnx.helper.make_node("Add", ["m", "w"], ["y"]))
+        (models / folder).mkdir()
+        onnx.save(
+            found,
+            models / folder / "m.onnx",
+            save_as_external_data=True,
+            location="weights.bin",
+            size_threshold=0,
+            convert_attribute=False,
+        )
+    call = ("convert", "models/**/m.onnx", "--opset", 13, "--out-dir", "out", "--jobs", 2)
+    assert onnxreduce(*call, "--resume").code == 0
+    for number, folder in enumerate(("x", "y")):
+        found = onnx.load(f"out/{folder}/m.onnx")
+        assert found.opset_import[0].version == 13
+        assert np.array_equal(
+            numpy_helper.to_array(found.graph.initializer[-1]), np.full(4, number, np.float32)
+        )
+    result = onnxreduce(*call, "--resume")
+    assert "2 models: 2 skipped" in result.out
+    # An output that lacks its data is not done.
+    os.unlink("out/y/weights.bin")
+    result = onnxreduce(*call, "--resume")
+    assert "2 models: 1 skipped, 1 converted" in result.out
+    assert os.path.exists("out/y/weights.bin")
+
+
+def test_resume_skips_what_is_done_and_that_alone(onnxreduce, models, at_once):
+    call = ("convert", "models/*.onnx", "--no-check", "--out-dir", "out", "--resume", "--opset")
+    assert onnxreduce(*call, 13).code == 0
+    result = onnxreduce(*call, 13)
+    assert "2 models: 2 skipped" in result.out
+    # Without --resume they are in the way.
+    assert onnxreduce(*call[:-2], "--opset", 13).code == 2
+
+    before = os.stat("out/b.onnx")
+    for spoil in (
+        lambda: os.unlink("out/a.onnx"),
+        lambda: os.truncate("out/a.onnx", 10),
+        lambda: onnx.save(planted("new"), models / "a.onnx"),
+    ):
+        spoil()
+        assert "1 converted, 1 skipped" in onnxreduce(*call, 13).out
+        assert opset_of("out/a.onnx") == 13
+    assert onnx.load("out/a.onnx").graph.name == "new"
+    assert os.stat("out/b.onnx") == before
+
+    # Other options make other outputs.
+    assert "2 models: 2 converted" in onnxreduce(*call, 11).out
+    assert opset_of("out/a.onnx") == 11
+
+
+def test_resume_does_not_overwrite_what_no_run_made(onnxreduce, models, at_once):
+    os.mkdir("out")
+    with open("out/a.onnx", "wb") as file:
+        file.write(b"precious")
+    call = ("convert", "models/*.onnx", "--no-check", "--out-dir", "out", "--opset", 13)
+    for extra in ((), ("--resume",)):
+        result = onnxreduce(*call, *extra)
+        assert result.code == 2
+        assert "out/a.onnx exists; to overwrite it say --force" in result.err
+        with open("out/a.onnx", "rb") as file:
+            assert file.read() == b"precious"
+    # Nor what came to be where a run failed.
+    (models / "b.onnx").rename(models / "c.onnx")
+    onnx.save(model(BLOCKED), models / "b.onnx")
+    os.unlink("out/b.onnx")
+    assert onnxreduce(*call[:-1], 11, "--resume").code == 1
+    shutil.copy(models / "c.onnx", models / "b.onnx")
+    with open("out/b.onnx", "wb") as file:
+        file.write(b"precious")
+    assert onnxreduce(*call, "--resume").code == 2
+    with open("out/b.onnx", "rb") as file:
+        assert file.read() == b"precious"
+    assert onnxreduce(*call, "--resume", "--force").code == 0
+
+
+def test_a_crash_is_that_models_alone(onnxreduce, models, plant):
+    onnx.save(planted("crash"), models / "aa.onnx")
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
+    assert result.code == 1
+    assert "2 converted, 1 crashed" in result.out
+    assert "aa.onnx: the process that converted it ended with" in result.err
+    assert "--no-check" in result.err
+    assert sorted(os.listdir("out")) == [NAME, "a.onnx", "b.onnx"]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
+def test_a_run_that_is_ended_can_be_resumed(onnxreduce, models, plant, at_once, number, code):
+    onnx.save(planted("slow"), models / "c.onnx")
+    process = start("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
+    wait_for(models.parent / "out" / "b.onnx")
+    os.killpg(process.pid, number) if number != signal.SIGTERM else process.terminate()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in err
+    assert sorted(os.listdir("out")) == [NAME, "a.onnx", "b.onnx"]
+    wait_for_the_end_of(process.pid)
+    onnx.save(model(GOOD), models / "c.onnx")
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out", "--resume")
+    assert result.code == 0
+    assert "skipped" in result.out
+    assert opset_of("out/c.onnx") == 13
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("a.onnx", "b.onnx", "-o", "x.onnx"), "-o names one file"),
+        (("a.onnx", "--out-dir", "out", "-o", "x.onnx"), "-o names one file"),
+        (("a.onnx", "-"), "standard input is one model"),
+        (("a.onnx", "--resume"), "--resume needs the folder"),
+        (("a.onnx", "--out-dir", "out", "--in-place"), "either --in-place or --out-dir"),
+        (("a.onnx", "b.onnx", "--jobs", "0"), "--jobs"),
+        (("a.onnx", "b.onnx", "--opset", "99"), "there is no opset 99"),
+    ],
+)
+def test_wrong_usage(onnxreduce, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    result = onnxreduce("convert", "--opset", 13, *arguments)
+    assert result.code == 2
+    assert message in result.err
+    assert os.listdir() == []
+
+
+def test_a_file_where_the_folder_should_be(onnxreduce, models):
+    models.parent.joinpath("out").touch()
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
+    assert result.code == 2
+    assert "out: File exists" in result.err
