@@ -28,12 +28,14 @@ from onnxreduce_cli.model.edit import (
     set_opset,
 )
 from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.inlining import FunctionKey, can_inline, function_key, inline
 from onnxreduce_cli.model.leftovers import leftovers
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label, scopes, subgraphs
-from onnxreduce_cli.model.specialisation import Specialisation
+from onnxreduce_cli.model.skeleton import without_weights
+from onnxreduce_cli.model.specialisation import Specialisation, callers_first
 from onnxreduce_cli.pause import collector_paused
-from onnxreduce_cli.plans import Blocker, Change, Plan, Specialised
+from onnxreduce_cli.plans import Blocker, Change, Inlined, Plan, Specialised
 from onnxreduce_cli.steps.context import Blocked, Context, Workspace
 from onnxreduce_cli.steps.table import Leg, body, leg
 
@@ -131,6 +133,9 @@ class Conversion:
         # With copies of functions, where some are specialised.
         self.scopes, self.facts = self.given_scopes, self.given_facts
         self.specialisation: Specialisation | None = None
+        self._base_dir = base_dir
+        #: The functions that are inlined, with the nodes that called them.
+        self._inlined: dict[FunctionKey, list[str]] = {}
         self.source = default_opset(model)
         self.ir_version = self._ir_version(target_ir_version)
         self.sites: list[Site] = []
@@ -144,9 +149,10 @@ class Conversion:
 
     def _plan(self) -> None:
         self._plan_scopes()
-        blocked = [site.scope.function for site in self.sites if site.blocked is not None]
-        if any(blocked):
-            self._specialise([function for function in blocked if function is not None])
+        if blocked := self._blocked_functions():
+            self._specialise(blocked)
+        if blocked := self._blocked_functions():
+            self._inline(blocked)
         self.leftovers = leftovers(
             self.scopes,
             [(site.scope, site.node, site.result) for site in self.sites if site.blocked is None],
@@ -159,6 +165,10 @@ class Conversion:
             self._plan_scope(scope)
         for scope in self.scopes:
             self._need_types(scope)
+
+    def _blocked_functions(self) -> list[FunctionProto]:
+        found = [self._given_function(site) for site in self.sites if site.blocked is not None]
+        return [function for function in found if function is not None]
 
     def _specialise(self, blocked: list[FunctionProto]) -> None:
         """Plan again with a copy of each blocked function for each way in which it is called."""
@@ -174,6 +184,51 @@ class Conversion:
         self.scopes = found.scopes
         kept = {id(scope) for scope in self.scopes}
         self.sites = [site for site in self.sites if id(site.scope) in kept]
+
+    def _inline(self, blocked: list[FunctionProto]) -> None:
+        """Plan again with the bodies of blocked functions in place of what calls them.
+
+        What calls them is a graph in the end: functions on the way go with them, and those that no
+        graph leads to just go. Where that does not help it is tried with these alone.
+        """
+        functions = callers_first(self.model, blocked, self.given_facts)
+        reached: set[int] = set()
+        for function in functions:
+            callers = [scope.function for scope, _ in self.given_facts.calls(function)]
+            if any(caller is None or id(caller) in reached for caller in callers):
+                reached.add(id(function))
+        unreached = [function for function in functions if id(function) not in reached]
+        if not self._inline_these(functions) and unreached:
+            self._inline_these(unreached)
+
+    def _inline_these(self, functions: list[FunctionProto]) -> bool:
+        """Plan again with functions inlined, unless nodes of theirs are blocked then too."""
+        if not all(can_inline(self.model, function) for function in functions):
+            return False
+        copy = without_weights(self.model)
+        inlined = inline(copy, [function_key(function) for function in functions])
+        other = Conversion(
+            copy,
+            self.target,
+            expand=self.expand,
+            target_ir_version=self.ir_version,
+            base_dir=self._base_dir,
+        )
+        gone = {id(function) for function in functions}
+        staying = [site for site in self.sites if id(self._given_function(site)) not in gone]
+        if len(other.blockers) > sum(site.blocked is not None for site in staying):
+            return False
+        self._inlined = {**inlined, **other._inlined}
+        self.scopes, self.facts, self.sites = other.scopes, other.facts, other.sites
+        self.specialisation, self._workspaces = other.specialisation, other._workspaces
+        return True
+
+    def _given_function(self, site: Site) -> FunctionProto | None:
+        """The model's own function that a site is in, or in a copy of which it is."""
+        function = site.scope.function
+        if function is None or self.specialisation is None:
+            return function
+        return self.specialisation.original(function)
 
     def _outcome(self, scope: Scope, sites: Mapping[int, Site]) -> Hashable:
         """What tells apart what becomes of the same nodes in two copies of a function."""
@@ -276,7 +331,7 @@ class Conversion:
                 f"at opset {self.target} the type of what {untold[0]} gives cannot be told "
                 "within a function"
             )
-            site.blocked = Blocked(reason, "inline the function first")
+            site.blocked = Blocked(reason, "choose a later opset")
             if id(source) not in sites:
                 self.sites.append(site)
 
@@ -426,6 +481,11 @@ class Conversion:
             self.leftovers.names,
             self.blockers,
             self._specialised(),
+            tuple(
+                Inlined(function_label(function), tuple(self._inlined[function_key(function)]))
+                for function in self.model.functions
+                if function_key(function) in self._inlined
+            ),
         )
 
     def _specialised(self) -> tuple[Specialised, ...]:
@@ -456,6 +516,9 @@ class Conversion:
             self._apply()
 
     def _apply(self) -> None:
+        if self._inlined:
+            self._apply_inlined()
+            return
         # Looked up before the first edit: facts are read from the model as it was.
         stated = [(scope, self._types_to_state(scope)) for scope in self.scopes]
         if self.specialisation is not None:
@@ -481,6 +544,18 @@ class Conversion:
             self.specialisation.install()
         for function in self.model.functions:
             set_opset(function, self.target)
+
+    def _apply_inlined(self) -> None:
+        """Inline in the model itself what was inlined in a copy of it, and plan once more."""
+        inline(self.model, list(self._inlined))
+        conversion = Conversion(
+            self.model,
+            self.target,
+            expand=self.expand,
+            target_ir_version=self.ir_version,
+            base_dir=self._base_dir,
+        )
+        conversion.apply()
 
     def _add_constants(self, scope: Scope, edits: Edits) -> None:
         """Add the constants that new nodes read: initializers, or nodes where there are none.

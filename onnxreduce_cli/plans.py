@@ -72,6 +72,24 @@ class Specialised:
 
 
 @dataclass(frozen=True)
+class Inlined:
+    """A model-local function that is gone, as it cannot be expressed as one.
+
+    Attributes:
+        function: the function.
+        calls: the nodes that called it, which its body stands in for; none where nothing did.
+    """
+
+    function: str
+    calls: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """One line: the function, and what becomes of its calls."""
+        what = f"inlined for {', '.join(self.calls)}" if self.calls else "removed, nothing calls it"
+        return f"function {self.function}: {what}"
+
+
+@dataclass(frozen=True)
 class Plan:
     """What moving a model to an opset takes.
 
@@ -84,6 +102,7 @@ class Plan:
         removed: names of initializers and of values of nodes that nobody reads any more.
         blockers: the nodes that cannot get there; where there is one, nothing is converted.
         specialised: the model-local functions that copies replace.
+        inlined: the model-local functions that are inlined.
     """
 
     source: int | None
@@ -94,6 +113,7 @@ class Plan:
     removed: tuple[str, ...]
     blockers: tuple[Blocker, ...]
     specialised: tuple[Specialised, ...] = ()
+    inlined: tuple[Inlined, ...] = ()
 
     @property
     def possible(self) -> bool:

@@ -493,8 +493,6 @@ def may_block(case: Case) -> str:
         and case.dtype in ("int32", "int64", "uint32", "uint64")
     ):
         return "integers divided by a count known at run time, below 6"
-    if case.target < 6 and ("function" in case.form or case.form == "attribute reference"):
-        return "values without a type in a function, below 6"
     if case.knowledge != "unknown":
         return ""
     if case.op in SOFTMAX:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
+from typing import Any
 
 from onnx import (
     AttributeProto,
@@ -15,6 +17,7 @@ from onnx import (
 )
 
 from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.stand_ins import put_stand_ins
 from onnxreduce_cli.model.values import ValueType
@@ -38,6 +41,39 @@ def model_skeleton(model: ModelProto) -> ModelProto:
     return skeleton
 
 
+def without_weights(model: ModelProto) -> ModelProto:
+    """A copy for planning on: only what facts do not read of the main graph's data is left out."""
+    copy = ModelProto()
+    for field, value in model.ListFields():
+        if field.name != "graph":
+            _set(copy, field.name, value)
+    for field, value in model.graph.ListFields():
+        if field.name != "initializer":
+            _set(copy.graph, field.name, value)
+    for tensor in model.graph.initializer:
+        if prod(tensor.dims) <= LIMIT:
+            copy.graph.initializer.add().CopyFrom(tensor)
+        else:
+            copy.graph.initializer.append(_without_data(tensor))
+    return copy
+
+
+def _set(message: ModelProto | GraphProto, name: str, value: Any) -> None:
+    if isinstance(value, (int, str)):
+        setattr(message, name, value)
+    else:
+        getattr(message, name).MergeFrom(value)
+
+
+def _without_data(tensor: TensorProto) -> TensorProto:
+    return TensorProto(
+        name=tensor.name,
+        data_type=tensor.data_type,
+        dims=tensor.dims,
+        data_location=TensorProto.EXTERNAL,
+    )
+
+
 def _graph_skeleton(graph: GraphProto) -> GraphProto:
     skeleton = GraphProto(name=graph.name or "graph")
     skeleton.node.extend(graph.node)
@@ -46,16 +82,8 @@ def _graph_skeleton(graph: GraphProto) -> GraphProto:
     skeleton.value_info.extend(graph.value_info)
     skeleton.sparse_initializer.extend(graph.sparse_initializer)
     for tensor in graph.initializer:
-        copy = skeleton.initializer.add()
-        size = 1
-        for dim in tensor.dims:
-            size *= dim
-        if size <= _SMALL and tensor.data_location != TensorProto.EXTERNAL:
-            copy.CopyFrom(tensor)
-        else:
-            copy.name, copy.data_type = tensor.name, tensor.data_type
-            copy.dims.extend(tensor.dims)
-            copy.data_location = TensorProto.EXTERNAL
+        small = prod(tensor.dims) <= _SMALL and tensor.data_location != TensorProto.EXTERNAL
+        skeleton.initializer.append(tensor if small else _without_data(tensor))
     return skeleton
 
 

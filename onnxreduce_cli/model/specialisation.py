@@ -59,7 +59,7 @@ class Specialisation:
         self._found = found
         self.facts = facts.without_functions()
         self._copies: dict[int, list[FunctionCopy]] = {}
-        self._order = _callers_first(model, blocked, facts)
+        self._order = callers_first(model, blocked, facts)
         for function in self._order:
             tree = [scope for scope in found if scope.function is function]
             calls = _by_signature(self.facts, function)
@@ -139,6 +139,17 @@ class Specialisation:
         pairs = [(item, self._copies.get(id(item), [])) for item in self._model.functions]
         return [(function, copies) for function, copies in pairs if len(copies) > 1]
 
+    def original(self, function: FunctionProto) -> FunctionProto:
+        """The model's own function that the given one, a copy or not, is or replaces."""
+        return next(
+            (
+                original
+                for original in self._model.functions
+                if any(copy.function is function for copy in self._copies.get(id(original), []))
+            ),
+            function,
+        )
+
     def direct_calls(self) -> None:
         """Let each node name the copy that it calls; edits may take nodes elsewhere later."""
         for copies in self._copies.values():
@@ -161,7 +172,7 @@ class Specialisation:
         self._model.functions.extend(functions)
 
 
-def _callers_first(
+def callers_first(
     model: ModelProto, blocked: Sequence[FunctionProto], facts: Facts
 ) -> list[FunctionProto]:
     """The given functions and all that lead to them, each after those that call it.

@@ -56,7 +56,7 @@ def headline(plan: Plan) -> str:
 
 
 def _functions(plan: Plan) -> list[str]:
-    return [f"  {specialised}" for specialised in plan.specialised]
+    return [f"  {item}" for item in (*plan.specialised, *plan.inlined)]
 
 
 def _kinds(plan: Plan) -> list[str]:

@@ -25,7 +25,7 @@ def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
     if array is None:
         raise Blocked(
             f"its attribute {given[0]!r} came later and its value is not one known tensor",
-            "inline the function first",
+            "write it as a tensor, in the attribute 'value'",
         )
     tensor = numpy_helper.from_array(array)
     context.replace(drop=names, value=tensor)

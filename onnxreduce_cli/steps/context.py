@@ -125,7 +125,7 @@ class Context:
         if value is UNKNOWN:
             raise Blocked(
                 f"its attribute {name!r} is set by the function's callers, not all in one way",
-                "inline the function first",
+                "give it the same value in every call",
             )
         return default if value is None else value
 
@@ -227,7 +227,7 @@ class Context:
         if len(given) > 1:
             raise Blocked(
                 f"calls of the function give its attribute {name!r}, others leave it out",
-                "give it in every call, or inline the function",
+                "give it in every call",
             )
         return True in given or (not given and name in function.attribute)
 

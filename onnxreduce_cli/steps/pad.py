@@ -146,7 +146,7 @@ def wrapped(context: Context) -> None:
     dims = known.dims if known is not None and known.dims is not None else (None,) * rank
     named = context.constant(context.input(3)) if context.input(3) else np.arange(rank)
     if named is None:
-        raise Blocked("its axes are an attribute of the function", "inline the function first")
+        raise Blocked("its axes are an attribute of the function", "make them a constant")
     places = normalised(tuple(int(axis) for axis in named), rank)
     steps = []
     for at, axis in enumerate(places):
