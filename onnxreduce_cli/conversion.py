@@ -7,8 +7,8 @@ makes the edits in place: what no boundary touches is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
@@ -31,9 +31,17 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.inlining import FunctionKey, can_inline, function_key, inline
 from onnxreduce_cli.model.leftovers import leftovers
 from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label, scopes, subgraphs
+from onnxreduce_cli.model.scope import (
+    GRAPH_OPERATORS,
+    Scope,
+    by_root,
+    function_label,
+    scopes,
+    subgraphs,
+)
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import Specialisation, callers_first
+from onnxreduce_cli.moulds import Mould, likeness
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.plans import Blocker, Change, Inlined, Plan, Specialised
 from onnxreduce_cli.steps.context import Blocked, Context, Workspace
@@ -46,18 +54,19 @@ BODY_OPSET = 18
 CONSTANT_OPSET = 13
 
 
-@dataclass
+@dataclass(slots=True)
 class Site:
     """One source node together with what its steps turned it into."""
 
     scope: Scope
     node: NodeProto
-    words: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    result: list[NodeProto] = field(default_factory=list)
-    heirs: list[NodeProto] = field(default_factory=list)
-    initializers: list[TensorProto] = field(default_factory=list)
+    words: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    result: Sequence[NodeProto] = ()
+    heirs: Sequence[NodeProto] = ()
+    initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
+    particular: bool = False
 
     @property
     def outcome(self) -> Hashable:
@@ -65,7 +74,12 @@ class Site:
         made = (*self.result, *self.initializers)
         reason = None if self.blocked is None else self.blocked.reason
         contents = tuple(message.SerializeToString() for message in made)
-        return contents, tuple(self.words), tuple(self.warnings), reason
+        return contents, self.words, self.warnings, reason
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to it but the nodes that replace it."""
+        return self.blocked is None and not self.warnings and not self.initializers
 
     @property
     def blocker(self) -> Blocker:
@@ -126,23 +140,25 @@ class Conversion:
         self.model = model
         self.target = target
         self.expand = frozenset(expand)
-        self.given_scopes: list[Scope] = scopes(model) if like is None else like.given_scopes
-        self.given_facts: Facts = (
-            Facts(model, self.given_scopes, base_dir) if like is None else like.given_facts.anew()
-        )
-        # With copies of functions, where some are specialised.
-        self.scopes, self.facts = self.given_scopes, self.given_facts
-        self.specialisation: Specialisation | None = None
-        self._base_dir = base_dir
-        #: The functions that are inlined, with the nodes that called them.
-        self._inlined: dict[FunctionKey, list[str]] = {}
-        self.source = default_opset(model)
-        self.ir_version = self._ir_version(target_ir_version)
-        self.sites: list[Site] = []
-        self._names: dict[int, Names] = {}
-        self._workspaces: dict[int, Workspace] = {}
-        self._legs: dict[tuple[str, int], Leg | None] = {}
         with collector_paused():
+            if like is None:
+                self.given_scopes = scopes(model)
+                self.given_facts = Facts(model, self.given_scopes, base_dir)
+            else:
+                self.given_scopes, self.given_facts = like.given_scopes, like.given_facts.anew()
+            # With copies of functions, where some are specialised.
+            self.scopes, self.facts = self.given_scopes, self.given_facts
+            self.specialisation: Specialisation | None = None
+            self._base_dir = base_dir
+            #: The functions that are inlined, with the nodes that called them.
+            self._inlined: dict[FunctionKey, list[str]] = {}
+            self.source = default_opset(model)
+            self.ir_version = self._ir_version(target_ir_version)
+            self.sites: list[Site] = []
+            self._trees: dict[int, list[Scope]] = {}
+            self._names: dict[int, Names] = {}
+            self._workspaces: dict[int, Workspace] = {}
+            self._legs: dict[tuple[str, int], Leg | None] = {}
             self._plan()
 
     # Planning
@@ -177,7 +193,7 @@ class Conversion:
             return
         self.specialisation = found
         self.scopes, self.facts = found.scopes, found.facts
-        self.sites, self._names, self._workspaces = [], {}, {}
+        self.sites, self._trees, self._names, self._workspaces = [], {}, {}, {}
         self._plan_scopes()
         sites = {id(site.node): site for site in self.sites}
         found.settle(lambda scope: self._outcome(scope, sites))
@@ -236,7 +252,7 @@ class Conversion:
             (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
         ]
         constants = self.constants(scope)
-        read = read_by(site.result for _, site in found)
+        read = read_by((site.result for _, site in found), constants.names)
         return (
             *((index, site.outcome) for index, site in found),
             *(tensor.SerializeToString() for tensor in constant_tensors(constants, read)),
@@ -267,6 +283,8 @@ class Conversion:
             return
         legs, opset, expand = self._legs, scope.opset, self.expand
         functions = self.facts.functions
+        moulds: dict[tuple[str, Hashable], Mould] = {}
+        particular = set[str]()
         attended = {}
         for op_type in set(scope.op_types):
             legs[op_type, opset] = found = leg(op_type, opset, self.target)
@@ -276,7 +294,24 @@ class Conversion:
                 continue
             if functions and self.facts.function_of(node) is not None:
                 continue
-            self._plan_node(scope, node)
+            like = None if op_type in particular else likeness(node)
+            mould = moulds.get((op_type, like))
+            if mould is not None:
+                self._cast(scope, node, mould)
+                continue
+            site = self._plan_node(scope, node)
+            if site.particular:
+                particular.add(op_type)
+            elif like is not None and site.is_plain:
+                mould = Mould.of(node, site.result, site.words)
+                if mould is not None:
+                    moulds[op_type, like] = mould
+
+    def _cast(self, scope: Scope, node: NodeProto, mould: Mould) -> None:
+        """Take a node to the target as another was that is like it."""
+        if mould.words:
+            made = mould.cast(node, self._workspace(scope).drafts.node.add())
+            self.sites.append(Site(scope, node, mould.words, result=[made]))
 
     def _plan_without_import(self, scope: Scope) -> None:
         for node in scope.nodes:
@@ -288,7 +323,7 @@ class Conversion:
                 )
                 self.sites.append(site)
 
-    def _plan_node(self, scope: Scope, node: NodeProto) -> None:
+    def _plan_node(self, scope: Scope, node: NodeProto) -> Site:
         site = Site(scope, node)
         assert scope.opset is not None
         try:
@@ -300,6 +335,7 @@ class Conversion:
             site.blocked = blocked
         if site.blocked is not None or site.words or site.warnings:
             self.sites.append(site)
+        return site
 
     def _need_types(self, scope: Scope) -> None:
         """Block what gives a function's body values that shape inference cannot type there.
@@ -370,12 +406,13 @@ class Conversion:
             else:
                 done.append(node)
                 continue
+            site.particular |= context.particular
             if context.unchanged:
                 self._note(site, context)
                 waiting.append((node, far, expand))
                 continue
             if not generated:
-                site.words.append(words)
+                site.words += (words,)
             if node.op_type in GRAPH_OPERATORS and (not generated or node in site.heirs):
                 site.heirs = [n for n in context.emitted if n.op_type == node.op_type]
             if context.warnings or context.initializers:
@@ -387,8 +424,8 @@ class Conversion:
         return done
 
     def _note(self, site: Site, context: Context) -> None:
-        site.warnings += [text for text in context.warnings if text not in site.warnings]
-        site.initializers += context.initializers
+        site.warnings += tuple(text for text in context.warnings if text not in site.warnings)
+        site.initializers += tuple(context.initializers)
 
     def _carry_branches(
         self,
@@ -426,8 +463,9 @@ class Conversion:
         if workspace is None:
             root = id(scope.root)
             if root not in self._names:
-                tree = [item for item in self.scopes if item.root is scope.root]
-                self._names[root] = Names(tree)
+                if root not in self._trees:
+                    self._trees = by_root(self.scopes)
+                self._names[root] = Names(self._trees[root])
             workspace = Workspace(self.facts, self._names[root], Constants(), self.ir_version)
             self._workspaces[id(scope)] = workspace
         return workspace
@@ -439,7 +477,7 @@ class Conversion:
         workspace = self._workspaces.get(id(scope))
         return Constants() if workspace is None else workspace.constants
 
-    def _replacements(self) -> dict[int, list[NodeProto]]:
+    def _replacements(self) -> dict[int, Sequence[NodeProto]]:
         """What each rewritten node becomes, by the node's identity."""
         return {id(site.node): site.result for site in self.sites if site.blocked is None}
 
@@ -465,9 +503,9 @@ class Conversion:
                 site.scope.describe(site.node),
                 site.node.op_type,
                 site.scope.label,
-                tuple(site.words),
-                tuple(node.op_type for node in site.result),
-                tuple(site.warnings),
+                site.words,
+                tuple([node.op_type for node in site.result]),
+                site.warnings,
             )
             for site in self.sites
             if site.blocked is None
@@ -563,7 +601,7 @@ class Conversion:
         A function body has no initializers, and before IR version 4 a graph's are its inputs too.
         """
         constants = self._workspaces[id(scope)].constants
-        read = read_by(edits.replaced.values())
+        read = read_by(edits.replaced.values(), constants.names)
         tensors = constant_tensors(constants, read)
         if not isinstance(scope.container, FunctionProto) and self.ir_version >= 4:
             edits.initializers += tensors

@@ -114,7 +114,7 @@ def invalid(node: onnx.NodeProto, opset: int) -> str | None:
     signature = _signature(node.op_type, opset)
     if signature is None:
         return None
-    inputs, since = list(node.input), signature.name
+    inputs, since = node.input[:], signature.name
     if not signature.inputs[0] <= len(inputs) <= signature.inputs[1]:
         return f"it has {len(inputs)} inputs, which {since} does not allow"
     if not signature.outputs[0] <= len(node.output) <= signature.outputs[1]:
@@ -123,9 +123,8 @@ def invalid(node: onnx.NodeProto, opset: int) -> str | None:
         for index, name in signature.single_inputs:
             if index < len(inputs) and not inputs[index]:
                 return f"its input {name!r} is missing, which {since} requires"
-    names = {attribute.name: attribute.type for attribute in node.attribute}
-    known = signature.attributes
-    if any(known.get(name) != kind for name, kind in names.items()):
+    names = {attribute.name: attribute.type for attribute in node.attribute[:]}
+    if not names.items() <= signature.attributes.items():
         for name, kind in names.items():
             if name not in signature.attributes:
                 return f"it has an attribute {name!r}, which {since} does not define"

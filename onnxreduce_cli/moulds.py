@@ -1,0 +1,62 @@
+"""What steps made of one node, made again of the nodes that differ from it in names alone.
+
+Large models are a few nodes many times over. A step that asks nothing about a node's values (see
+`Context.particular`) makes the same of all with the same operator and attributes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from onnx import AttributeProto, NodeProto
+
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS
+
+
+def likeness(node: NodeProto) -> Hashable:
+    """What nodes of one operator have in common that differ in names alone.
+
+    None where a value is read twice: which of the two a step meant could not be told.
+    """
+    inputs, outputs = node.input[:], node.output[:]
+    if len(inputs) > 1 and len(set(inputs)) < len(inputs):
+        return None
+    attributes = tuple([attribute.SerializeToString() for attribute in node.attribute[:]])
+    return attributes, tuple(map(bool, inputs)), tuple(map(bool, outputs))
+
+
+@dataclass(frozen=True, slots=True)
+class Mould:
+    """One node's stand-in, in which the names of another node can be put.
+
+    Attributes:
+        words: what was done to the node, for people.
+        op_type: the stand-in's operator.
+        attributes: its attributes.
+        inputs: for each of its inputs the node's input at that place, or a constant's name.
+    """
+
+    words: tuple[str, ...]
+    op_type: str
+    attributes: tuple[AttributeProto, ...]
+    inputs: tuple[int | str, ...]
+
+    @staticmethod
+    def of(node: NodeProto, made: Sequence[NodeProto], words: tuple[str, ...]) -> Mould | None:
+        """A mould of what was made of `node`; None where that is more than a stand-in."""
+        if len(made) != 1 or made[0].output != node.output or node.op_type in GRAPH_OPERATORS:
+            return None
+        places: dict[str, int | str] = {name: place for place, name in enumerate(node.input)}
+        inputs = tuple(places.get(name, name) if name else "" for name in made[0].input)
+        return Mould(words, made[0].op_type, tuple(made[0].attribute), inputs)
+
+    def cast(self, node: NodeProto, copy: NodeProto) -> NodeProto:
+        """Make of an empty message what stands in for `node`."""
+        copy.CopyFrom(node)
+        copy.op_type = self.op_type
+        del copy.attribute[:]
+        copy.attribute.extend(self.attributes)
+        given = copy.input[:]
+        copy.input[:] = [given[place] if isinstance(place, int) else place for place in self.inputs]
+        return copy

@@ -1,0 +1,122 @@
+"""Alike nodes: what steps made of one is made of all, and nothing else."""
+
+import gc
+import weakref
+from collections.abc import Callable
+
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from onnxreduce_cli import conversion
+from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.moulds import likeness
+
+
+def model(*nodes: onnx.NodeProto, opset: int = 13) -> ModelProto:
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in ("x", "z")],
+        [helper.make_empty_tensor_value_info(nodes[-1].output[0])],
+    )
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("other", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def mixed() -> ModelProto:
+    """Reductions alike and not, among nodes that no boundary touches."""
+    nodes = []
+    for index in range(4):
+        names = {"name": f"n{index}", "doc_string": f"the {index}."}
+        nodes += [
+            helper.make_node("ReduceMean", ["x"], [f"a{index}"], axes=[1], **names),
+            helper.make_node("ReduceMean", ["z"], [f"b{index}"], axes=[index % 2], **names),
+            helper.make_node("ReduceMean", ["x"], [f"c{index}"], axes=[1], keepdims=0),
+            helper.make_node("ReduceMax", [f"a{index}"], [f"d{index}"], name=f"m{index}"),
+            helper.make_node("ReduceMax", [f"a{index}"], [f"e{index}"]),
+            helper.make_node("Split", ["x"], [f"s{index}", f"t{index}"], axis=0),
+            helper.make_node("Softmax", ["x"], [f"f{index}"]),
+            helper.make_node("Pad", ["x", "pads"], [f"g{index}"], domain="other"),
+        ]
+        nodes[-8].metadata_props.add(key="from", value=f"layer {index}")
+    return model(*nodes)
+
+
+@pytest.mark.parametrize("target", [11, 14, 18, 20])
+def test_the_result_is_that_of_each_node_alone(
+    target: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together, alone = mixed(), mixed()
+    first = Conversion(together, target)
+    first.apply()
+    monkeypatch.setattr(conversion, "likeness", lambda node: None)
+    second = Conversion(alone, target)
+    second.apply()
+    assert first.plan() == second.plan()
+    assert together.SerializeToString() == alone.SerializeToString()
+
+
+@pytest.fixture
+def contexts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The operators of the nodes that steps have looked at."""
+    seen: list[str] = []
+    original: Callable[..., conversion.Context] = conversion.Context
+
+    def counted(node: onnx.NodeProto, *others: object) -> conversion.Context:
+        seen.append(node.op_type)
+        return original(node, *others)
+
+    monkeypatch.setattr(conversion, "Context", counted)
+    return seen
+
+
+def test_a_step_looks_at_one_of_many_alike(contexts: list[str]) -> None:
+    nodes = [helper.make_node("ReduceMean", ["x"], [f"y{i}"], axes=[1]) for i in range(1000)]
+    plan = Conversion(model(*nodes), 18).plan()
+    assert len(plan.changes) == 1000
+    assert contexts == ["ReduceMean"]
+
+
+def test_a_step_that_asks_about_values_looks_at_each(contexts: list[str]) -> None:
+    wide = helper.make_tensor_value_info("wide", TensorProto.FLOAT, [2, 3, 4])
+    nodes = [
+        helper.make_node("Softmax", [name], [f"y_{name}"], axis=1) for name in ("x", "wide", "z")
+    ]
+    found = model(*nodes, opset=12)
+    found.graph.input.append(wide)
+    Conversion(found, 13).apply()
+    assert contexts.count("Softmax") >= 3
+    assert [node.op_type for node in found.graph.node] == [
+        "Softmax",
+        "Flatten",
+        "Softmax",
+        "Shape",
+        "Reshape",
+        "Softmax",
+    ]
+
+
+def test_likeness() -> None:
+    def of(*inputs: str, axes: tuple[int, ...] = (1,), outputs: tuple[str, ...] = ("y",)) -> object:
+        return likeness(helper.make_node("Op", inputs, outputs, axes=axes))
+
+    assert of("a") == of("b", outputs=("q",))
+    assert of("a") != of("a", axes=(2,))
+    assert of("a") != of("a", "b")
+    assert of("a", "", "b") != of("a", "b", "")
+    assert of("a", outputs=("y", "")) != of("a", outputs=("y", "z"))
+    assert of("a", "a") is None
+
+
+def test_a_conversion_is_freed_at_once() -> None:
+    """The collector need not run, which takes long with many nodes."""
+    found = Conversion(mixed(), 18)
+    scope: weakref.ref[Scope] = weakref.ref(found.scopes[0])
+    gc.disable()
+    try:
+        del found
+        assert scope() is None
+    finally:
+        gc.enable()
