@@ -19,6 +19,7 @@ from onnxreduce_cli.executor.dtypes import (
     dtype_of_name,
     dtype_of_number,
     finfo,
+    to_dtype,
 )
 from onnxreduce_cli.executor.errors import Invalid, NotSupported
 from onnxreduce_cli.executor.registry import Call, kernel
@@ -69,7 +70,7 @@ def _convert(x: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
         return _to_narrow_integer(x, dtype)
     if dtype.kind == "b":
         return np.not_equal(x, np.zeros((), x.dtype))
-    return x.astype(dtype)
+    return to_dtype(x, dtype)
 
 
 def to_float8(x: Array, dtype: np.dtype[Any], saturate: bool) -> Array:

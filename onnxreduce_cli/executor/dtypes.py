@@ -101,8 +101,25 @@ def wider(value: Array) -> Array:
 
 
 def to_dtype(value: Any, dtype: np.dtype[Any]) -> Array:
-    """Give `value` as an array (rank 0 included) of exactly `dtype`."""
-    return np.asarray(value).astype(dtype, copy=False)
+    """Give `value` as an array (rank 0 included) of exactly `dtype`, rounded once."""
+    array = np.asarray(value)
+    if dtype == BFLOAT16 and array.dtype == FLOAT64:
+        array = _to_odd_float32(array)
+    return array.astype(dtype, copy=False)
+
+
+def _to_odd_float32(value: Array) -> Array:
+    """Round to float32 such that rounding again gives what rounding once would.
+
+    ml_dtypes comes to bfloat16 through float32, where a value just beside the middle of two
+    bfloat16 becomes the middle. So what is inexact is cut off and its last bit set: "to odd".
+    """
+    near = np.atleast_1d(value.astype(np.float32))
+    wide = near.astype(FLOAT64)
+    inexact = (wide != value) & ~np.isnan(wide)
+    bits = near.view(np.uint32) - (inexact & (np.abs(wide) > np.abs(value)))
+    bits |= inexact
+    return bits.astype(np.uint32).view(np.float32).reshape(value.shape)
 
 
 def truncate_to_integer(value: Array, dtype: np.dtype[Any]) -> Array:

@@ -289,7 +289,8 @@ def bit_shift(call: Call, x: Array, amount: Array) -> Array:
     if direction == "LEFT":
         return np.where(beyond, 0, np.left_shift(x, safe)).astype(x.dtype)
     if direction == "RIGHT":
-        rest = np.where(np.less(x, 0), -1, 0)
+        # In the dtype itself: uint64 and int64 would meet in float64.
+        rest = np.where(np.less(x, 0), -1, 0).astype(x.dtype)
         return np.where(beyond, rest, np.right_shift(x, safe)).astype(x.dtype)
     raise Invalid(f"direction {direction!r} is neither LEFT nor RIGHT")
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import onnx
 from onnx import AttributeProto, NodeProto
 
@@ -102,6 +103,9 @@ def reference_kernel(
     compute: Callable[..., Any] = operator.run
 
     def run(call: Call, *inputs: Value) -> tuple[Value, ...]:
+        if node.op_type == "NonMaxSuppression":
+            # Its limits are scalars; onnx.reference wants them in a list.
+            inputs = (*inputs[:2], *(None if v is None else np.reshape(v, -1) for v in inputs[2:]))
         results = compute(*inputs)
         if results is None:
             raise Invalid("the implementation gives nothing")

@@ -223,6 +223,10 @@ case("Squeeze", (7, 11), {"x": real(1, 3, 1)}, axes=[2])
 case("Unsqueeze", (7, 11), {"x": real(2, 3)}, axes=[0, 3])
 case("Reshape", (7, 13), {"x": real(2, 3, 4), "s": whole(0, -1)})
 case("Reshape", (14,), {"x": real(0, 3), "s": whole(3, 0)}, allowzero=1)
+_boxes = {"b": real(1, 9, 4, low=0), "s": real(1, 2, 9, seed=1)}
+for _limits in ((), (1,)):
+    _thresholds = {"i": np.full(_limits, 0.4, np.float32), "t": np.full(_limits, 0.1, np.float32)}
+    case("NonMaxSuppression", (10, 11), {**_boxes, "k": np.full(_limits, 3), **_thresholds})
 case("Softmax", (7, 11, 13), {"x": LINE}, axis=1)
 case("Hardmax", (7, 11, 13), {"x": _ties}, axis=1)
 

@@ -254,6 +254,13 @@ def test_integer_arithmetic() -> None:
         result("Mod", 13, A, A)
 
 
+def test_wide_integers_are_shifted_exactly() -> None:
+    x = np.array([2**64 - 64, 2**63 + 1], np.uint64)
+    by = np.array([1, 64], np.uint64)
+    got = result("BitShift", 11, x, by, direction="RIGHT")
+    assert got.tolist() == [2**63 - 32, 0]
+
+
 def test_recurrent_forms_that_are_not_specified_are_refused() -> None:
     layer = [A, np.ones((1, 8, 4), np.float32), np.ones((1, 8, 2), np.float32)]
     for attrs in ({"input_forget": 1}, {"clip": 1.0}, {"activations": ["Affine"] * 3}):
