@@ -268,6 +268,9 @@ def _bounded(
         drawn = low + rng.permutation(high - low + 1)[:count]
     else:
         drawn = rng.integers(low, high + 1, count)
+    rest = [bound.rest for bound in limits if bound.rest is not None]
+    if rest:
+        drawn[1:] = rest[0]
     return drawn.reshape(shape).astype(dtype)
 
 

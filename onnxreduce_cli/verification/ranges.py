@@ -32,6 +32,7 @@ class Bound:
             leave only the least.
         inclusive: whether a dimension itself is allowed.
         unique: whether no value may come twice, as in a list of axes.
+        rest: what all but the first element hold; None for more of the same.
     """
 
     low: int
@@ -39,6 +40,7 @@ class Bound:
     dims: tuple[Dim, ...] = ()
     inclusive: bool = False
     unique: bool = False
+    rest: int | None = None
 
 
 #: Operators that give on the elements of some inputs as they are, by the positions of those.
@@ -218,7 +220,8 @@ _ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
     ("Slice", 2): _counts(1, 9),
     ("Slice", 3): _axes,
     ("Slice", 4): _counts(1, 2),
-    ("Reshape", 1): _counts(-1, -1),
+    # One dimension may be left open, and that takes any number of elements.
+    ("Reshape", 1): lambda use: Bound(-1, -1, rest=1),
     ("Resize", 2): _counts(1, 2),
     ("Resize", 3): _counts(1, 9),
     ("Upsample", 1): _counts(1, 2),

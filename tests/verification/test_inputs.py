@@ -98,6 +98,12 @@ def test_indices_are_drawn_inside_their_range(case: str) -> None:
     assert all(run.trials == 6 for run in report.runs)
 
 
+def test_a_shape_as_input() -> None:
+    text = "g (float[2,6] x, int64[3] s) => (float[A,B,C] y) { y = Reshape(x, s) }"
+    assert drawn(source(text))["s"].tolist() == [-1, 1, 1]
+    assert verify(source(text)).exit_code == 0
+
+
 def test_indices_use_their_whole_range() -> None:
     feeds = [drawn(source(INDEXING["Gather"]), trial, {"N": 50})["i"] for trial in range(2)]
     assert set(np.concatenate(feeds)) == {0, 1, 2, 3, 4}
