@@ -9,9 +9,9 @@ from onnx import NodeProto
 
 from onnxreduce_cli.verification.compare import Errors, Tolerance, compare
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
+from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.results import Divergence
-from onnxreduce_cli.verification.runtime import open_runner
 from onnxreduce_cli.verification.source import Source
 
 #: Up to this many values are looked at all at once; of more, so many at a time.
@@ -195,7 +195,7 @@ def _probe(
     def values(side: tuple[Source, str], names: Sequence[str]) -> dict[str, Any]:
         source, executor = side
         try:
-            return open_runner(source, executor, extra=names).run(feeds, names)
+            return open_isolated(source, executor, extra=names).run(feeds, names)
         except (CannotRunError, RunFailedError):
             if len(names) == 1:
                 return {}

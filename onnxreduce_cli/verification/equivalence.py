@@ -17,6 +17,7 @@ from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import Drawer, profile
+from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import (
     RANDOM,
     Judgement,
@@ -32,7 +33,7 @@ from onnxreduce_cli.verification.results import (
     Trial,
     VerifyReport,
 )
-from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
+from onnxreduce_cli.verification.runtime import EXECUTORS, Runner
 from onnxreduce_cli.verification.source import ModelOrPath, Source
 
 Inputs = Mapping[str, Any]
@@ -56,7 +57,7 @@ def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") 
         ValueError: there is no such executor.
     """
     source = Source(model_or_path, "the model")
-    return open_runner(source, executor).run(inputs, list(source.outputs))
+    return open_isolated(source, executor, patient=True).run(inputs, list(source.outputs))
 
 
 def verify(
@@ -198,7 +199,7 @@ class _Check:
         source = self.sources[model]
         key = (model, executor)
         try:
-            runner = open_runner(source, executor)
+            runner = open_isolated(source, executor)
             if not self.feeds:
                 self.outcomes[key] = self._draw(runner, drawer, plan, seed)
             else:

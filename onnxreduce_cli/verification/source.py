@@ -8,6 +8,7 @@ from functools import cached_property
 from onnx import ModelProto, TypeProto
 
 from onnxreduce_cli.model.files import load
+from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.skeleton import model_skeleton
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
@@ -42,11 +43,12 @@ class Source:
             self.skeleton = model_skeleton(given)
             return
         document = load(given)
-        self.base_dir = document.base_dir
+        # Absolute, for whoever runs it may be in another folder.
+        self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
         self.label = os.fspath(given)
         self.skeleton = model_skeleton(document.model)
         if document.format == "protobuf":
-            self.path = os.fspath(given)
+            self.path = os.path.abspath(given)
         else:
             self.model = document.model
 
@@ -62,6 +64,18 @@ class Source:
     def outputs(self) -> dict[str, TypeProto]:
         """The outputs in the model's order."""
         return {value.name: value.type for value in self.skeleton.graph.output}
+
+    @cached_property
+    def loops(self) -> bool:
+        """Whether there is a Loop anywhere, which need not end."""
+        waiting = list(self.skeleton.graph.node)
+        waiting += [node for function in self.skeleton.functions for node in function.node]
+        while waiting:
+            node = waiting.pop()
+            if node.op_type == "Loop":
+                return True
+            waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
+        return False
 
     def content(self) -> bytes:
         """The model in protobuf form; external data stays where it is.

@@ -43,13 +43,13 @@ def test_the_first_of_many_is_found_by_bisection(
     wrong: int, branch: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = []
-    real = divergence.open_runner
+    real = divergence.open_isolated
 
     def counting(*args, **kwargs):  # type: ignore[no-untyped-def]
         opened.append(kwargs.get("extra", ()))
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(divergence, "open_runner", counting)
+    monkeypatch.setattr(divergence, "open_isolated", counting)
     report = verify(chain(300, branch=branch), chain(300, wrong, branch), trials=1)
     assert report.divergence is not None
     assert report.divergence.value == f"v{wrong}"

@@ -20,6 +20,8 @@ from onnxreduce_cli.verification import (
     InputError,
     RunFailedError,
     Tolerance,
+    divergence,
+    equivalence,
     read_inputs,
     run,
     runtime,
@@ -164,6 +166,8 @@ def _deviating(monkeypatch: pytest.MonkeyPatch, op_type: str, amount: float) -> 
 
     monkeypatch.setattr(runtime.OrtRunner, "__init__", opened)
     monkeypatch.setattr(runtime.OrtRunner, "run", deviating)
+    for module in (equivalence, divergence):
+        monkeypatch.setattr(module, "open_isolated", runtime.open_runner)
 
 
 def test_a_runtimes_own_deviation_is_named_not_blamed_not_hidden(
