@@ -78,7 +78,12 @@ def number_written_out(context: Context) -> None:
         context.replace(num_outputs=len(context.node.output))
 
 
-@down("Split", 18, "num_outputs: dropped where the parts are equal, else written as sizes")
+@down(
+    "Split",
+    18,
+    "num_outputs: dropped where the parts are equal, else written as sizes",
+    blocks="num_outputs is not the number of outputs",
+)
 def number_to_sizes(context: Context) -> None:
     """``Split<num_outputs=2>(x)`` of 5 elements becomes ``Split(x, [3, 2])``, of 4 ``Split(x)``.
 
@@ -88,6 +93,11 @@ def number_to_sizes(context: Context) -> None:
     number = context.value("num_outputs")
     if number is None:
         return
+    if number != len(context.node.output):
+        raise Blocked(
+            f"num_outputs is {number}, but it has {len(context.node.output)} outputs",
+            "correct the model",
+        )
     data, axis = context.input(0), context.value("axis", 0)
     known = context.type(data)
     dim = known.dims[axis] if known is not None and known.dims is not None else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import onnx
 import pytest
 
 from tests.support import blockers, converts, model, one_node, op_types
@@ -92,3 +93,13 @@ def test_number_to_sizes_of_a_branch_that_is_never_taken():
     inputs = {"c": np.array(True), "s": X[:4], "x": X}
     for target in (17, 13, 12, 11):
         converts(source, target, inputs, exact=True)
+
+
+def test_a_number_that_is_not_that_of_the_outputs_blocks():
+    # Neither onnx's checker nor ONNX Runtime survives such a node.
+    source = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18]> g (float[6] x)
+        => (float[a] p, float[b] q, float[c] r) { p, q, r = Split <num_outputs = 2> (x) }"""
+    )
+    (blocker,) = blockers(source, 13)
+    assert "num_outputs is 2, but it has 3 outputs" in str(blocker)
