@@ -7,6 +7,7 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto
+from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.conversion import Conversion, Site
@@ -34,6 +35,7 @@ from onnxreduce_cli.verification.inputs import (
     Attempt,
     Drawer,
 )
+from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import (
     UNSUPPORTED,
     Judgement,
@@ -50,8 +52,11 @@ _COMPUTED = Tolerance()
 _BETWEEN = Tolerance().between_executors()
 _EXACT = Tolerance(exact=True)
 
-#: Inputs of more elements would make a check slow.
-_LARGEST = 1 << 22
+#: Tensors of more elements would make a check slow.
+_LARGEST = 1 << 25
+
+#: Operators whose kernels in ONNX Runtime end the process on attributes that nobody has checked.
+_ENDING = frozenset({"Attention"})
 
 #: ULPs beyond this say little: the error is relative to a result that cancelled to nearly nothing.
 _TELLING_ULPS = 64
@@ -68,6 +73,7 @@ _UNDETERMINED = (
     "what becomes of NaN or infinities; the replacement gives something else again"
 )
 _REFUSED = "no inputs were found that it accepts"
+_TOO_LARGE = "its tensors are too large to try"
 
 #: Draws for one shape, where values decide whether the outputs are as the model says.
 _DRAWS = 8
@@ -320,12 +326,14 @@ class _Found:
 
 
 def _check(maker: PairMaker, site: Site, pair: Pair, seed: int) -> _Found:
+    if _elements(pair.before) > _LARGEST:
+        return _Found(unchecked=_TOO_LARGE)
     found = _check_pair(pair, seed)
     if not pair.full and (found.failure or found.unchecked):
         # The replacement may rest on the true dimensions, so only they can tell.
         pair = maker.pair(site, full=True)
         if _elements(pair.before) > _LARGEST:
-            return _Found(unchecked="its tensors are too large to draw")
+            return _Found(unchecked=_TOO_LARGE)
         found = _check_pair(pair, seed)
     if found.unchecked == _REFUSED and pair.promised:
         # What a model says of its values may be wrong; then agreement still tells something.
@@ -336,13 +344,21 @@ def _check(maker: PairMaker, site: Site, pair: Pair, seed: int) -> _Found:
 
 
 def _elements(model: ModelProto) -> int:
-    largest = 1
-    for value in model.graph.input:
-        size = 1
-        for dim in value.type.tensor_type.shape.dim:
-            size *= max(dim.dim_value, 1)
-        largest = max(largest, size)
-    return largest
+    """The size of the largest tensor that the model reads or makes, as far as it is known."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        graph = model.graph  # Whoever runs it says what is wrong with it.
+    sizes = [1]
+    for value in (*graph.input, *graph.output):
+        dims = value.type.tensor_type.shape.dim
+        sizes.append(math.prod(max(dim.dim_value, 1) for dim in dims))
+    constants = {tensor.name: tensor for tensor in model.graph.initializer}
+    for node in model.graph.node:
+        depth = constants.get(node.input[1]) if node.op_type == "OneHot" else None
+        if depth is not None:  # Inference does not read it.
+            sizes.append(int(numpy_helper.to_array(depth).reshape(-1)[0]))
+    return max(sizes)
 
 
 def _check_pair(pair: Pair, seed: int) -> _Found:
@@ -437,10 +453,17 @@ def _open(
     for model, source in sources.items():
         for executor in EXECUTORS:
             try:
-                runners[model, executor] = open_runner(source, executor, threads=1)
+                runners[model, executor] = _runner(source, executor)
             except CannotRunError as error:
                 reasons[model, executor] = f"{executor}: {error}"
     return runners, reasons
+
+
+def _runner(source: Source, executor: str) -> Runner:
+    nodes = source.skeleton.graph.node
+    if executor == "onnxruntime" and any(node.op_type in _ENDING for node in nodes):
+        return open_isolated(source, executor)
+    return open_runner(source, executor, threads=1)
 
 
 def _outcomes(

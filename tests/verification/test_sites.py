@@ -411,6 +411,22 @@ def test_what_the_executors_do_not_agree_on_is_not_held_against_a_replacement() 
     assert checked(found, 9).ok
 
 
+@pytest.mark.parametrize(
+    ("opset", "target", "text"),
+    [
+        (6, 5, "g (float[1,1] x) => (float[A,B] y) <int64[2] s = {60000,60000}> "
+         "{ y = Tile(x, s) }"),
+        (9, 11, "g (int64[N] i) => (float[N,M] y) <int64 d = {1000000000}, float[2] v = {0,1}> "
+         "{ y = OneHot(i, d, v) }"),
+        (11, 10, "g () => (int64[N] y) <int64 a = {0}, int64 b = {10000000000}, int64 c = {1}> "
+         "{ y = Range(a, b, c) }"),
+    ],
+)  # fmt: skip
+def test_a_site_of_huge_results_is_unchecked(opset: int, target: int, text: str) -> None:
+    report = checked(source(opset, text), target)
+    assert [item.reason for item in report.unchecked] == ["its tensors are too large to try"]
+
+
 def test_what_is_undefined_is_not_drawn() -> None:
     found = source(15, "g (int32[N] x, int32[N] p) => (int32[N] y) { y = Pow(x, p) }")
     report = checked(found, 11)
