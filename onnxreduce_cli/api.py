@@ -10,7 +10,7 @@ from onnx import ModelProto
 
 from onnxreduce_cli.checking import check as check_sites
 from onnxreduce_cli.conversion import Conversion
-from onnxreduce_cli.model.files import load
+from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.plans import Plan
 
 if TYPE_CHECKING:
@@ -46,16 +46,15 @@ def convert(
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         ValueError: there is no such opset, or no function body for an operator to expand.
     """
-    model, base_dir = _read(model_or_path)
-    if model is model_or_path and not in_place:
-        copy = ModelProto()
-        copy.CopyFrom(model)
-        model = copy
-    conversion = Conversion(model, opset, expand=expand, base_dir=base_dir)
+    document = _read(model_or_path)
+    if document.model is model_or_path and not in_place:
+        document.model = ModelProto()
+        document.model.CopyFrom(model_or_path)
+    conversion = Conversion(document.model, opset, expand=expand, base_dir=document.base_dir)
     if check and not conversion.blockers:
         check_sites(conversion)
     conversion.apply()
-    return model
+    return document.whole()
 
 
 def plan(model_or_path: ModelOrPath, opset: int, *, expand: Collection[str] = ()) -> Plan:
@@ -64,8 +63,8 @@ def plan(model_or_path: ModelOrPath, opset: int, *, expand: Collection[str] = ()
     Args and exceptions are those of `convert`, but blockers are part of the result. The model is
     not touched.
     """
-    model, base_dir = _read(model_or_path)
-    return Conversion(model, opset, expand=expand, base_dir=base_dir).plan()
+    document = _read(model_or_path)
+    return Conversion(document.model, opset, expand=expand, base_dir=document.base_dir).plan()
 
 
 def verify(
@@ -140,8 +139,7 @@ def run(
     return verification.run(model_or_path, inputs, executor=executor)
 
 
-def _read(model_or_path: ModelOrPath) -> tuple[ModelProto, str]:
+def _read(model_or_path: ModelOrPath) -> Document:
     if isinstance(model_or_path, ModelProto):
-        return model_or_path, ""
-    document = load(model_or_path)
-    return document.model, document.base_dir
+        return Document(model_or_path)
+    return load(model_or_path)

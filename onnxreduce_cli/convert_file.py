@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING
@@ -17,18 +17,11 @@ from onnxreduce_cli.checking import check
 from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.errors import ConversionError, UsageError, VerificationError
 from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.files import (
-    STREAM,
-    Document,
-    copy_file,
-    data_files,
-    format_of,
-    load,
-    replacing,
-    serialize,
-)
+from onnxreduce_cli.model.files import STREAM, Document, load
+from onnxreduce_cli.model.pieces import write
 from onnxreduce_cli.plans import Plan
 from onnxreduce_cli.progress import Progress
+from onnxreduce_cli.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.steps.table import body
 
 if TYPE_CHECKING:
@@ -51,6 +44,7 @@ class Options:
         make_folders: whether folders that the output needs are made.
         check: whether each distinct site is run, before and after.
         verify: whether the whole models are compared, too.
+        placement: where weights go.
     """
 
     opset: int | None = None
@@ -62,6 +56,7 @@ class Options:
     make_folders: bool = False
     check: bool = True
     verify: bool = False
+    placement: Placement = field(default_factory=Placement)
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ class Converted:
         plan: the changes; after a dry run also the blockers.
         sites: what running each distinct site found; None if nothing was run.
         verified: how the whole models compare; None if that was not asked for.
-        data: the external data that went along: from where, to where.
+        data: the external data that was written.
     """
 
     source: str
@@ -82,7 +77,7 @@ class Converted:
     plan: Plan
     sites: SiteReport | None = None
     verified: VerifyReport | None = None
-    data: tuple[tuple[str, str], ...] = ()
+    data: SavedData = field(default_factory=SavedData)
 
 
 def convert_file(
@@ -93,6 +88,7 @@ def convert_file(
     stdin: IO[bytes] | None = None,
     stdout: IO[bytes] | None = None,
     progress: Progress | None = None,
+    copying: Progress | None = None,
 ) -> Converted:
     """Convert one file.
 
@@ -103,6 +99,7 @@ def convert_file(
         stdin: what ``-`` is read from.
         stdout: what ``-`` is written to.
         progress: is told how far comparing whole models is.
+        copying: is told how many bytes of external data are copied.
 
     Raises:
         UsageError: the options make no sense here, or the output may not be written.
@@ -119,6 +116,7 @@ def convert_file(
     path = _output_path(source, target, opset, in_place=options.in_place)
     if not options.dry_run:
         _check_output(source, path, options, stdout)
+        check_placement(path, options.placement, force=options.force)
     conversion = Conversion(
         document.model,
         opset,
@@ -133,24 +131,25 @@ def convert_file(
         raise ConversionError(
             f"{source} cannot be converted to opset {opset}; nothing was written:", plan.blockers
         )
-    sites, verified = check(conversion) if options.check else None, None
-    content = _content(document, conversion, path)
-    data: list[tuple[str, str]] = []
-    if path != STREAM:
-        folder = os.path.dirname(os.path.abspath(path))
-        if options.make_folders:
-            os.makedirs(folder, exist_ok=True)
-        data = _bring_data(document, folder)
-    if options.verify:
-        verified = _verify(document, source, content, path, progress)
-    if path == STREAM:
-        assert stdout is not None
-        stdout.write(content)
-        stdout.flush()
-    else:
-        with replacing(path) as file:
-            file.write(content)
-    return Converted(source, path, plan, sites, verified, tuple(data))
+    sites = check(conversion) if options.check else None
+    if options.make_folders and path != STREAM:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    reports: list[VerifyReport] = []
+
+    def compare(written: str) -> None:
+        reports.append(_verify(document, source, written, progress))
+
+    saved = save(
+        document,
+        conversion,
+        path,
+        options.placement,
+        force=options.force,
+        stdout=stdout,
+        verify=compare if options.verify else None,
+        progress=copying,
+    )
+    return Converted(source, path, plan, sites, reports[0] if reports else None, saved)
 
 
 def check_options(options: Options) -> None:
@@ -159,7 +158,8 @@ def check_options(options: Options) -> None:
     Raises:
         UsageError: no such opset, no function body for an operator, or nothing to do.
     """
-    if options.opset is None and not options.expand and options.ir_version is None:
+    moves = options.placement.inline or options.placement.threshold is not None
+    if options.opset is None and not options.expand and options.ir_version is None and not moves:
         raise UsageError("say which opset to reach: --opset N")
     newest = schemas.newest_opset()
     if options.opset is not None and not 1 <= options.opset <= newest:
@@ -209,36 +209,10 @@ def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | 
         raise UsageError(f"{path} exists; to overwrite it say --force")
 
 
-def _content(document: Document, conversion: Conversion, path: str) -> bytes:
-    """What is to be written: the very bytes that were read, where nothing changes."""
-    form = "protobuf" if path == STREAM else format_of(path)
-    if conversion.changes_nothing and form == document.format:
-        return document.content
-    conversion.apply()
-    return serialize(document.model, form)
-
-
-def _bring_data(document: Document, folder: str) -> list[tuple[str, str]]:
-    """Copy a model's external data to the folder that it is written to, if that is another.
-
-    Returns:
-        the files that the output needs there: from where, to where.
-    """
-    if os.path.realpath(folder) == os.path.realpath(document.base_dir or folder):
-        return []
-    pairs = [(path, os.path.join(folder, location)) for location, path in data_files(document)]
-    for source, target in pairs:
-        if not os.path.exists(target):
-            copy_file(source, target)
-        elif not os.path.samefile(source, target):
-            raise UsageError(f"{target} exists, and the model's external data would go there")
-    return pairs
-
-
 def _verify(
-    document: Document, source: str, content: bytes, path: str, progress: Progress | None
+    document: Document, source: str, written: str, progress: Progress | None
 ) -> VerifyReport:
-    """Compare the model as read with `content`, which is to be written to `path`.
+    """Compare the model as it was read with the one that was written.
 
     Raises:
         VerificationError: they are not equal, or nothing could tell.
@@ -246,20 +220,11 @@ def _verify(
     from onnxreduce_cli.verification import verify
 
     with ExitStack() as stack:
-
-        def file_of(content: bytes, folder: str, name: str) -> str:
-            suffix = ".onnx" if name == STREAM else Path(name).suffix
-            file = stack.enter_context(NamedTemporaryFile(dir=folder or None, suffix=suffix))
-            file.write(content)
-            file.flush()
-            return file.name
-
-        # What refers to external data must lie beside it.
-        has_data = bool(data_files(document))
-        folder = document.base_dir if path == STREAM else os.path.dirname(os.path.abspath(path))
-        before = source if source != STREAM else file_of(document.content, "", STREAM)
-        after = file_of(content, folder if has_data else "", path)
-        report = verify(before, after, progress=progress)
+        if source == STREAM:
+            file = stack.enter_context(NamedTemporaryFile(suffix=".onnx"))
+            write([document.source], file)
+            source = file.name
+        report = verify(source, written, progress=progress)
     if report.exit_code:
         raise VerificationError(report)
     return report

@@ -155,8 +155,8 @@ def _converted(task: _Task, done: Converted, known: str) -> Outcome:
         detail = f"{detail}; {done.sites.summary()}"
     made = None
     if task.folder is not None:
-        read = stamps({path: path for path, _ in done.data})
-        outputs = (done.target, *(path for _, path in done.data))
+        read = stamps({path: path for path, _ in done.data.brought})
+        outputs = (done.target, *done.data.files)
         written = stamps({os.path.relpath(path, task.folder): path for path in outputs})
         made = Made(task.recipe, known, read, written)
     notes = tuple(f"{done.source}: {line}" for line in remarks(done))

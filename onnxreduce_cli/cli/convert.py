@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from onnxreduce_cli.cli.progress import progress_bar
+from onnxreduce_cli.cli.size import size
 
 if TYPE_CHECKING:
     from onnxreduce_cli.convert_file import Converted, Options
@@ -49,6 +50,22 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str | None) -> int
 @click.option("--in-place", is_flag=True, help="Allow the output to be the input.")
 @click.option("--no-check", is_flag=True, help="Do not run each changed node, before and after.")
 @click.option("--verify", is_flag=True, help="Also compare the whole model, before and after.")
+@click.option(
+    "--external-data",
+    type=click.Choice(["link", "copy", "keep"]),
+    default="copy",
+    show_default=True,
+    help="How external data goes along to another folder. onnx refuses hard links.",
+)
+@click.option("--allow-outside-data", is_flag=True, help="Data may lie outside the model's folder.")
+@click.option(
+    "--external-data-threshold",
+    "threshold",
+    callback=size,
+    metavar="SIZE",
+    help="Put weights of at least this size, such as 1MB, into a file beside the output.",
+)
+@click.option("--inline", is_flag=True, help="Put external data into the model's file.")
 @click.option("--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1.")
 @click.option("--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
@@ -64,6 +81,10 @@ def command(
     in_place: bool,
     no_check: bool,
     verify: bool,
+    external_data: Literal["link", "copy", "keep"],
+    allow_outside_data: bool,
+    threshold: int | None,
+    inline: bool,
     jobs: int | None,
     resume: bool,
     quiet: bool,
@@ -79,6 +100,7 @@ def command(
     """
     from onnxreduce_cli.batch.layout import matching
     from onnxreduce_cli.convert_file import Options, check_options
+    from onnxreduce_cli.save import Placement
 
     options = Options(
         opset,
@@ -90,6 +112,7 @@ def command(
         make_folders=out_dir is not None,
         check=not no_check,
         verify=verify,
+        placement=Placement(external_data, allow_outside_data, threshold, inline),
     )
     check_options(options)
     sources = matching(models, out_dir)
@@ -109,7 +132,7 @@ def command(
 def _convert_one(source: str, output: str | None, options: Options, *, quiet: bool) -> None:
     from onnxreduce_cli.convert_file import convert_file
 
-    with progress_bar("verifying") as progress:
+    with progress_bar("copying data") as copying, progress_bar("verifying") as progress:
         done = convert_file(
             source,
             output,
@@ -117,6 +140,7 @@ def _convert_one(source: str, output: str | None, options: Options, *, quiet: bo
             stdin=sys.stdin.buffer,
             stdout=sys.stdout.buffer,
             progress=progress,
+            copying=copying,
         )
     if options.dry_run:
         _show_plan(done)

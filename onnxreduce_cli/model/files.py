@@ -3,45 +3,81 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import onnx
 from google.protobuf.message import DecodeError
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto
 from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.outline import Outline
+from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
+from onnxreduce_cli.model.tensors import tensors
 
 #: Stands for standard input and output.
 STREAM = "-"
 
+#: Protobuf holds no message of more bytes.
+LARGEST = (1 << 31) - 1
+
+#: Smaller files are parsed as they are, which is faster than leaving anything out.
+_OUTLINED = 1 << 24
+
+#: Every reference to external data has this key.
 _EXTERNAL_MARK = b"location"
 
 
 @dataclass
 class Document:
-    """A model as it was read.
+    """A model, as it was read where it comes from a file or a stream.
 
     Attributes:
-        model: the model; external data is left where it is.
-        content: the bytes it was read from.
+        model: the model. External data is left where it is; of a large file so is the data of
+            large tensors, which to the model is external data too.
+        source: what it was read from.
         format: the serialisation, as `onnx.load` names it, such as ``protobuf`` or ``json``.
         base_dir: the folder that external data is relative to; empty for a stream.
+        outline: what was left out of the model.
+        has_external_data: False only where no tensor has its data in another file.
     """
 
     model: ModelProto
-    content: bytes
-    format: str
-    base_dir: str
+    source: Piece = b""
+    format: str = "protobuf"
+    base_dir: str = ""
+    outline: Outline = field(default_factory=Outline)
+    has_external_data: bool = True
+
+    def pieces(self, form: str) -> list[Piece]:
+        """The model as it is now, in a serialisation.
+
+        Raises:
+            InvalidModelError: it is too large for protobuf.
+        """
+        if form != "protobuf":
+            return [serialize(self.whole(), form)]
+        pieces = self.outline.embed(serialize(self.model, form))
+        size = size_of(pieces)
+        if size > LARGEST:
+            raise InvalidModelError(
+                f"the model has {size / 1e9:.2f} GB and protobuf holds no more than 2.14; put "
+                "weights in a file of their own: --external-data-threshold 1MB"
+            )
+        return pieces
+
+    def whole(self) -> ModelProto:
+        """The model, with what was left out put back into it."""
+        if self.outline:
+            self.outline.fill(tensors(self.model))
+        return self.model
 
 
 def format_of(path: str) -> str:
@@ -57,15 +93,34 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
         InvalidModelError: it cannot be read, or is no model.
     """
     name = os.fspath(path)
+    outline = Outline()
+    source: Piece
     try:
         if name == STREAM and stream is not None:
-            content, base_dir, form = stream.read(), "", "protobuf"
+            content = source = stream.read()
+            base_dir, form = "", "protobuf"
         else:
-            content = Path(name).read_bytes()
             base_dir, form = os.path.dirname(os.path.abspath(name)), format_of(name)
+            content, source = _read(name, outline if form == "protobuf" else None)
     except OSError as error:
         raise InvalidModelError(f"{name} cannot be read: {error.strerror}") from error
-    return Document(_parse(content, form, name), content, form, base_dir)
+    has_external_data = content.count(_EXTERNAL_MARK) > len(outline)
+    model = _parse(content, form, name)
+    return Document(model, source, form, base_dir, outline, has_external_data)
+
+
+def _read(path: str, outline: Outline | None) -> tuple[bytes, Piece]:
+    """A file's content, large tensors left out where there is an outline; and all of it."""
+    if not os.path.isfile(path):
+        content = Path(path).read_bytes()  # A pipe, say, that is not to be read twice.
+        return content, content
+    stored = StoredFile.at(path)
+    with stored.opened() as file:
+        if outline is not None and stored.size >= _OUTLINED:
+            content = outline.read(file, stored)
+        else:
+            content = file.read()
+    return content, Span(stored, 0, stored.size)
 
 
 def _parse(content: bytes, form: str, name: str) -> ModelProto:
@@ -104,28 +159,47 @@ def serialize(model: ModelProto, form: str) -> bytes:
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterator[IO[bytes]]:
     """Write a file whole or not at all: to a temporary one beside it, renamed at the end.
 
-    Whatever goes wrong before the end, a file that was there stays as it was. The file given has
-    the temporary one's path as its `name`.
+    Whatever goes wrong before the end, a file that was there stays as it was. Only a process that
+    is killed leaves the temporary one behind: ``.NAME.*.part`` and the extension. The file given
+    has its path as `name`.
+
+    Args:
+        path: the file.
+        lasting: whether to wait until it is on the disk in any case; it always is before it takes
+            the place of another.
+
+    Raises:
+        OSError: it cannot be written.
     """
     # Through a symbolic link, so that what it points to is replaced, not the link.
     final = os.path.realpath(path)
-    handle, temporary = tempfile.mkstemp(
-        dir=os.path.dirname(final), prefix=f".{os.path.basename(final)}.", suffix=".part"
-    )
-    os.close(handle)
+    stem, extension = os.path.splitext(os.path.basename(final))
     try:
-        with open(temporary, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode(final))
-        os.replace(temporary, final)
-    except BaseException:
-        with suppress(FileNotFoundError):
-            os.unlink(temporary)
+        handle, temporary = tempfile.mkstemp(
+            dir=os.path.dirname(final), prefix=f".{stem}.", suffix=f".part{extension}"
+        )
+        os.close(handle)
+        try:
+            with open(temporary, "wb") as file:
+                yield file
+                file.flush()
+                # What is replaced is lost, so its successor must be on the disk before. A new file
+                # that a power cut takes is made again from its source: no need to wait for the
+                # disk, which takes as long again as the copying.
+                if lasting or os.path.exists(final):
+                    os.fsync(file.fileno())
+            os.chmod(temporary, _mode(final))
+            os.replace(temporary, final)
+        except BaseException:
+            with suppress(FileNotFoundError):
+                os.unlink(temporary)
+            raise
+    except OSError as error:
+        if error.filename is None:
+            error.filename = final
         raise
 
 
@@ -137,60 +211,3 @@ def _mode(path: str) -> int:
         mask = os.umask(0)
         os.umask(mask)
         return 0o666 & ~mask
-
-
-def external_locations(model: ModelProto) -> list[str]:
-    """The files that a model's tensors refer to, each once, in order."""
-    found: dict[str, None] = {}
-    for tensor in tensors(model):
-        if tensor.data_location == TensorProto.EXTERNAL:
-            for entry in tensor.external_data:
-                if entry.key == "location":
-                    found[entry.value] = None
-    return list(found)
-
-
-def tensors(model: ModelProto) -> Iterator[TensorProto]:
-    """Every tensor that a model stores: initializers and attributes, at any depth."""
-    for scope in scopes(model):
-        yield from scope.initializers.values()
-        for sparse in getattr(scope.container, "sparse_initializer", ()):
-            yield from (sparse.values, sparse.indices)
-        for node in scope.nodes:
-            for attribute in node.attribute:
-                if attribute.HasField("t"):
-                    yield attribute.t
-                yield from attribute.tensors
-                if attribute.HasField("sparse_tensor"):
-                    yield from (attribute.sparse_tensor.values, attribute.sparse_tensor.indices)
-
-
-def data_files(document: Document) -> list[tuple[str, str]]:
-    """The model's external data: each location with the path of the file it names.
-
-    Raises:
-        InvalidModelError: a location leaves the model's folder, or its file is not there.
-    """
-    if _EXTERNAL_MARK not in document.content:
-        return []
-    found = []
-    for location in external_locations(document.model):
-        path = os.path.join(document.base_dir, location)
-        inside = os.path.realpath(path).startswith(os.path.realpath(document.base_dir) + os.sep)
-        if not document.base_dir or os.path.isabs(location) or not inside:
-            raise InvalidModelError(
-                f"external data {location!r} is not inside the model's folder"
-                if document.base_dir
-                else f"the model has external data ({location!r}), which a stream cannot bring"
-            )
-        if not os.path.isfile(path):
-            raise InvalidModelError(f"external data {location!r} is not there: no file {path}")
-        found.append((location, path))
-    return found
-
-
-def copy_file(source: str, target: str) -> None:
-    """Copy a file whole or not at all, its folder included."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with open(source, "rb") as reader, replacing(target) as writer:
-        shutil.copyfileobj(reader, writer, 1 << 20)

@@ -22,6 +22,10 @@ def remarks(done: Converted) -> list[str]:
     if done.sites is not None:
         found += [f"warning: not checked: {item}" for item in done.sites.unchecked]
         found += [f"remark: {remark}" for remark in done.sites.remarks]
+    found += [
+        f"warning: {path} is a hard link: as long as both files exist, onnx loads neither"
+        for path in done.data.linked
+    ]
     for change in done.plan.changes:
         found += [
             f"warning: {change.op_type} node {change.node}: {text}" for text in change.warnings

@@ -309,13 +309,13 @@ def test_external_data_outside_the_folder_or_missing(onnxreduce, external, tmp_p
 
 def test_a_target_that_cannot_be_written(onnxreduce, source, monkeypatch):
     def full(*_):
-        raise OSError(28, "No space left on device", "model.opset13.onnx")
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "replace", full)
     before = sorted(os.listdir(source.parent))
     result = onnxreduce("convert", source, "--opset", 13)
     assert result.code == 2
-    assert "No space left on device" in result.err
+    assert f"{source.with_name('model.opset13.onnx')}: No space left on device" in result.err
     assert sorted(os.listdir(source.parent)) == before
 
 

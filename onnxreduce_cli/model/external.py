@@ -1,0 +1,238 @@
+"""A model's external data: which files they are, and how they go along. It is never read."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from typing import IO, BinaryIO, Literal
+
+from onnx import TensorProto
+
+from onnxreduce_cli.errors import InvalidModelError, UsageError
+from onnxreduce_cli.model.files import Document, replacing
+from onnxreduce_cli.model.pieces import StoredFile, copy
+from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.progress import Progress
+
+#: How data goes along, but for not at all: by hard links, where there can be any, or copied.
+Way = Literal["link", "copy"]
+
+#: Linux's request to let a file have the blocks of another, until one of them is written to.
+_FICLONE = 0x40049409
+
+_NANOSECONDS = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file that a model has data in.
+
+    Attributes:
+        location: what the model calls it, relative to its own folder.
+        path: where it is.
+        inside: whether that is within the model's folder.
+    """
+
+    location: str
+    path: str
+    inside: bool
+
+
+def data_files(document: Document, *, allow_outside: bool = False) -> list[DataFile]:
+    """The files that a model's tensors refer to, each once. They need not be there.
+
+    Args:
+        document: the model.
+        allow_outside: whether they may be outside the model's folder.
+
+    Raises:
+        InvalidModelError: one is outside, or the model comes from a stream and has no folder.
+    """
+    if not document.has_external_data:
+        return []
+    found: dict[str, DataFile] = {}
+    for tensor in tensors(document.model):
+        if tensor.data_location != TensorProto.EXTERNAL or document.outline.of(tensor) is not None:
+            continue
+        for entry in tensor.external_data:
+            if entry.key == "location" and entry.value not in found:
+                found[entry.value] = _data_file(document.base_dir, entry.value)
+    for file in found.values():
+        if not document.base_dir:
+            raise InvalidModelError(
+                f"the model has external data ({file.location!r}), which a stream cannot bring"
+            )
+        if not allow_outside and (not file.inside or os.path.islink(file.path)):
+            kind = "is a symbolic link" if file.inside else "is not inside the model's folder"
+            raise InvalidModelError(
+                f"external data {file.location!r} {kind}, which onnx refuses to load; if you know "
+                "whose data it is, say --allow-outside-data"
+            )
+    return list(found.values())
+
+
+def _data_file(folder: str, location: str) -> DataFile:
+    path = os.path.normpath(os.path.join(folder, location))
+    real = os.path.realpath(folder)
+    inside = not os.path.isabs(location) and _within(path, os.path.normpath(folder))
+    # The last component may be a link, which is a case of its own.
+    inside = inside and _within(os.path.realpath(os.path.dirname(path)), real, itself=True)
+    return DataFile(location, path, inside)
+
+
+def _within(path: str, folder: str, *, itself: bool = False) -> bool:
+    return (itself and path == folder) or path.startswith(os.path.join(folder, ""))
+
+
+def relocate(document: Document, files: list[DataFile], folder: str) -> bool:
+    """Let a model that goes to another folder find the data that stays where it is.
+
+    Returns:
+        whether any reference changed: those relative to the model's own folder that lead out of it.
+    """
+    staying = {
+        file.location: os.path.relpath(file.path, folder)
+        for file in files
+        if not file.inside and not os.path.isabs(file.location)
+    }
+    for tensor in tensors(document.model) if staying else ():
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = staying.get(entry.value, entry.value)
+    return bool(staying)
+
+
+def destinations(files: list[DataFile], folder: str) -> list[tuple[str, str]]:
+    """Where data files are, and where they go when their model goes to a folder."""
+    return [
+        (file.path, os.path.normpath(os.path.join(folder, file.location)))
+        for file in files
+        if file.inside
+    ]
+
+
+@contextmanager
+def brought(
+    files: list[DataFile], folder: str, way: Way, progress: Progress | None = None
+) -> Iterator[list[str]]:
+    """Bring data files into another folder; should what follows fail, they go again.
+
+    Args:
+        files: the files; those outside their model's folder stay where they are.
+        folder: the folder, which is there.
+        way: how.
+        progress: is told how many bytes of all are there.
+
+    Yields:
+        the new files that are hard links: onnx refuses to load data that has several.
+
+    Raises:
+        InvalidModelError: a file is not there, or changed on the way.
+        UsageError: another file is where one would go.
+        OSError: one cannot be read or written.
+    """
+    pairs = destinations(files, folder)
+    for source, _ in pairs:
+        if not os.path.isfile(source):
+            raise InvalidModelError(f"external data is not there: no file {source}")
+    waiting = [pair for pair in pairs if not _is_there(*pair)]
+    linked = []
+    with ExitStack() as undo:
+        meter = _Meter(sum(os.path.getsize(source) for source, _ in waiting), progress)
+        for source, target in waiting:
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            if way == "link" and _link(source, target):
+                linked.append(target)
+                meter.add(os.path.getsize(source), target)
+            else:
+                _copy(source, target, meter)
+            undo.callback(os.unlink, target)
+        yield linked
+        undo.pop_all()
+
+
+def _is_there(source: str, target: str) -> bool:
+    """Whether a data file is where it would go already."""
+    if not os.path.lexists(target):
+        return False
+    if not os.path.exists(target) or not _same(os.stat(source), os.stat(target)):
+        raise UsageError(f"{target} exists, and the model's external data would go there")
+    return True
+
+
+def _same(first: os.stat_result, second: os.stat_result) -> bool:
+    """Whether two files are one, or one is a copy of the other that kept its time.
+
+    A time in whole seconds says little: many tools give all files one.
+    """
+    if (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino):
+        return True
+    equal = first.st_size == second.st_size and first.st_mtime_ns == second.st_mtime_ns
+    return equal and first.st_mtime_ns % _NANOSECONDS != 0
+
+
+class _Meter:
+    """Tells how much of all is done."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self._total, self._done, self._progress = total, 0, progress
+
+    def add(self, size: int, what: str) -> None:
+        self._done += size
+        if self._progress is not None:
+            self._progress(self._done, self._total, what)
+
+
+def _link(source: str, target: str) -> bool:
+    try:
+        os.link(os.path.realpath(source), target)
+    except OSError:
+        return False  # Another file system, or one that has no links.
+    return True
+
+
+def _copy(source: str, target: str, meter: _Meter) -> None:
+    stored = StoredFile.at(source)
+    with replacing(target) as writer, stored.opened() as reader:
+        if _share_blocks(reader, writer):
+            meter.add(stored.size, target)
+        else:
+            done = 0
+            for start, end in list(_extents(reader, stored.size)):
+                writer.seek(start)
+                meter.add(start - done, target)
+                copy(reader, start, end - start, writer, lambda size: meter.add(size, target))
+                done = end
+            meter.add(stored.size - done, target)
+            writer.truncate(stored.size)
+        # A copy is known by its time, see `_same`.
+        times = os.stat(source)
+        os.utime(writer.name, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+
+def _share_blocks(reader: BinaryIO, writer: IO[bytes]) -> bool:
+    try:
+        import fcntl
+
+        fcntl.ioctl(writer.fileno(), _FICLONE, reader.fileno())
+    except (ImportError, OSError):
+        return False  # The file system does not, or there is no such request here.
+    return True
+
+
+def _extents(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
+    """Where a file has data; what it has none for reads as zeros and takes no space."""
+    end = 0
+    while end < size:
+        start, end = end, size
+        with suppress(AttributeError):  # Not every platform can tell.
+            try:
+                start = os.lseek(file.fileno(), start, os.SEEK_DATA)
+                end = os.lseek(file.fileno(), start, os.SEEK_HOLE)
+            except OSError as error:
+                if error.errno == errno.ENXIO:
+                    return  # There is no more data.
+        yield start, end

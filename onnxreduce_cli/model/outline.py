@@ -1,0 +1,233 @@
+"""A model file without the data of its large tensors, and the way back.
+
+The file is walked rather than parsed, and only through messages that are large enough to hold a
+large tensor. Such a tensor's data is left out: in the outline it has a stand-in, external data of a
+name that no file has, so that whatever knows external data takes it for what it is: not here. When
+the model is written each stand-in gives way to the bytes that it stands for, a span of the file.
+
+What is unusual, if legal, is not left out: a tensor with data in several fields, a field that must
+be there once but is there twice, groups.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, BinaryIO
+
+from google.protobuf.message import DecodeError
+from onnx import ModelProto, TensorProto
+
+from onnxreduce_cli.model import wire
+from onnxreduce_cli.model.folding import LIMIT
+from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
+from onnxreduce_cli.model.tensors import holders, single_holders
+
+#: Data of fewer bytes stays in the outline, and so does that of tensors of no more elements than
+#: `LIMIT`, whose values may decide what a conversion does.
+LARGE = 1 << 16
+
+#: No message nests deeper: protobuf does not read it.
+_DEPTH = 100
+
+_MODEL, _TENSOR = ModelProto.DESCRIPTOR, TensorProto.DESCRIPTOR
+
+
+def _numbers(*names: str) -> frozenset[int]:
+    return frozenset(_TENSOR.fields_by_name[name].number for name in names)
+
+
+_NUMERIC = _numbers(
+    "raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"
+)
+_PLACE = _numbers("external_data", "data_location")
+_ALL_DATA = _NUMERIC | _PLACE | _numbers("string_data")
+_STATED = TensorProto(data_location=TensorProto.DEFAULT).SerializeToString()
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The data of one tensor.
+
+    Attributes:
+        number: the field that it belongs in.
+        header: that field's tag and length.
+        pieces: what the field holds.
+        stated: whether the tensor says that its data is in it, which goes without saying.
+    """
+
+    number: int
+    header: bytes
+    pieces: tuple[Piece, ...]
+    stated: bool = False
+
+
+class Outline:
+    """What was left out of one model."""
+
+    def __init__(self) -> None:
+        # Random, so that no name in a model, nor a file, is taken for a stand-in.
+        self._prefix = f"onnxreduce-{secrets.token_hex(16)}-"
+        self._left_out: list[LeftOut] = []
+
+    def __len__(self) -> int:
+        """How many tensors' data was left out."""
+        return len(self._left_out)
+
+    def read(self, file: BinaryIO, stored: StoredFile) -> bytes:
+        """A model file's content, stand-ins in place of what is left out.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        walk = _Walk(file, stored, self)
+        found = walk.message(0, stored.size, _MODEL, _DEPTH)
+        return walk.kept(0, stored.size) if found is None else found
+
+    def leave_out(self, left_out: LeftOut) -> TensorProto:
+        """What a tensor has in place of its data."""
+        stand_in = TensorProto(data_location=TensorProto.EXTERNAL)
+        name = f"{self._prefix}{len(self._left_out):08d}"
+        stand_in.external_data.add(key="location", value=name)
+        self._left_out.append(left_out)
+        return stand_in
+
+    def of(self, tensor: TensorProto) -> LeftOut | None:
+        """What was left out of a tensor, if anything was."""
+        if tensor.data_location == TensorProto.EXTERNAL and len(tensor.external_data) == 1:
+            name = tensor.external_data[0].value
+            if name.startswith(self._prefix):
+                return self._left_out[int(name[len(self._prefix) :])]
+        return None
+
+    def fill(self, tensors: Iterable[TensorProto]) -> None:
+        """Put what was left out back into tensors, in memory."""
+        for tensor in tensors:
+            left_out = self.of(tensor)
+            if left_out is None:
+                continue
+            del tensor.external_data[:]
+            tensor.ClearField("data_location")
+            if left_out.stated:
+                tensor.data_location = TensorProto.DEFAULT
+            pieces = (p.read() if isinstance(p, Span) else bytes(p) for p in left_out.pieces)
+            tensor.MergeFromString(left_out.header + b"".join(pieces))
+
+    def embed(self, content: bytes) -> list[Piece]:
+        """A serialised model as pieces: in place of stand-ins what they stand for."""
+        if not self:
+            return [content]
+        found = re.finditer(re.escape(self._prefix.encode()) + rb"(\d{8})", content)
+        places = [(match.start(), self._left_out[int(match[1])]) for match in found]
+        return _Embedding(content, places[::-1]).message(0, len(content), _MODEL)
+
+
+class _Walk:
+    """A walk through a model file."""
+
+    def __init__(self, file: BinaryIO, stored: StoredFile, outline: Outline) -> None:
+        self._file, self._stored, self._outline = file, stored, outline
+        self._read = wire.in_file(file)
+
+    def kept(self, start: int, end: int) -> bytes:
+        self._file.seek(start)
+        return self._file.read(end - start)
+
+    def message(self, start: int, end: int, kind: Any, depth: int) -> bytes | None:
+        """A message's content with stand-ins; None where there are none in it."""
+        try:
+            if kind is _TENSOR:
+                return self._tensor(start, end)
+            return self._holder(start, end, kind, depth) if depth else None
+        except wire.WireError:
+            return None  # Whoever parses it says what is wrong.
+
+    def _holder(self, start: int, end: int, kind: Any, depth: int) -> bytes | None:
+        inner, single = holders(kind), single_holders(kind)
+        seen: Counter[int] = Counter()
+        large = []
+        for field in wire.fields(self._read, start, end):
+            number = field.number
+            if number in single:
+                seen[number] += 1
+            if field.end - field.start > LARGE and number in inner:
+                large.append(field)
+        parts = []
+        done = start
+        for field in large:
+            if field.kind != wire.DELIMITED or seen[field.number] > 1:
+                continue
+            content = self.message(field.body, field.end, inner[field.number], depth - 1)
+            if content is not None:
+                header = wire.header(field.number, len(content))
+                parts += [self.kept(done, field.start), header, content]
+                done = field.end
+        return b"".join((*parts, self.kept(done, end))) if parts else None
+
+    def _tensor(self, start: int, end: int) -> bytes | None:
+        large = [
+            field
+            for field in wire.fields(self._read, start, end)
+            if field.end - field.body >= LARGE and field.number in _NUMERIC
+        ]
+        if len(large) != 1 or large[0].kind != wire.DELIMITED:
+            return None
+        (data,) = large
+        rest = self.kept(start, data.start) + self.kept(data.end, end)
+        try:
+            tensor = TensorProto.FromString(rest)
+        except DecodeError:
+            return None
+        present = {field.number for field, _ in tensor.ListFields()}
+        stated = tensor.HasField("data_location")
+        if tensor.data_location == TensorProto.EXTERNAL or (present & _ALL_DATA) - _PLACE:
+            return None
+        if tensor.external_data or prod(float(dim) for dim in tensor.dims) <= LIMIT:
+            return None
+        header = self.kept(data.start, data.body)
+        span = Span(self._stored, data.body, data.end)
+        stand_in = self._outline.leave_out(LeftOut(data.number, header, (span,), stated))
+        return rest + stand_in.SerializeToString()
+
+
+class _Embedding:
+    """A walk through a serialised model that has stand-ins."""
+
+    def __init__(self, content: bytes, places: list[tuple[int, LeftOut]]) -> None:
+        # The first is the last, so that what is done can be dropped.
+        self._places = places
+        self._view = memoryview(content)
+        self._read = wire.in_memory(content)
+
+    def message(self, start: int, end: int, kind: Any) -> list[Piece]:
+        """A message's content as pieces."""
+        if kind is _TENSOR:
+            return self._tensor(start, end)
+        inner = holders(kind)
+        pieces: list[Piece] = []
+        done = start
+        for field in wire.fields(self._read, start, end):
+            if not self._places or self._places[-1][0] >= end:
+                break
+            if self._places[-1][0] < field.end:
+                content = self.message(field.body, field.end, inner[field.number])
+                pieces += [self._view[done : field.start]]
+                pieces += [wire.header(field.number, size_of(content)), *content]
+                done = field.end
+        return [*pieces, self._view[done:end]]
+
+    def _tensor(self, start: int, end: int) -> list[Piece]:
+        _, left_out = self._places.pop()
+        before: list[Piece] = []
+        after: list[Piece] = []
+        for field in wire.fields(self._read, start, end):
+            if field.number not in _PLACE:
+                side = before if field.number < left_out.number and not after else after
+                side.append(self._view[field.start : field.end])
+            elif left_out.stated and field.kind != wire.DELIMITED:
+                after.append(_STATED)
+        return [*before, left_out.header, *left_out.pieces, *after]

@@ -1,0 +1,171 @@
+"""Content as pieces: bytes in memory, and spans of files that are copied within the kernel."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import IO, BinaryIO
+
+from onnxreduce_cli.errors import InvalidModelError
+
+#: So much is copied in one call, so that progress can be told and a signal comes through.
+_CHUNK = 1 << 28
+#: So much is read at once where the kernel does not copy.
+_BUFFER = 1 << 20
+
+#: What a kernel, or a file system, says that cannot copy between these two files.
+_CANNOT = frozenset(
+    getattr(errno, name)
+    for name in ("EBADF", "EINVAL", "ENOSYS", "ENOTSOCK", "ENOTSUP", "EOPNOTSUPP", "EPERM", "EXDEV")
+    if hasattr(errno, name)
+)
+
+
+@dataclass(frozen=True)
+class StoredFile:
+    """A file as it was when it was first looked at.
+
+    Attributes:
+        path: where it is.
+        size: in bytes.
+        state: what tells another file, or another state of it, apart.
+    """
+
+    path: str
+    size: int
+    state: tuple[int, ...]
+
+    @classmethod
+    def at(cls, path: str) -> StoredFile:
+        """Look at a file.
+
+        Raises:
+            OSError: it cannot be looked at.
+        """
+        return cls._of(path, os.stat(path))
+
+    @classmethod
+    def _of(cls, path: str, status: os.stat_result) -> StoredFile:
+        state = (status.st_dev, status.st_ino, status.st_mtime_ns)
+        return cls(path, status.st_size, state)
+
+    @contextmanager
+    def opened(self) -> Iterator[BinaryIO]:
+        """Open the file for reading, sure that it is the same before and after.
+
+        Raises:
+            InvalidModelError: it has changed.
+            OSError: it cannot be read.
+        """
+        with open(self.path, "rb") as file:
+            self._check(file)
+            yield file
+            self._check(file)
+
+    def _check(self, file: BinaryIO) -> None:
+        # Both: another file may have taken its place, and this one may have been written to.
+        status = os.fstat(file.fileno()), os.stat(self.path)
+        if any(StoredFile._of(self.path, item) != self for item in status):
+            raise InvalidModelError(f"{self.path} changed while it was read; nothing was written")
+
+
+@dataclass(frozen=True)
+class Span:
+    """Some bytes of a file, from `start` to before `end`."""
+
+    file: StoredFile
+    start: int
+    end: int
+
+    def __len__(self) -> int:
+        """The number of bytes."""
+        return self.end - self.start
+
+    def read(self) -> bytes:
+        """The bytes."""
+        with self.file.opened() as file:
+            file.seek(self.start)
+            return file.read(len(self))
+
+
+Piece = bytes | memoryview | Span
+
+
+def size_of(pieces: Iterable[Piece]) -> int:
+    """The number of bytes in all pieces."""
+    return sum(len(piece) for piece in pieces)
+
+
+def write(pieces: Iterable[Piece], target: IO[bytes]) -> None:
+    """Write pieces one after the other, spans within the kernel where it can.
+
+    Raises:
+        InvalidModelError: a file that spans are read from has changed.
+        OSError: the target cannot be written.
+    """
+    with ExitStack() as stack:
+        opened: dict[StoredFile, BinaryIO] = {}
+        for piece in pieces:
+            if not isinstance(piece, Span):
+                target.write(piece)
+                continue
+            if piece.file not in opened:
+                opened[piece.file] = stack.enter_context(piece.file.opened())
+            target.flush()
+            copy(opened[piece.file], piece.start, len(piece), target)
+        target.flush()
+
+
+def copy(
+    source: BinaryIO,
+    start: int,
+    size: int,
+    target: IO[bytes],
+    told: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Copy bytes to where the target stands, within the kernel where it can.
+
+    Args:
+        source: the file to read; its own position does not matter.
+        start: where to begin in it.
+        size: how many bytes.
+        target: a file whose buffer is empty.
+        told: is called with the number of bytes of each part that is done.
+
+    Raises:
+        InvalidModelError: the source ends too early.
+    """
+    for way in (_copy_file_range, _sendfile):
+        try:
+            while size and (done := way(source, start, min(size, _CHUNK), target)):
+                start, size = start + done, size - done
+                told(done)
+        except OSError as error:
+            # What is no file at all (`io.UnsupportedOperation`) comes without a number.
+            if error.errno not in _CANNOT and error.errno is not None:
+                raise
+    source.seek(start)
+    while size:
+        content = source.read(min(size, _BUFFER))
+        if not content:
+            raise InvalidModelError(f"{source.name} changed while it was read: it is shorter now")
+        target.write(content)
+        size -= len(content)
+        told(len(content))
+    target.flush()
+
+
+def _copy_file_range(source: BinaryIO, start: int, size: int, target: IO[bytes]) -> int:
+    """How many bytes the kernel copied; none where there is no such call."""
+    if not hasattr(os, "copy_file_range"):
+        return 0
+    return os.copy_file_range(source.fileno(), target.fileno(), size, start)
+
+
+def _sendfile(source: BinaryIO, start: int, size: int, target: IO[bytes]) -> int:
+    if not hasattr(os, "sendfile"):
+        return 0
+    return os.sendfile(target.fileno(), source.fileno(), start, size)

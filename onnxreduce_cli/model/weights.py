@@ -1,0 +1,141 @@
+"""Moving the data of tensors out of a model's file, and into it, as spans of files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from onnx import TensorProto, numpy_helper
+
+from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.model import wire
+from onnxreduce_cli.model.external import DataFile
+from onnxreduce_cli.model.files import Document
+from onnxreduce_cli.model.outline import LeftOut
+from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
+from onnxreduce_cli.model.tensors import tensors
+
+#: Data begins at a multiple of a page, large data at one of what Windows maps, so that a runtime
+#: can map it.
+_PAGE, _GRANULE = 1 << 12, 1 << 16
+
+
+def _number(name: str) -> int:
+    return int(TensorProto.DESCRIPTOR.fields_by_name[name].number)
+
+
+_RAW = _number("raw_data")
+#: Fields that hold the bytes of raw data, by the dtypes for which they do.
+_AS_RAW: dict[int, int] = {
+    TensorProto.FLOAT: _number("float_data"),
+    TensorProto.COMPLEX64: _number("float_data"),
+    TensorProto.DOUBLE: _number("double_data"),
+    TensorProto.COMPLEX128: _number("double_data"),
+}
+
+
+def move_out(document: Document, threshold: int, location: str) -> list[Piece]:
+    """Turn the data of tensors into external data.
+
+    Tensors are those that onnx looks for external data in: initializers and attributes, but for
+    strings, sparse tensors, training information and functions' defaults.
+
+    Args:
+        document: the model; it is edited.
+        threshold: in bytes; less data stays where it is.
+        location: what the model is to call the file that the data goes to.
+
+    Returns:
+        the content of that file; nothing where no tensor has as much data.
+
+    Raises:
+        InvalidModelError: a tensor's data does not fit its dimensions.
+    """
+    content: list[Piece] = []
+    end = 0
+    nodes = (node for function in document.model.functions for node in function.node)
+    for holder in (document.model.graph, *nodes):
+        for tensor in tensors(holder, sparse=False):
+            data = _raw(document, tensor)
+            size = size_of(data)
+            if size < max(threshold, 1):
+                continue
+            start = end + -end % (_PAGE if size < _GRANULE else _GRANULE)
+            content += [bytes(start - end), *data]
+            end = start + size
+            _clear(tensor)
+            tensor.data_location = TensorProto.EXTERNAL
+            for key, value in (("location", location), ("offset", start), ("length", size)):
+                tensor.external_data.add(key=key, value=str(value))
+    document.has_external_data |= bool(content)
+    return content
+
+
+def _raw(document: Document, tensor: TensorProto) -> Sequence[Piece]:
+    """The data that a tensor has within the model, as raw data; nothing where it has none."""
+    left_out = document.outline.of(tensor)
+    if left_out is None and tensor.data_location == TensorProto.EXTERNAL:
+        return ()
+    if left_out is not None and left_out.number in (_RAW, _AS_RAW.get(tensor.data_type)):
+        return left_out.pieces
+    if tensor.HasField("raw_data"):
+        return (tensor.raw_data,)
+    if tensor.data_type == TensorProto.STRING:
+        return ()
+    # Numbers of which each takes as many bytes as it needs; or few.
+    whole = TensorProto()
+    whole.CopyFrom(tensor)
+    document.outline.fill([whole])
+    try:
+        return (numpy_helper.from_array(numpy_helper.to_array(whole)).raw_data,)
+    except (TypeError, ValueError) as error:
+        raise InvalidModelError(f"tensor {tensor.name!r} cannot be read: {error}") from error
+
+
+def move_in(document: Document, files: Sequence[DataFile]) -> bool:
+    """Turn all external data into data within the model.
+
+    Args:
+        document: the model; it is edited.
+        files: the files that it has data in.
+
+    Returns:
+        whether there was any.
+
+    Raises:
+        InvalidModelError: a file does not have what a tensor refers to.
+        OSError: a file cannot be looked at.
+    """
+    stored = {file.location: StoredFile.at(file.path) for file in files}
+    for tensor in tensors(document.model) if stored else ():
+        if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None:
+            span = _span(tensor, stored)
+            _clear(tensor)
+            left_out = LeftOut(_RAW, wire.header(_RAW, len(span)), (span,))
+            tensor.MergeFrom(document.outline.leave_out(left_out))
+    document.has_external_data = False
+    return bool(stored)
+
+
+def _span(tensor: TensorProto, stored: Mapping[str, StoredFile]) -> Span:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    try:
+        file = stored[entries["location"]]
+        start = int(entries.get("offset", 0))
+        end = start + int(entries["length"]) if "length" in entries else file.size
+    except (KeyError, ValueError) as error:
+        raise InvalidModelError(
+            f"tensor {tensor.name!r} has external data without a valid location, offset and length"
+        ) from error
+    if not 0 <= start <= end <= file.size:
+        raise InvalidModelError(
+            f"tensor {tensor.name!r} refers to bytes {start} to {end} of {file.path}, which has "
+            f"{file.size}"
+        )
+    return Span(file, start, end)
+
+
+def _clear(tensor: TensorProto) -> None:
+    """Take all data, and where it is, from a tensor."""
+    for field, _ in tensor.ListFields():
+        if field.name.endswith("_data") or field.name == "data_location":
+            tensor.ClearField(field.name)

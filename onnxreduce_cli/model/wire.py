@@ -1,0 +1,119 @@
+"""Protobuf's wire format: the fields of a message, found without parsing what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, NamedTuple
+
+#: The kind of field that holds bytes, text, a message or packed numbers, with its length in front.
+DELIMITED = 2
+
+_VARINT, _FIXED64, _FIXED32 = 0, 1, 5
+#: A tag and a length take no more bytes than this.
+_HEADER = 20
+#: So much of a file is read at once while looking at the small fields.
+_WINDOW = 1 << 16
+
+#: Gives for a position some bytes and the position of their first: all there are within `_HEADER`.
+Reader = Callable[[int], tuple[bytes, int]]
+
+
+class WireError(ValueError):
+    """The bytes are no message in protobuf's wire format, or one of an unusual kind."""
+
+
+class Field(NamedTuple):
+    """One field of a message.
+
+    Attributes:
+        number: its number in the message's definition.
+        kind: its wire type.
+        start: where its tag begins.
+        body: where its value begins, after tag and length.
+        end: where the next field begins.
+    """
+
+    number: int
+    kind: int
+    start: int
+    body: int
+    end: int
+
+
+def in_memory(content: bytes) -> Reader:
+    """A reader of bytes in memory."""
+    return lambda _: (content, 0)
+
+
+def in_file(file: BinaryIO) -> Reader:
+    """A reader of a file that can be positioned."""
+
+    def read(position: int) -> tuple[bytes, int]:
+        file.seek(position)
+        return file.read(_WINDOW), position
+
+    return read
+
+
+def fields(read: Reader, start: int, end: int) -> Iterator[Field]:
+    """The fields of the message that lies between two positions.
+
+    Raises:
+        WireError: it is no message, or has groups, which protobuf gave up.
+    """
+    window, base = b"", start
+    at = start
+    while at < end:
+        if at + _HEADER > base + len(window):
+            window, base = read(at)
+        try:
+            tag, body = _varint(window, at - base)
+            number, kind = tag >> 3, tag & 7
+            if kind == DELIMITED:
+                size, body = _varint(window, body)
+                stop = body + size
+            elif kind == _VARINT:
+                stop = _varint(window, body)[1]
+            elif kind == _FIXED32:
+                stop = body + 4
+            elif kind == _FIXED64:
+                stop = body + 8
+            else:
+                raise WireError(f"a field of wire type {kind}")
+        except IndexError:
+            raise WireError("a field is cut off") from None
+        stop += base
+        if stop > end or not number:
+            raise WireError("a field reaches beyond its message")
+        yield Field(number, kind, at, body + base, stop)
+        at = stop
+
+
+def _varint(window: bytes, at: int) -> tuple[int, int]:
+    """A number, and where it ends."""
+    byte = window[at]
+    if byte < 128:
+        return byte, at + 1
+    value, shift = byte & 127, 7
+    while byte >= 128:
+        at += 1
+        byte = window[at]
+        value |= (byte & 127) << shift
+        shift += 7
+        if shift > 70:
+            raise WireError("a number of more than ten bytes")
+    return value, at + 1
+
+
+def header(number: int, size: int) -> bytes:
+    """The tag and length of a delimited field."""
+    return _encoded(number << 3 | DELIMITED) + _encoded(size)
+
+
+def _encoded(value: int) -> bytes:
+    found = bytearray()
+    while value > 127:
+        found.append(value & 127 | 128)
+        value >>= 7
+    found.append(value)
+    return bytes(found)

@@ -1,0 +1,181 @@
+"""Writing a converted model: the data it refers to, then the model, each whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from tempfile import NamedTemporaryFile
+from typing import IO, Literal
+
+from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
+from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing
+from onnxreduce_cli.model.pieces import Piece, write
+from onnxreduce_cli.model.weights import move_in, move_out
+from onnxreduce_cli.progress import Progress
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where a model's weights go.
+
+    Attributes:
+        external_data: how external data goes along to another folder: as hard links, as copies
+            (which share blocks where the file system can do that), or not at all.
+        allow_outside: whether external data may lie outside the model's folder.
+        threshold: weights of at least so many bytes become external data; None to leave them.
+        inline: whether external data goes into the model's file.
+    """
+
+    external_data: Literal["link", "copy", "keep"] = "copy"
+    allow_outside: bool = False
+    threshold: int | None = None
+    inline: bool = False
+
+
+@dataclass(frozen=True)
+class SavedData:
+    """The external data that was written.
+
+    Attributes:
+        brought: files that went along: from where, to where.
+        linked: those of the new ones that are hard links.
+        made: a new file of what were inline weights; empty if there is none.
+    """
+
+    brought: tuple[tuple[str, str], ...] = ()
+    linked: tuple[str, ...] = ()
+    made: str = ""
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """All files that the model needs beside it."""
+        return (*(target for _, target in self.brought), *filter(None, [self.made]))
+
+
+def check_placement(path: str, placement: Placement, *, force: bool) -> None:
+    """Refuse what cannot be done, before any work.
+
+    Raises:
+        UsageError: the options contradict each other, or a file is in the way.
+    """
+    if placement.threshold is None:
+        return
+    if placement.inline:
+        raise UsageError("say either --inline or --external-data-threshold")
+    if path == STREAM:
+        raise UsageError("external data needs a file beside the model's: -o FILE")
+    _data_path(path, force=force)
+
+
+def save(
+    document: Document,
+    conversion: Conversion,
+    path: str,
+    placement: Placement,
+    *,
+    force: bool = False,
+    stdout: IO[bytes] | None = None,
+    verify: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
+) -> SavedData:
+    """Apply a conversion and write the model.
+
+    Args:
+        document: the model as it was read.
+        conversion: what is to become of it.
+        path: where to write; ``-`` for `stdout`.
+        placement: where weights go.
+        force: whether existing files may be overwritten.
+        stdout: what ``-`` is written to.
+        verify: is called with the path of the written model, its data beside it, before it gets
+            its own name; what it raises stops the writing.
+        progress: is told how many bytes of external data are copied.
+
+    Raises:
+        UsageError: another file is where data would go.
+        InvalidModelError: external data is outside the folder or not there, the model is too
+            large, or a file changed while it was read.
+        OSError: something cannot be written; what was there is as it was.
+    """
+    files: list[DataFile] = []
+    if document.base_dir or placement.inline:
+        files = data_files(document, allow_outside=placement.allow_outside)
+    folder = document.base_dir if path == STREAM else os.path.dirname(os.path.abspath(path))
+    _check_apart(path, folder, files)
+    stays = os.path.realpath(folder) == os.path.realpath(document.base_dir or folder)
+    going = [] if stays or placement.inline or placement.external_data == "keep" else files
+    changed = not conversion.changes_nothing
+    if changed:
+        conversion.apply()
+    data_path, data = "", []
+    if placement.inline:
+        changed |= move_in(document, files)
+    elif placement.threshold is not None:
+        data_path = _data_path(path, force=force)
+        data = move_out(document, placement.threshold, os.path.basename(data_path))
+        changed |= bool(data)
+    changed |= relocate(document, going, folder)
+    form = "protobuf" if path == STREAM else format_of(path)
+    # The very bytes that were read, where nothing changes.
+    unchanged = not changed and form == document.format
+    content = [document.source] if unchanged else document.pieces(form)
+    with ExitStack() as stack:
+        way: Literal["link", "copy"] = "link" if placement.external_data == "link" else "copy"
+        linked = stack.enter_context(brought(going, folder, way, progress))
+        if data:
+            # Where the model takes the place of another, its weights may be nowhere else.
+            stack.enter_context(_new_file(data_path, data, lasting=os.path.exists(path)))
+        if path != STREAM:
+            with replacing(path) as file:
+                write(content, file)
+                if verify is not None:
+                    verify(file.name)
+        else:
+            assert stdout is not None
+            if verify is not None:
+                with NamedTemporaryFile(dir=folder or None, suffix=".onnx") as copy:
+                    write(content, copy)
+                    verify(copy.name)
+            write(content, stdout)
+    pairs = destinations(going, folder)
+    return SavedData(tuple(pairs), tuple(linked), data_path if data else "")
+
+
+def _data_path(path: str, *, force: bool) -> str:
+    """Where the weights of a model go that become external data.
+
+    A file that is there is never written over while a model may refer to it: two files cannot be
+    replaced in one step.
+    """
+    found = f"{path}.data"
+    if not os.path.lexists(found) or (force and not os.path.lexists(path)):
+        return found
+    if not force:
+        raise UsageError(f"{found} exists, and the model's external data would go there")
+    number = 2
+    while os.path.lexists(found := f"{path}.{number}.data"):
+        number += 1
+    return found
+
+
+def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
+    """Refuse an output that would take the place of the model's own data."""
+    final = os.path.realpath(path)
+    taken = {file.path for file in files} | {target for _, target in destinations(files, folder)}
+    if path != STREAM and final in map(os.path.realpath, taken):
+        raise UsageError(f"{path} is where the model's external data is, or would go")
+
+
+@contextmanager
+def _new_file(path: str, content: list[Piece], *, lasting: bool) -> Iterator[None]:
+    """Write a file; should what follows fail, it goes again."""
+    with replacing(path, lasting=lasting) as file:
+        write(content, file)
+    with ExitStack() as undo:
+        undo.callback(os.unlink, path)
+        yield
+        undo.pop_all()
