@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from typing import Any, TypeAlias
 
 import ml_dtypes
@@ -137,7 +139,12 @@ def truncate_to_integer(value: Array, dtype: np.dtype[Any]) -> Array:
 
 
 def to_array(tensor: onnx.TensorProto) -> Array:
-    """Read a TensorProto; strings come as an object array of str."""
+    """Read a TensorProto; strings come as an object array of str.
+
+    External data is mapped, so that it takes no memory of its own; its location is a full path.
+    """
+    if tensor.data_location == TensorProto.EXTERNAL:
+        return _mapped(tensor)
     array: Array = np.asarray(onnx.numpy_helper.to_array(tensor))
     if tensor.data_type == TensorProto.STRING:
         decoded = [v.decode("utf-8") if isinstance(v, bytes) else v for v in array.ravel()]
@@ -145,6 +152,24 @@ def to_array(tensor: onnx.TensorProto) -> Array:
         result[:] = decoded
         return result.reshape(array.shape)
     return array
+
+
+def _mapped(tensor: onnx.TensorProto) -> Array:
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    if not os.path.isabs(entries.get("location", "")):
+        raise ValueError("its data is in another file; run the model's path")
+    start, size = int(entries["offset"]), int(entries["length"])
+    dtype = dtype_of_number(tensor.data_type)
+    count = math.prod(tensor.dims)
+    if dtype.itemsize * count != size or not size:
+        # Several elements to a byte; none at all; or data that does not fit, which is said there.
+        with open(entries["location"], "rb") as file:
+            file.seek(start)
+            raw = onnx.TensorProto(data_type=tensor.data_type, dims=tensor.dims)
+            raw.raw_data = file.read(size)
+        return to_array(raw)
+    data = np.memmap(entries["location"], np.uint8, "r", start, (size,))
+    return np.asarray(data).view(dtype).reshape(tuple(tensor.dims))
 
 
 def sparse_to_array(sparse: onnx.SparseTensorProto) -> Array:

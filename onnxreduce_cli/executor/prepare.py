@@ -121,10 +121,6 @@ def _empty(declared: onnx.TypeProto.Tensor) -> Array | None:
 
 
 def _initializer(tensor: TensorProto) -> Value:
-    if tensor.data_location == TensorProto.EXTERNAL:
-        raise ExecutionError(
-            f"initializer {tensor.name!r} keeps its data in another file; run the model's path"
-        )
     try:
         return to_array(tensor)
     except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import onnx
-from google.protobuf.message import DecodeError
 from onnx import ModelProto, TypeProto
 
+from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.executor.dtypes import STRING, Value, dtype_of_number
 from onnxreduce_cli.executor.errors import ExecutionError
 from onnxreduce_cli.executor.prepare import Context, plain_domain, prepare_graph, read_opsets
+from onnxreduce_cli.model.files import load
+from onnxreduce_cli.model.weights import mappable
 
 
 class Executor:
@@ -90,11 +91,11 @@ def run(
 
 def _load(path: str | os.PathLike[str]) -> ModelProto:
     try:
-        return onnx.load(os.fspath(path))
-    except (DecodeError, onnx.checker.ValidationError, ValueError) as error:
-        raise ExecutionError(f"{os.fspath(path)!r} is not a readable model: {error}") from error
+        return mappable(load(path))
+    except InvalidModelError as error:
+        raise ExecutionError(str(error)) from error
     except OSError as error:
-        raise ExecutionError(f"{os.fspath(path)!r} cannot be read: {error}") from error
+        raise ExecutionError(f"{error.filename!r} cannot be read: {error.strerror}") from error
 
 
 def _checked(name: str, value: Any, declared: TypeProto) -> Value:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from onnx import TensorProto, numpy_helper
+from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import wire
-from onnxreduce_cli.model.external import DataFile
+from onnxreduce_cli.model.external import DataFile, data_files
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.outline import LeftOut
 from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
@@ -62,12 +62,32 @@ def move_out(document: Document, threshold: int, location: str) -> list[Piece]:
             start = end + -end % (_PAGE if size < _GRANULE else _GRANULE)
             content += [bytes(start - end), *data]
             end = start + size
-            _clear(tensor)
-            tensor.data_location = TensorProto.EXTERNAL
-            for key, value in (("location", location), ("offset", start), ("length", size)):
-                tensor.external_data.add(key=key, value=str(value))
+            _refer(tensor, location, start, size)
     document.has_external_data |= bool(content)
     return content
+
+
+def mappable(document: Document) -> ModelProto:
+    """The model, edited so that each tensor outside it says in full which part of which file it is.
+
+    What was left out of it is a part of the file that it was read from.
+
+    Raises:
+        InvalidModelError: external data is outside the folder, or a file does not have what a
+            tensor refers to.
+        OSError: a file cannot be looked at.
+    """
+    stored = {file.location: StoredFile.at(file.path) for file in data_files(document)}
+    for tensor in tensors(document.model) if stored or document.outline else ():
+        if tensor.data_location == TensorProto.EXTERNAL:
+            left_out = document.outline.of(tensor) is not None
+            data = _raw(document, tensor)[0] if left_out else _span(tensor, stored)
+            if isinstance(data, Span):
+                _refer(tensor, data.file.path, data.start, len(data))
+            else:
+                _clear(tensor)
+                tensor.raw_data = bytes(data)
+    return document.model
 
 
 def _raw(document: Document, tensor: TensorProto) -> Sequence[Piece]:
@@ -132,6 +152,14 @@ def _span(tensor: TensorProto, stored: Mapping[str, StoredFile]) -> Span:
             f"{file.size}"
         )
     return Span(file, start, end)
+
+
+def _refer(tensor: TensorProto, location: str, start: int, size: int) -> None:
+    """Let a tensor have its data in a file."""
+    _clear(tensor)
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (("location", location), ("offset", start), ("length", size)):
+        tensor.external_data.add(key=key, value=str(value))
 
 
 def _clear(tensor: TensorProto) -> None:

@@ -11,7 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
+from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.weights import mappable
 from onnxreduce_cli.verification.errors import CannotRunError, RefusedError, RunFailedError
 from onnxreduce_cli.verification.source import Source
 
@@ -171,7 +173,9 @@ class NumpyRunner:
         assert given is not None
         try:
             if source.base_dir and isinstance(given, ModelProto):
-                given = _with_data(given, source.base_dir)
+                copy = ModelProto()
+                copy.CopyFrom(given)
+                given = mappable(Document(copy, base_dir=source.base_dir))
             self._executor = executor.Executor(given)
         except executor.UnsupportedError as error:
             raise CannotRunError(str(error)) from error
@@ -188,13 +192,3 @@ class NumpyRunner:
             raise CannotRunError(str(error)) from error
         except self._failed as error:
             raise RunFailedError(str(error)) from error
-
-
-def _with_data(model: ModelProto, base_dir: str) -> ModelProto:
-    """A copy of a model with its external data in it."""
-    from onnx.external_data_helper import load_external_data_for_model
-
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    load_external_data_for_model(copy, base_dir)
-    return copy

@@ -71,7 +71,7 @@ def test_a_path_with_external_data(tmp_path: Path) -> None:
     onnx.save(built, str(path), save_as_external_data=True, location="w.bin", size_threshold=0)
     np.testing.assert_array_equal(run(path, {"x": X})["y"], 2 * X)
     np.testing.assert_array_equal(run(str(path), {"x": X})["y"], 2 * X)
-    with pytest.raises(ExecutionError, match="'w' keeps its data in another file"):
+    with pytest.raises(ExecutionError, match=r"initializer 'w' .* data is in another file"):
         Executor(onnx.load(str(path), load_external_data=False))
 
 
@@ -79,7 +79,7 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
     with pytest.raises(ExecutionError, match="cannot be read"):
         Executor(tmp_path / "missing.onnx")
     (tmp_path / "bad.onnx").write_bytes(b"\xff\xff not a model")
-    with pytest.raises(ExecutionError, match="not a readable model"):
+    with pytest.raises(ExecutionError, match="no ONNX model"):
         Executor(tmp_path / "bad.onnx")
 
 
