@@ -128,7 +128,8 @@ class Conversion:
         Raises:
             ValueError: no such opset, or an operator to expand has no function body.
             InvalidModelError: the model contradicts itself.
-            ConversionError: the IR version asked for is not possible.
+            ConversionError: the IR version asked for is not possible, or the model's opset is newer
+                than the installed onnx.
         """
         if not 1 <= target <= schemas.newest_opset():
             raise ValueError(
@@ -146,6 +147,7 @@ class Conversion:
                 self.given_facts = Facts(model, self.given_scopes, base_dir)
             else:
                 self.given_scopes, self.given_facts = like.given_scopes, like.given_facts.anew()
+            self._check_source()
             # With copies of functions, where some are specialised.
             self.scopes, self.facts = self.given_scopes, self.given_facts
             self.specialisation: Specialisation | None = None
@@ -160,6 +162,14 @@ class Conversion:
             self._workspaces: dict[int, Workspace] = {}
             self._legs: dict[tuple[str, int], Leg | None] = {}
             self._plan()
+
+    def _check_source(self) -> None:
+        own = max(scope.opset or 0 for scope in self.given_scopes)
+        if own > schemas.newest_opset():
+            raise ConversionError(
+                f"the model is of opset {own} and the installed onnx knows none after "
+                f"{schemas.newest_opset()}; install a newer onnx"
+            )
 
     # Planning
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -54,3 +56,14 @@ class VerificationError(ConversionError):
         """Keep the report."""
         super().__init__("the converted model could not be verified")
         self.report = report
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """Let what is wrong with a model be told with its file's name."""
+    try:
+        yield
+    except (InvalidModelError, ConversionError) as error:
+        if type(error) not in (InvalidModelError, ConversionError) or name in str(error):
+            raise
+        raise type(error)(f"{name}: {error}") from error

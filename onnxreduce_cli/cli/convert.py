@@ -9,6 +9,7 @@ import click
 
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.size import size
+from onnxreduce_cli.errors import about
 
 if TYPE_CHECKING:
     from onnxreduce_cli.convert_file import Converted, Options
@@ -132,7 +133,11 @@ def command(
 def _convert_one(source: str, output: str | None, options: Options, *, quiet: bool) -> None:
     from onnxreduce_cli.convert_file import convert_file
 
-    with progress_bar("copying data") as copying, progress_bar("verifying") as progress:
+    with (
+        about(source),
+        progress_bar("copying data") as copying,
+        progress_bar("verifying") as progress,
+    ):
         done = convert_file(
             source,
             output,

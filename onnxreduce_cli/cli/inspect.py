@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from onnxreduce_cli.errors import about
+
 
 @click.command(name="inspect")
 @click.argument("model")
@@ -16,4 +18,6 @@ def command(model: str) -> None:
     from onnxreduce_cli.report.inspection import inspection_text
 
     document = load(model, sys.stdin.buffer if model == STREAM else None)
-    click.echo(inspection_text(inspect(document.model, document.base_dir), model))
+    with about(model):
+        found = inspect(document.model, document.base_dir)
+    click.echo(inspection_text(found, model))

@@ -25,7 +25,8 @@ def default_opset(owner: ModelProto | FunctionProto) -> int | None:
     A model of IR version 1 or 2 has no imports and means opset 1 (onnx/docs/IR.md).
 
     Raises:
-        InvalidModelError: the domain is imported twice, at different opsets.
+        InvalidModelError: the domain is imported twice, at different opsets, or at none that
+            there can be.
     """
     versions = {entry.version for entry in default_imports(owner)}
     if len(versions) > 1:
@@ -34,7 +35,13 @@ def default_opset(owner: ModelProto | FunctionProto) -> int | None:
             "a model may import each domain once"
         )
     if versions:
-        return int(versions.pop())
+        opset = int(versions.pop())
+        if opset < 1:
+            raise InvalidModelError(
+                f"the default domain is imported at opset {opset}; opsets begin at 1; mend the "
+                "model's opset_import"
+            )
+        return opset
     if isinstance(owner, ModelProto) and owner.ir_version < 3:
         return 1
     return None

@@ -21,6 +21,7 @@ from onnx import (
     numpy_helper,
 )
 
+from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import attributes, folding, stand_ins
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.folding import Folded
@@ -31,6 +32,7 @@ from onnxreduce_cli.model.values import (
     Dims,
     ValueType,
     common,
+    dtype_name,
     elem_type_of,
     from_proto,
     merge,
@@ -503,10 +505,16 @@ class Facts:
     def _array(self, tensor: TensorProto) -> Array | None:
         if np.prod([float(dim) for dim in tensor.dims]) > folding.LIMIT:
             return None
+        dtype_name(tensor.data_type)  # Raises where there is no such dtype.
         try:
             return numpy_helper.to_array(tensor, self._base_dir)
-        except (OSError, ValueError, TypeError, onnx.checker.ValidationError):
-            return None  # Unreadable external data, or bytes that do not fit the dimensions.
+        except (OSError, ValueError, TypeError, onnx.checker.ValidationError) as error:
+            if tensor.data_location == TensorProto.EXTERNAL:
+                return None  # It cannot be read here; whoever runs the model says so.
+            raise InvalidModelError(
+                f"the data of tensor {tensor.name!r} does not fit its dimensions "
+                f"{list(tensor.dims)} of {dtype_name(tensor.data_type)}; mend the model"
+            ) from error
 
     def _dense(self, sparse: onnx.SparseTensorProto) -> Array | None:
         values, indices = self._array(sparse.values), self._array(sparse.indices)

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto, TypeProto, helper
 
+from onnxreduce_cli.errors import InvalidModelError
+
 #: Dimensions: an int where known, a name where symbolic, None where nothing is known.
 Dims = tuple[int | str | None, ...]
 
@@ -36,8 +38,18 @@ class ValueType:
 
 
 def dtype_name(elem_type: int) -> str:
-    """A dtype as schemas spell it: ``float``, ``int64``, ``bfloat16``."""
-    return str(TensorProto.DataType.Name(elem_type)).lower()
+    """A dtype as schemas spell it: ``float``, ``int64``, ``bfloat16``.
+
+    Raises:
+        InvalidModelError: there is no such dtype, or the installed onnx does not know it.
+    """
+    try:
+        return str(TensorProto.DataType.Name(elem_type)).lower()
+    except ValueError as error:
+        raise InvalidModelError(
+            f"the model has values of element type {elem_type}, which the installed onnx does not "
+            "know; mend the model, or install a newer onnx"
+        ) from error
 
 
 def elem_type_of(kind: str) -> int | None:

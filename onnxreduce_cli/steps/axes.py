@@ -37,6 +37,9 @@ def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, 
     Returns:
         the axes (none for an absent or empty input), a reference to the function's attribute, or
         None where they are only known at run time.
+
+    Raises:
+        Blocked: they are no integers.
     """
     name = context.input(index)
     if not name:
@@ -45,7 +48,11 @@ def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, 
     if reference is not None:
         return reference
     array = context.constant(name)
-    return None if array is None else tuple(int(axis) for axis in array.reshape(-1))
+    if array is None:
+        return None
+    if array.dtype.kind not in "iu":
+        raise Blocked(f"its input {name!r} holds {array.dtype}, not integers", "mend the model")
+    return tuple(int(axis) for axis in array.reshape(-1))
 
 
 def normalised(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
