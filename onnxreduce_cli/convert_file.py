@@ -185,6 +185,8 @@ def _output_path(source: str, target: str | None, opset: int, *, in_place: bool)
     if source == STREAM:
         return STREAM
     path = Path(source)
+    if not path.is_file():
+        raise UsageError(f"{source} is no regular file; say where to write: -o FILE")
     return str(path.with_name(f"{path.stem}.opset{opset}{path.suffix}"))
 
 
@@ -192,7 +194,9 @@ def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | 
     if path == STREAM:
         if options.in_place:
             raise UsageError("--in-place needs a file")
-        if stdout is None or stdout.isatty():
+        if stdout is None:
+            raise UsageError("standard output is closed; name a file: -o FILE")
+        if stdout.isatty():
             raise UsageError("a model is binary; send it to a file: -o FILE")
         return
     if os.path.isdir(path):
@@ -202,6 +206,8 @@ def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | 
         if not (os.path.isdir(folder) or options.make_folders):
             raise UsageError(f"there is no folder {os.path.dirname(path)}")
         return
+    if not os.path.isfile(path):
+        raise UsageError(f"{path} is no regular file; for standard output say -o -")
     if source != STREAM and os.path.exists(source) and os.path.samefile(source, path):
         if not options.in_place:
             raise UsageError(f"{path} is the input; to overwrite it say --in-place")

@@ -29,7 +29,8 @@ class Blocker:
         """One line: node, operator, opset, place, reason, advice."""
         place = f" in {self.scope}" if self.scope else ""
         advice = f"; {self.advice}" if self.advice else ""
-        return f"{self.op_type} node {self.node} (opset {self.opset}){place}: {self.reason}{advice}"
+        what = f"{self.op_type} node" if self.op_type else "node"
+        return f"{what} {self.node} (opset {self.opset}){place}: {self.reason}{advice}"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import click
 
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.size import size
+from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import about
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str | None) -> int
         return None
     if value == "auto":
         return 0
-    if not value.isdigit() or int(value) < 3:
-        raise click.BadParameter("give a number from 3 on, or auto")
+    from onnx import IR_VERSION
+
+    if not value.isdigit() or not 3 <= int(value) <= IR_VERSION:
+        raise click.BadParameter(f"give a number from 3 to {IR_VERSION}, or auto")
     return int(value)
 
 
@@ -116,6 +119,8 @@ def command(
         placement=Placement(external_data, allow_outside_data, threshold, inline),
     )
     check_options(options)
+    if "" in (*models, output, out_dir):
+        raise click.UsageError("a name is empty; is some variable not set?")
     sources = matching(models, out_dir)
     if len(sources) == 1 and out_dir is None and jobs is None and not resume:
         _convert_one(sources[0], output, options, quiet=quiet)
@@ -142,24 +147,25 @@ def _convert_one(source: str, output: str | None, options: Options, *, quiet: bo
             source,
             output,
             options,
-            stdin=sys.stdin.buffer,
-            stdout=sys.stdout.buffer,
+            stdin=standard_input() if source == "-" else None,
+            stdout=standard_output(),
             progress=progress,
             copying=copying,
         )
     if options.dry_run:
-        _show_plan(done)
+        _show_plan(done, quiet=quiet)
     elif not quiet:
         _show(done)
     sys.exit(0 if done.plan.possible else 1)
 
 
-def _show_plan(done: Converted) -> None:
+def _show_plan(done: Converted, *, quiet: bool) -> None:
     from onnxreduce_cli.report.plan import plan_text
 
-    click.echo(plan_text(done.plan, done.source))
+    if not quiet:
+        say(plan_text(done.plan, done.source))
     for blocker in done.plan.blockers:
-        click.echo(str(blocker), err=True)
+        say(str(blocker), err=True)
 
 
 def _show(done: Converted) -> None:
@@ -167,14 +173,14 @@ def _show(done: Converted) -> None:
 
     # Standard output is for the model where it goes there.
     to_stream = done.target == "-"
-    click.echo(changes_text(done.plan, done.source, done.target), err=to_stream)
+    say(changes_text(done.plan, done.source, done.target), err=to_stream)
     if done.sites is not None:
-        click.echo(f"  {done.sites.summary()}", err=to_stream)
+        say(f"  {done.sites.summary()}", err=to_stream)
     if done.verified is not None:
         told = sum(not trial.void for trial in done.verified.trials)
-        click.echo(f"  verified: the whole models agree on {told} inputs", err=to_stream)
+        say(f"  verified: the whole models agree on {told} inputs", err=to_stream)
     for line in remarks(done):
-        click.echo(line, err=True)
+        say(line, err=True)
 
 
 def _convert_many(
@@ -199,10 +205,10 @@ def _convert_many(
             outcomes[outcome.source] = outcome
             if outcome.code or not quiet:
                 for note in outcome.notes:
-                    click.echo(note, err=True)
+                    say(note, err=True)
             if progress is not None:
                 progress(len(outcomes), len(sources), outcome.source)
     found = [outcomes[source] for source in sources]
     if not quiet:
-        click.echo(summary_text(found))
+        say(summary_text(found))
     sys.exit(exit_code(found))

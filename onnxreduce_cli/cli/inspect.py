@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import click
 
+from onnxreduce_cli.cli.streams import say, standard_input
 from onnxreduce_cli.errors import about
 
 
@@ -17,7 +16,7 @@ def command(model: str) -> None:
     from onnxreduce_cli.model.files import STREAM, load
     from onnxreduce_cli.report.inspection import inspection_text
 
-    document = load(model, sys.stdin.buffer if model == STREAM else None)
+    document = load(model, standard_input() if model == STREAM else None)
     with about(model):
         found = inspect(document.model, document.base_dir)
-    click.echo(inspection_text(found, model))
+    say(inspection_text(found, model))

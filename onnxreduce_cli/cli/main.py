@@ -5,7 +5,6 @@ Nothing heavy is imported before a subcommand runs.
 
 from __future__ import annotations
 
-import io
 import signal
 import sys
 from importlib import import_module
@@ -13,6 +12,7 @@ from importlib import import_module
 import click
 
 from onnxreduce_cli import __version__
+from onnxreduce_cli.cli.streams import prepare, say
 
 #: Subcommands, by the module of this package that holds them.
 _COMMANDS = {
@@ -64,10 +64,7 @@ def main() -> None:
     """Run the command line; errors become one line each on stderr and an exit code."""
     # Told to end, it ends as by an exception: temporary files are removed, processes stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            # Names of files and nodes may hold what the terminal's encoding cannot show.
-            stream.reconfigure(errors="backslashreplace")
+    prepare()
     try:
         # Without its standalone mode click gives the code of an early exit back.
         sys.exit(cli(standalone_mode=False) or 0)
@@ -75,12 +72,8 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        say("interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read our output stopped reading, which is their right.
-        sys.stderr.close()
-        sys.exit(0)
     except Exception as error:
         _fail(error)
 
@@ -89,7 +82,7 @@ def _fail(error: Exception) -> None:
     from onnxreduce_cli.failures import failure
 
     found = failure(error)
-    click.echo(found.text, err=True)
+    say(found.text, err=True)
     sys.exit(found.code)
 
 

@@ -14,7 +14,7 @@ from onnxreduce_cli.progress import Progress
 @contextmanager
 def progress_bar(label: str) -> Iterator[Progress | None]:
     """A progress bar on stderr, drawn from the first report on; None if that is no terminal."""
-    if not sys.stderr.isatty():
+    if sys.stderr is None or not sys.stderr.isatty():
         yield None
         return
     with ExitStack() as stack:

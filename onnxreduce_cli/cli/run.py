@@ -6,6 +6,8 @@ import zipfile
 
 import click
 
+from onnxreduce_cli.cli.streams import say
+
 
 @click.command(name="run")
 @click.argument("model")
@@ -41,7 +43,7 @@ def command(
     outputs = run(model, sets[0], executor=executor)
     if output is None:
         for name, value in outputs.items():
-            click.echo(f"{name}: {_described(value)}")
+            say(f"{name}: {_described(value)}")
         return
     held = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
     if held:

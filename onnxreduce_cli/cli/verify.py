@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from onnxreduce_cli.cli.progress import progress_bar
+from onnxreduce_cli.cli.streams import say
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport
@@ -99,4 +100,4 @@ def show(report: VerifyReport, *, as_json: bool = False, err: bool = False) -> N
     """Print a report."""
     from onnxreduce_cli.report import verify as text
 
-    click.echo(text.as_json(report) if as_json else text.as_text(report), err=err)
+    say(text.as_json(report) if as_json else text.as_text(report), err=err)

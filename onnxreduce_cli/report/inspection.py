@@ -21,7 +21,8 @@ def _lines(found: Inspection, name: str) -> Iterator[str]:
     for function, imports in found.functions.items():
         yield f"  function {function}: {_opsets(imports)}"
     count = sum(found.operators.values())
-    yield f"{count} nodes: " + ", ".join(f"{op} x {n}" for op, n in found.operators.items())
+    operators = ", ".join(f"{op or 'no operator'} x {n}" for op, n in found.operators.items())
+    yield f"{count} node{'s' * (count != 1)}" + (f": {operators}" if operators else "")
     if found.family:
         yield f"{len(found.family)} of the Reduce and Softmax family:"
     for node in found.family:

@@ -53,7 +53,8 @@ def headline(plan: Plan) -> str:
     """From which opset to which, and how much changes."""
     source = "no opset" if plan.source is None else f"opset {plan.source}"
     count = len(plan.changes)
-    parts = [f"{source} to {plan.target}", f"{count} {_plural(count, 'node')} changed"]
+    way = f"{source} as it was" if plan.source == plan.target else f"{source} to {plan.target}"
+    parts = [way, f"{count} {_plural(count, 'node')} changed"]
     if plan.target_ir_version != plan.ir_version:
         parts.append(f"IR version {plan.ir_version} to {plan.target_ir_version}")
     return ", ".join(parts)

@@ -47,7 +47,7 @@ class Source:
         self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
         self.label = os.fspath(given)
         self.skeleton = model_skeleton(document.model)
-        if document.format == "protobuf":
+        if document.format == "protobuf" and _is_text(os.fspath(given)):
             self.path = os.path.abspath(given)
         else:
             self.model = document.model
@@ -89,3 +89,12 @@ class Source:
         assert self.model is not None
         content: bytes = self.model.SerializeToString()
         return content
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path is one in Unicode, as ONNX Runtime wants it; file systems take any bytes."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

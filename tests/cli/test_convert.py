@@ -82,6 +82,8 @@ def test_dry_run_shows_the_plan_and_writes_nothing(onnxreduce, source, tmp_path)
     assert result.code == 1
     assert "cannot be converted: 2 nodes in the way" in result.out
     assert len(result.err.splitlines()) == 2
+    quiet = onnxreduce("convert", source, "--opset", 11, "--dry-run", "-q")
+    assert (quiet.code, quiet.out, quiet.err) == (1, "", result.err)
     assert sorted(os.listdir(tmp_path)) == before
 
 
@@ -168,12 +170,26 @@ def test_a_folder_as_input_or_output(onnxreduce, source, tmp_path):
         (("--opset", "0"), "there is no opset 0"),
         (("--opset", "18", "--expand", "Foo"), "Foo has no function body here"),
         (("--opset", "18", "--ir-version", "new"), "give a number"),
+        (("--opset", "18", "--ir-version", "99"), "give a number"),
+        (("--opset", "18", "-o", ""), "a name is empty; is some variable not set?"),
+        (("", "--opset", "18"), "a name is empty; is some variable not set?"),
+        (("--opset", "thirteen"), "is not a valid integer"),
+        (("--opset", "13", "--in-plaice"), "No such option"),
     ],
 )
 def test_wrong_usage(onnxreduce, source, arguments, message):
     result = onnxreduce("convert", source, *arguments)
     assert result.code == 2
     assert message in result.err
+
+
+def test_names_are_shown_in_one_line(onnxreduce, source):
+    found = model(BLOCKED)
+    found.graph.node[0].name = "first\n\x1b[31mred"
+    onnx.save(found, source)
+    result = onnxreduce("convert", source, "--opset", 11)
+    assert "ReduceMax node 'first\\n\\x1b[31mred' (opset 18): " in result.err
+    assert len(result.err.splitlines()) == 3
 
 
 def test_expand_without_a_change_of_opset(onnxreduce, tmp_path):

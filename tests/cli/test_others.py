@@ -45,6 +45,7 @@ def test_ops(onnxreduce):
     assert "since-versions 1, 11, 13" in result.out
     assert "12 to 13: step: axes: attribute to input" in result.out
     assert "blocks where" in result.out
+    assert onnxreduce("ops", "ai.onnx.ReduceSum") == result
     result = onnxreduce("ops")
     assert len(result.out.splitlines()) > 190
     result = onnxreduce("ops", "reducesun")

@@ -1,0 +1,121 @@
+"""Streams that are closed, full, or read by somebody who stops."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+from tests.support import model
+
+TEXT = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,3,4] x) => (float[2,1,4] y) <int64[1] axes = {1}> {
+    [mean] y = ReduceMean(x, axes)
+}"""
+
+BLOCKED = """<ir_version: 8, opset_import: ["" : 18]>
+g (bfloat16[2,3] x) => (bfloat16[1,1] y) { [first] y = ReduceMax(x) }"""
+
+
+@pytest.fixture
+def source(tmp_path):
+    path = tmp_path / "model.onnx"
+    onnx.save(model(TEXT), path)
+    return path
+
+
+def call(shell, *arguments):
+    """The command in a shell, in which it is ``$@``."""
+    command = [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)]
+    done = subprocess.run(["bash", "-c", shell, "bash", *command], capture_output=True, check=False)
+    assert b"Traceback" not in done.stderr
+    assert b"Exception ignored" not in done.stderr
+    assert b"bug in" not in done.stderr
+    return done
+
+
+def test_standard_output_that_is_closed(source):
+    assert call('"$@" >&-', "convert", source, "--opset", 13, "--no-check").returncode == 0
+    assert onnx.load(source.with_name("model.opset13.onnx")).opset_import[0].version == 13
+    done = call('"$@" >&-', "convert", source, "--opset", 13, "-o", "-", "--no-check")
+    assert done.returncode == 2
+    assert b"standard output is closed" in done.stderr
+
+
+def test_standard_input_that_is_closed(source):
+    for command in (("convert", "-", "--opset", 13, "-o", "-"), ("inspect", "-")):
+        done = call('"$@" <&-', *command)
+        assert done.returncode == 2
+        assert b"standard input is closed" in done.stderr
+
+
+def test_all_streams_closed(source):
+    done = call('"$@" <&- >&- 2>&-', "convert", source, "--opset", 13)
+    assert done.returncode == 0
+    onnx.checker.check_model(onnx.load(source.with_name("model.opset13.onnx")), full_check=True)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+def test_standard_output_that_is_full(source):
+    for command in (("inspect", source), ("ops",)):
+        done = call('"$@" >/dev/full', *command)
+        assert done.returncode == 2
+        assert done.stderr == b"Error: standard output: No space left on device\n"
+    done = call('"$@" >/dev/full', "convert", source, "--opset", 13, "-o", "-", "--no-check")
+    assert done.returncode == 2
+
+
+def test_a_reader_that_stops_does_not_change_how_it_ends(source):
+    assert call('"$@" | head -1; exit ${PIPESTATUS[0]}', "ops").returncode == 0
+    onnx.save(model(BLOCKED), source)
+    dry = ("convert", source, "--opset", 11, "--dry-run")
+    # The shell's end of the pipe is closed before the command writes.
+    done = call('"$@" | true; exit ${PIPESTATUS[0]}', *dry)
+    assert done.returncode == 1
+    assert b"ReduceMax node first" in done.stderr
+    onnx.save(model(TEXT), source)
+    # A model that did not arrive is no success.
+    done = call('"$@" | true; exit ${PIPESTATUS[0]}', "convert", source, "--opset", 13, "-o", "-")
+    assert done.returncode == 1
+
+
+def test_an_output_that_is_no_regular_file_is_left_alone(source, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    for target in (pipe, "/dev/stdout", os.devnull):
+        done = call(
+            '"$@" | cat; exit ${PIPESTATUS[0]}',
+            "convert",
+            source,
+            "--opset",
+            13,
+            "--force",
+            "-o",
+            target,
+        )
+        assert done.returncode == 2
+        assert b"is no regular file; for standard output say -o -" in done.stderr
+    assert pipe.is_fifo()
+
+
+def test_an_input_that_is_no_regular_file_needs_a_name_for_the_output(source, tmp_path):
+    shell = '"$@" <(cat ' + str(source) + ")"
+    done = call(shell, "convert", "--opset", 13)
+    assert done.returncode == 2
+    assert b"say where to write: -o FILE" in done.stderr
+    target = tmp_path / "out.onnx"
+    assert call(shell, "convert", "--opset", 13, "-o", target, "--no-check").returncode == 0
+    assert onnx.load(target).opset_import[0].version == 13
+
+
+def test_names_that_are_not_utf_8(source):
+    path = os.fsencode(source.parent) + b"/n\xff\xfe.onnx"
+    os.rename(source, path)
+    for command in (["convert", "--opset", "13", "--verify"], ["inspect"], ["verify"]):
+        run = [sys.executable, "-m", "onnxreduce_cli.cli.main", command[0], path, *command[1:]]
+        done = subprocess.run(run, capture_output=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert os.path.exists(os.fsencode(source.parent) + b"/n\xff\xfe.opset13.onnx")
