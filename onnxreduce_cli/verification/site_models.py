@@ -15,6 +15,7 @@ from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.facts import UNKNOWN
 from onnxreduce_cli.model.scope import Scope, subgraphs
 from onnxreduce_cli.model.skeleton import bind
+from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.verification.outcomes import RANDOM
 from onnxreduce_cli.verification.reads import declared, reads
@@ -116,6 +117,8 @@ class PairMaker:
             raise UncheckableError("its results are random")
         if any(True for _ in subgraphs(node)):
             raise UncheckableError("it has subgraphs of its own; their nodes are checked each")
+        if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
+            raise UncheckableError("its tensor is large, or external data, which is not read")
         before = [self._bound(site, node)]
         after = [self._bound(site, item) for item in site.result]
         renamed = _Renaming()
@@ -145,19 +148,19 @@ class PairMaker:
         sides = []
         for nodes, version in ((before, opset), (after, self._conversion.target)):
             read = set(reads(nodes))
-            tensors = [
+            initializers = [
                 numpy_helper.from_array(array, renamed[name])
                 for name, array in constants.items()
                 if name in read
             ]
             if nodes is after:
-                tensors += [_renamed_tensor(t, renamed[t.name]) for t in site.initializers]
+                initializers += [_renamed_tensor(t, renamed[t.name]) for t in site.initializers]
             sides.append(
                 self._model(
                     [renamed.node(item, index) for index, item in enumerate(nodes)],
                     inputs,
                     [renamed[name] for name in outputs],
-                    tensors,
+                    initializers,
                     version,
                 )
             )

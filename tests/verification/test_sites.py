@@ -490,3 +490,18 @@ def test_models_of_other_domains_keep_their_imports() -> None:
         ir_version=8,
     )
     assert checked(found, 18).summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_a_tensor_that_is_not_in_the_model_is_not_read() -> None:
+    """Its node is reported, its data neither looked for nor made up."""
+    found = source(9, "g () => (int64[3] y) { y = Constant<value = int64[3] {1, 2, 3}>() }")
+    tensor = found.graph.node[0].attribute[0].t
+    tensor.ClearField("int64_data")
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    tensor.external_data.add(key="location", value="none.bin")
+    report = checked(found, 8)
+    assert report.ok
+    assert [item.reason for item in report.unchecked] == [
+        "its tensor is large, or external data, which is not read"
+    ]
