@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.executor.axes import one_axis, vector
-from onnxreduce_cli.executor.dtypes import BOOL, INT64, Array, Value
+from onnxreduce_cli.executor.dtypes import BOOL, INT64, STRING, Array, Value
 from onnxreduce_cli.executor.errors import Invalid, NotSupported
 from onnxreduce_cli.executor.registry import Call, Scope, Subgraph, kernel
 
@@ -115,33 +115,45 @@ def scan_9(call: Call, scope: Scope, *values: Array) -> tuple[Value, ...]:
             scans[index], one_axis(axis, scans[index].ndim, negative=call.since >= 11), 0
         )
         scans[index] = moved[::-1] if directions[index] else moved
-    carried, stacks = _scan(scope, body, list(values[:n_states]), scans, n_outputs)
+    carried, stacks, empties = _scan(scope, body, list(values[:n_states]), scans)
     output_directions = _flags(call, "scan_output_directions", n_outputs)
     output_axes = _flags(call, "scan_output_axes", n_outputs)
     results = [
         _stacked(stack[::-1] if backward else stack, axis, empty)
         for stack, backward, axis, empty in zip(
-            stacks, output_directions, output_axes, body.empty[n_states:], strict=True
+            stacks, output_directions, output_axes, empties, strict=True
         )
     ]
     return (*carried, *results)
 
 
 def _scan(
-    scope: Scope, body: Subgraph, carried: list[Value], scans: list[Array], n_outputs: int
-) -> tuple[list[Value], list[list[Value]]]:
-    """Run the body over the first axis of `scans`; give the last state and all outputs."""
+    scope: Scope, body: Subgraph, carried: list[Value], scans: list[Array]
+) -> tuple[list[Value], list[list[Value]], list[Array | None]]:
+    """Run the body over the first axis of `scans`.
+
+    Gives the last state, all outputs, and for each output what stacking it no times gives.
+    """
     length = scans[0].shape[0]
     if any(scan.shape[0] != length for scan in scans):
         raise Invalid("the scan inputs differ in length")
-    stacks: list[list[Value]] = [[] for _ in range(n_outputs)]
     n_states = len(carried)
+    stacks: list[list[Value]] = [[] for _ in range(body.n_outputs - n_states)]
+    empties = list(body.empty[n_states:])
+    if not length and any(empty is None for empty in empties):
+        # A slice's shape is known all the same, and what the body makes of one has its outputs'.
+        results = scope.run(body, [*carried, *(_blank(scan) for scan in scans)])
+        empties = [np.asarray(value)[None][:0] for value in results[n_states:]]
     for index in range(length):
         results = scope.run(body, [*carried, *(np.asarray(scan[index]) for scan in scans)])
         carried = results[:n_states]
         for stack, value in zip(stacks, results[n_states:], strict=True):
             stack.append(value)
-    return carried, stacks
+    return carried, stacks, empties
+
+
+def _blank(scan: Array) -> Array:
+    return np.full(scan.shape[1:], "" if scan.dtype == STRING else 0, scan.dtype)
 
 
 @kernel("Scan", 8, scoped=True)
@@ -172,10 +184,10 @@ def scan_8(call: Call, scope: Scope, lengths: Array | None, *values: Array) -> t
             for scan, backward in zip(scans, directions, strict=True)
         ]
         start: list[Value] = [np.asarray(value[entry]) for value in values[:n_states]]
-        carried, stacks = _scan(scope, body, start, parts, n_outputs)
+        carried, stacks, empties = _scan(scope, body, start, parts)
         for kept, state in zip(states, carried, strict=True):
             kept.append(state)
-        for made, stack, empty in zip(outputs, stacks, body.empty[n_states:], strict=True):
+        for made, stack, empty in zip(outputs, stacks, empties, strict=True):
             rows = _stacked(stack, 0, empty)
             rest: Any = [(0, longest - count)] + [(0, 0)] * (rows.ndim - 1)
             made.append(np.pad(rows, rest))

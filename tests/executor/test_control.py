@@ -150,6 +150,21 @@ def test_scan_carries_state_and_stacks_outputs(opset: int) -> None:
     np.testing.assert_array_equal(got["o"], 2 * np.stack([X[:, 1], X.sum(axis=1)], axis=1))
 
 
+@pytest.mark.parametrize("opset", SCANS)
+def test_a_scan_over_nothing_gives_empty_outputs(opset: int) -> None:
+    built = model(
+        [node("Scan", ["s0", "x"], ["s", "o"], body=scan_body(), num_scan_inputs=1)],
+        [value("x")],
+        ["s", "o"],
+        opset,
+        [scalar("k", 2, np.float32), scalar("s0", [1, 2, 3], np.float32)],
+    )
+    got = run(built, {"x": np.zeros((0, 3), np.float32)})
+    np.testing.assert_array_equal(got["s"], [1, 2, 3])
+    assert got["o"].shape == (0, 3)
+    assert got["o"].dtype == np.float32
+
+
 def test_scan_8_has_batches_and_lengths() -> None:
     built = model(
         [node("Scan", ["lens", "s0", "x"], ["s", "o"], body=scan_body(), num_scan_inputs=1)],
