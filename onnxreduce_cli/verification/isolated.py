@@ -54,6 +54,8 @@ class _Child:
             [sys.executable, "-c", _START.format(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            # What native code says as it ends is not for the user; how it ended is told.
+            stderr=subprocess.DEVNULL,
         )
         # It may be in a loop without end, so it is not asked to go.
         self._end = weakref.finalize(self, _end, self._process)

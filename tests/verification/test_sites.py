@@ -411,6 +411,22 @@ def test_what_the_executors_do_not_agree_on_is_not_held_against_a_replacement() 
     assert checked(found, 9).ok
 
 
+@pytest.mark.skipif(onnx.defs.onnx_opset_version() < 26, reason="CumProd came with opset 26")
+def test_onnxruntime_is_not_asked_about_nothing() -> None:
+    found = source(26, "g (double[N,M] x) => (double[A,B] y) <int32 a = {0}> { y = CumProd(x, a) }")
+    assert checked(found, 14).summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_an_operator_whose_kernel_ends_the_process_on_an_empty_batch() -> None:
+    found = source(
+        22,
+        "g (float[N,S,2] x) => (float[A,B,C,D] y, float[E,F,G] h) "
+        "<float[1,4,2] w = {1,2,3,4,5,6,7,8}, float[1,4,1] r = {1,2,3,4}> "
+        "{ y, h = LSTM<hidden_size=1, layout=1>(x, w, r) }",
+    )
+    assert checked(found, 13).summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
 @pytest.mark.parametrize(
     ("opset", "target", "text"),
     [
