@@ -5,6 +5,7 @@ one can catch the other's mistakes.
 """
 
 from onnxreduce_cli.executor import (
+    affine_grid,
     control,
     convert_dtype,
     elementwise,
@@ -26,6 +27,7 @@ from onnxreduce_cli.executor.run import Executor, run
 
 # Importing a module of kernels registers them.
 KERNEL_MODULES = (
+    affine_grid,
     control,
     convert_dtype,
     elementwise,

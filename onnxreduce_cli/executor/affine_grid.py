@@ -1,0 +1,38 @@
+"""AffineGrid.
+
+Source: definition 20. Its function body is not used: it squeezes a batch of one away, and takes
+matrices of another batch or size than it says.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnxreduce_cli.executor.axes import vector
+from onnxreduce_cli.executor.dtypes import FLOAT64, Array, to_dtype
+from onnxreduce_cli.executor.errors import Invalid, NotSupported
+from onnxreduce_cli.executor.registry import Call, kernel
+
+
+def _places(length: int, corners: bool) -> Array:
+    """Where the elements of an axis lie between -1 and 1: ends or, else, centres of cells."""
+    if not corners:
+        return (2.0 * np.arange(length) + 1) / length - 1
+    if length == 1:
+        raise NotSupported("align_corners divides by 0 where a size is 1")
+    return 2.0 * np.arange(length) / (length - 1) - 1
+
+
+@kernel("AffineGrid", 20)
+def affine_grid(call: Call, theta: Array, size: Array) -> Array:
+    """Map each point of an image to where `theta` (N, 2, 3) or (N, 3, 4) takes it."""
+    batch, _, *lengths = sizes = vector("size", size)
+    rank = len(lengths)
+    if rank not in (2, 3) or theta.shape != (batch, rank, rank + 1):
+        raise Invalid(f"theta of shape {theta.shape} does not fit size {sizes}")
+    corners = bool(call.attrs["align_corners"])
+    axes = np.meshgrid(*(_places(length, corners) for length in lengths), indexing="ij")
+    # The last axis of the image is the first coordinate.
+    points = np.stack([*axes[::-1], np.ones(lengths)], axis=-1)
+    moved = np.einsum("nij,...j->n...i", theta.astype(FLOAT64), points)
+    return to_dtype(moved, theta.dtype)
