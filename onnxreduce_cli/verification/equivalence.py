@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto
+from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.values import from_proto, kind_of
@@ -241,8 +241,8 @@ class _Check:
     def report(self, save_failure: str | None) -> VerifyReport:
         """Compare everything that ran."""
         pair = "b" in self.sources
-        names = list(self.sources["a"].outputs)
         random = set().union(*(_random_outputs(source) for source in self.sources.values()))
+        names = [name for name in self.sources["a"].outputs if name not in random]
         rows = _Rows()
         verdicts: list[bool | None] = []
         failing: tuple[int, str, Judgement] | None = None
@@ -253,8 +253,6 @@ class _Check:
             seen: list[bool | None] = []
             for name in names:
                 judgement = judge(found, name, self.tolerance, self._between)
-                if name in random:
-                    judgement = _without_values(judgement)
                 rows.add(name, judgement)
                 agree = judgement.agree if pair else _agree(judgement.deviations.get("a"))
                 seen.append(agree)
@@ -303,7 +301,7 @@ class _Check:
 
     def _remarks(self, random: set[str], excused: bool) -> Iterator[str]:
         for name in sorted(random):
-            yield f"output {name!r} is random: only its dtype and shape were compared"
+            yield f"output {name!r} is random: it was not compared"
         if excused:
             yield (
                 "ONNX Runtime finds a difference where the NumPy executor finds none and the two "
@@ -394,37 +392,37 @@ def _shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int, ...] | None]:
     }
 
 
-def _without_values(judgement: Judgement) -> Judgement:
-    """A judgement of a random output: what its elements are does not count."""
-
-    def bare(errors: Errors) -> Errors:
-        return Errors(errors.count, bit_exact=False, problem=errors.problem)
-
-    pairs = {name: bare(errors) for name, errors in judgement.pairs.items()}
-    deviations = {name: bare(errors) for name, errors in judgement.deviations.items()}
-    cross = judgement.cross and (*judgement.cross[:2], bare(judgement.cross[2]))
-    parts = [*pairs.values(), *((cross[2],) if cross else ())]
-    agree = None if judgement.agree is None else all(errors.agree for errors in parts)
-    return Judgement(pairs, cross, deviations, agree)
-
-
 def _random_outputs(source: Source) -> set[str]:
     """The outputs that depend on a random operator."""
     model = source.skeleton
-    functions = {
-        (f.domain, f.name) for f in model.functions if any(_random(n, set()) for n in f.node)
-    }
+    off = {tensor.name for tensor in model.graph.initializer if not _is_set(tensor)}
+    functions: set[tuple[str, str]] = set()
+    # A function may call another, in any order.
+    for _ in model.functions:
+        functions |= {
+            (f.domain, f.name)
+            for f in model.functions
+            if any(_random(node, functions, set()) for node in f.node)
+        }
     tainted: set[str] = set()
     for node in model.graph.node:
-        if _random(node, functions) or not tainted.isdisjoint(_names(node)):
+        if _random(node, functions, off) or not tainted.isdisjoint(_names(node)):
             tainted.update(node.output)
     return tainted & set(source.outputs)
 
 
-def _random(node: NodeProto, functions: set[tuple[str, str]]) -> bool:
+def _is_set(tensor: TensorProto) -> bool:
+    """Whether a tensor may be a training mode that is on."""
+    return tensor.data_type != TensorProto.BOOL or bool(np.any(numpy_helper.to_array(tensor)))
+
+
+def _random(node: NodeProto, functions: set[tuple[str, str]], off: set[str]) -> bool:
+    """Whether a node's results are random; `off` names what is false, as a training mode."""
     if node.op_type in RANDOM or (node.domain, node.op_type) in functions:
         return True
-    return any(_random(item, functions) for _, g in subgraphs(node) for item in g.node)
+    if node.op_type == "Dropout" and len(node.input) > 2 and node.input[2] not in {"", *off}:
+        return True
+    return any(_random(item, functions, off) for _, g in subgraphs(node) for item in g.node)
 
 
 def _names(node: NodeProto) -> Iterable[str]:

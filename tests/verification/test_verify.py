@@ -235,11 +235,44 @@ def test_trials_special_values_and_tolerances() -> None:
     assert verify(near, same, tolerance=Tolerance(rtol=0, atol=0)).exit_code == 1
 
 
-def test_random_results_are_compared_by_shape_only() -> None:
-    found = source("g (float[N] x) => (float[N] y) { t = RandomNormalLike(x) \n y = Abs(t) }")
+RANDOM = {
+    "by its operator": "g (float[N] x) => (float[N] y, float[N] z) "
+    "{ t = RandomNormalLike(x) \n y = Abs(t) \n z = Neg(x) }",
+    "in training": "g (float[N] x) => (float[N] y, float[N] z) <bool on = {1}, float r = {0.5}> "
+    "{ y = Dropout(x, r, on) \n z = Neg(x) }",
+    "in its size": "g (float[N] x) => (int64[A,B] y, float[N] z) "
+    "{ t = RandomNormalLike(x) \n u = Relu(t) \n y = NonZero(u) \n z = Neg(x) }",
+}
+
+
+@pytest.mark.parametrize("how", RANDOM)
+def test_random_results_are_not_compared(how: str) -> None:
+    found = source(RANDOM[how])
     report = verify(found, found, executors=["onnxruntime"])
     assert report.equivalent is True
-    assert "random" in report.remarks[0]
+    assert report.remarks == ("output 'y' is random: it was not compared",)
+    assert {comparison.output for comparison in report.comparisons} == {"z"}
+    # Where all is random, nothing is known.
+    del found.graph.output[1]
+    assert verify(found, found, executors=["onnxruntime"]).exit_code == 3
+
+
+def test_a_function_that_calls_a_random_one_is_random() -> None:
+    found = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13, "f": 1]>'
+        "g (float[N] x) => (float[N] y) { y = f.outer(x) }"
+        '<domain: "f", opset_import: ["": 13, "f": 1]> outer (a) => (b) { b = f.inner(a) }'
+        '<domain: "f", opset_import: ["": 13]> inner (a) => (b) { b = RandomNormalLike(a) }'
+    )
+    assert verify(found, found, executors=["onnxruntime"]).exit_code == 3
+
+
+def test_dropout_that_drops_nothing_is_compared() -> None:
+    found = source(
+        "g (float[N] x) => (float[N] y) <bool off = {0}, float r = {0.5}> "
+        "{ y = Dropout(x, r, off) }"
+    )
+    assert verify(found, found).exit_code == 0
 
 
 def test_progress_is_told() -> None:
