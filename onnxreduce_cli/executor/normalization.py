@@ -81,6 +81,8 @@ def layer_normalization(
     result = centred * inverse * scale.astype(FLOAT64)
     if bias is not None:
         result = result + bias.astype(FLOAT64)
+    if result.shape != x.shape:
+        raise Invalid(f"the scale or the bias is larger than the input, which has shape {x.shape}")
     stash = dtype_of_number(call.attrs["stash_type"])
     return to_dtype(result, x.dtype), to_dtype(mean, stash), to_dtype(inverse, stash)
 

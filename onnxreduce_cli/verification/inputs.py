@@ -11,7 +11,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-from onnx import NodeProto, TensorProto, TypeProto
+from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, numpy_helper
 
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes
@@ -29,6 +29,10 @@ ORDINARY, SMALL, LARGE, ZEROS, SPECIAL = "ordinary", "small", "large", "zeros", 
 #: those the ones that have a place in an order: without NaN.
 UNUSUAL, ORDERED = "unusual", "ordered"
 
+#: Ordinary values, some of them the model's own constants and their neighbours: limits and what
+#: is compared with something would else never be met.
+NEAR = "near"
+
 #: Value profiles in the order of the trials; with special values, the fifth is `SPECIAL`.
 PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
 
@@ -38,9 +42,12 @@ _iinfo: Any = ml_dtypes.iinfo
 
 _WORDS = ("", "a", "word", "Word two", "été", "日本", "0")
 _ODD = (3, 5, 7)
-#: Sizes tried when a model accepts none of the usual ones, such as images of a least size.
-_SIZES = (2, 1, 3, 4, 8, 16, 32, 64, 128, 224)
+#: Sizes tried when a model accepts none of the usual ones, such as images of a least size. 1 comes
+#: last: it is broadcast to whatever it meets, and hides what happens along its axis.
+_SIZES = (2, 3, 4, 8, 16, 32, 64, 128, 224, 1)
 _RANKS = (2, 3, 4, 1, 5, 0)
+#: Constants of more elements are no limits.
+_FEW = 1024
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,12 @@ class Drawer:
         """Sizes that the weights an input meets first ask of its open dimensions."""
         return _hints(self._source, self._types)
 
+    @cached_property
+    def _fixed(self) -> list[int]:
+        """Sizes that inputs have where the model says so: open dimensions may have to fit them."""
+        dims = (dim for dims_ in self._types.values() for dim in dims_ or ())
+        return list(dict.fromkeys(d for d in dims if isinstance(d, int) and d > 1))[:4]
+
     def attempts(self, trial: int, rng: np.random.Generator) -> Iterator[Attempt]:
         """The ways to choose open dimensions for one trial, the most telling first.
 
@@ -121,7 +134,7 @@ class Drawer:
         yield first
         if self.hints:
             yield replace(first, sizes={**mixed, **self.hints, **self.dims})
-        sizes = (pool[trial % 3], *_SIZES) if open_symbols else (2,)
+        sizes = (pool[trial % 3], *self._fixed, *_SIZES) if open_symbols else (2,)
         for rank in _RANKS if self.open_ranks else (2,):
             for size in sizes if rank == 2 else sizes[:2]:
                 same = Attempt(self.dims, size, rank)
@@ -217,7 +230,45 @@ class Drawer:
                 return _bounded(shape, dtype, limits, attempt, rng)
         if attempt.integers is not None and dtype.kind in "iu":
             return np.full(shape, attempt.integers, dtype)
-        return draw_array(shape, elem_type, values, rng, negative=negative)
+        if values != NEAR:
+            return draw_array(shape, elem_type, values, rng, negative=negative)
+        drawn = draw_array(shape, elem_type, ORDINARY, rng, negative=negative)
+        return _near(drawn, self._constants, rng)
+
+    @cached_property
+    def _constants(self) -> list[Array]:
+        """The model's own constants: small initializers and the attributes of its nodes."""
+        graph = self._source.skeleton.graph
+        found = [numpy_helper.to_array(t) for t in graph.initializer if math.prod(t.dims) <= _FEW]
+        for node in graph.node:
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.FLOAT:
+                    found.append(np.array(attribute.f, np.float32))
+                elif attribute.type == AttributeProto.INT:
+                    found.append(np.array(attribute.i))
+        return found
+
+
+def _near(array: Array, constants: list[Array], rng: np.random.Generator) -> Array:
+    """Put constants of the same kind, and their neighbours, among the elements of a tensor."""
+    integers = array.dtype.kind in "iu"
+    if not array.size or not (integers or is_float(array.dtype)):
+        return array
+    limits = _iinfo(array.dtype) if integers else _finfo(array.dtype)
+    near = array.astype(object if integers else np.float64)
+    for constant in constants:
+        if (constant.dtype.kind in "iu") != integers or not constant.size:
+            continue
+        values = constant.astype(near.dtype)
+        try:
+            # Of the same shape, each beside the element that it meets.
+            values = np.broadcast_to(values, near.shape)
+        except ValueError:
+            values = rng.choice(values.reshape(-1), near.shape)
+        values = values + rng.integers(-1, 2, near.shape)
+        fits = (values >= float(limits.min)) & (values <= float(limits.max))
+        near = np.where(fits.astype(bool) & (rng.random(near.shape) < 0.3), values, near)
+    return near.astype(array.dtype)
 
 
 def dim_key(name: str, axis: int, dim: int | str | None) -> str:

@@ -27,6 +27,7 @@ from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import (
     LARGE,
+    NEAR,
     ORDERED,
     ORDINARY,
     SPECIAL,
@@ -75,11 +76,14 @@ _UNDETERMINED = (
 _REFUSED = "no inputs were found that it accepts"
 _TOO_LARGE = "its tensors are too large to try"
 
+#: Ways to choose what is left open that are tried for one shape.
+_TRIES = 18
+
 #: Draws for one shape, where values decide whether the outputs are as the model says.
 _DRAWS = 8
 
 #: What is run where nothing is left open, and the shapes (by number) where something is.
-_RUNS = ((0, ORDINARY), (1, ORDINARY), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
+_RUNS = ((0, ORDINARY), (1, NEAR), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
 
 
 @dataclass(frozen=True)
@@ -596,7 +600,7 @@ def _runs(
         return
     shapes = []
     for trial in range(3):
-        tries = [item for _, item in zip(range(14), drawer.attempts(trial, rng), strict=False)]
+        tries = [item for _, item in zip(range(_TRIES), drawer.attempts(trial, rng), strict=False)]
         shapes.append(tries)
     for shape, values in _RUNS:
         yield shapes[shape], special if values == SPECIAL else values

@@ -281,3 +281,8 @@ def test_values_of_sequences_and_optionals() -> None:
     assert len(got["s"]) == 2
     assert got["n"] == 1
     assert got["has"]
+
+
+def test_a_scale_larger_than_what_it_scales_is_refused() -> None:
+    with pytest.raises(ExecutionError, match="larger than the input"):
+        result("LayerNormalization", 17, np.ones((2, 1), np.float32), np.ones(5, np.float32))

@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto
 from onnxreduce_cli.verification import InputError, verify
 from onnxreduce_cli.verification.inputs import (
     LARGE,
+    NEAR,
     ORDINARY,
     SMALL,
     SPECIAL,
@@ -224,3 +225,19 @@ def test_what_cannot_be_drawn_is_told() -> None:
     drawer = Drawer(Source(found, "m"))
     with pytest.raises(InputError, match="cannot be drawn"):
         drawer.draw(Attempt({}, 2), ORDINARY, np.random.default_rng(0))
+
+
+def test_limits_of_the_model_are_met() -> None:
+    text = (
+        "g (int32[200,3] x, float[500] z) => (bool[200,3] y, float[500] w) "
+        "<int32[3] c = {50,-70,3000}> "
+        "{ y = Less(x, c) \n w = ThresholdedRelu<alpha = 123.5>(z) }"
+    )
+    drawer = Drawer(Source(source(text), "m"))
+    rng = np.random.default_rng(0)
+    feeds = drawer.draw(next(drawer.attempts(0, rng)), NEAR, rng)
+    for column, limit in enumerate((50, -70, 3000)):
+        assert {limit - 1, limit, limit + 1} < set(feeds["x"][:, column].tolist())
+    assert {122.5, 123.5, 124.5} < set(feeds["z"].tolist())
+    assert feeds["x"].dtype == np.int32
+    assert feeds["z"].dtype == np.float32

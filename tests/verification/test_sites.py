@@ -521,3 +521,23 @@ def test_a_tensor_that_is_not_in_the_model_is_not_read() -> None:
     assert [item.reason for item in report.unchecked] == [
         "its tensor is large, or external data, which is not read"
     ]
+
+
+def test_an_open_dimension_that_is_scaled_is_not_always_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A dimension of 1 would be broadcast, and hides what happens along it.
+    found = source(
+        17,
+        "g (float[2,C] x, float[5] w) => (float[A,B] y) { y = LayerNormalization<axis=-1>(x, w) }",
+    )
+    key: tuple[str, int, Direction] = ("LayerNormalization", 17, "down")
+
+    def wrong(context: Context) -> None:
+        right(context)
+        for node in context.emitted:
+            if node.op_type == "ReduceMean":
+                node.op_type = "ReduceSum"
+
+    right = STEPS[key].apply
+    assert right is not None
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    assert not check_sites(Conversion(found, 16)).ok
