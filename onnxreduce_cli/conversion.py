@@ -67,6 +67,7 @@ class Site:
     initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
     particular: bool = False
+    mould: Mould | None = None
 
     @property
     def outcome(self) -> Hashable:
@@ -189,8 +190,11 @@ class Conversion:
     def _plan_scopes(self) -> None:
         for scope in self.scopes:
             self._plan_scope(scope)
+        sites: dict[int, dict[int, Site]] = {}
+        for site in self.sites:
+            sites.setdefault(id(site.scope), {})[id(site.node)] = site
         for scope in self.scopes:
-            self._need_types(scope)
+            self._need_types(scope, sites.get(id(scope), {}))
 
     def _blocked_functions(self) -> list[FunctionProto]:
         found = [self._given_function(site) for site in self.sites if site.blocked is not None]
@@ -313,15 +317,15 @@ class Conversion:
             if site.particular:
                 particular.add(op_type)
             elif like is not None and site.is_plain:
-                mould = Mould.of(node, site.result, site.words)
-                if mould is not None:
-                    moulds[op_type, like] = mould
+                site.mould = Mould.of(node, site.result, site.words)
+                if site.mould is not None:
+                    moulds[op_type, like] = site.mould
 
     def _cast(self, scope: Scope, node: NodeProto, mould: Mould) -> None:
         """Take a node to the target as another was that is like it."""
         if mould.words:
             made = mould.cast(node, self._workspace(scope).drafts.node.add())
-            self.sites.append(Site(scope, node, mould.words, result=[made]))
+            self.sites.append(Site(scope, node, mould.words, result=[made], mould=mould))
 
     def _plan_without_import(self, scope: Scope) -> None:
         for node in scope.nodes:
@@ -347,7 +351,7 @@ class Conversion:
             self.sites.append(site)
         return site
 
-    def _need_types(self, scope: Scope) -> None:
+    def _need_types(self, scope: Scope, sites: Mapping[int, Site]) -> None:
         """Block what gives a function's body values that shape inference cannot type there.
 
         A graph states such types in its value_info (see `_untold_types`); those of a function
@@ -355,7 +359,6 @@ class Conversion:
         """
         if not isinstance(scope.container, FunctionProto) or not scope.opset:
             return
-        sites = {id(site.node): site for site in self.sites if site.scope is scope}
         results = {
             id(node): sites[id(node)].result if id(node) in sites else [node]
             for node in scope.nodes
@@ -487,10 +490,6 @@ class Conversion:
         workspace = self._workspaces.get(id(scope))
         return Constants() if workspace is None else workspace.constants
 
-    def _replacements(self) -> dict[int, Sequence[NodeProto]]:
-        """What each rewritten node becomes, by the node's identity."""
-        return {id(site.node): site.result for site in self.sites if site.blocked is None}
-
     @property
     def blockers(self) -> tuple[Blocker, ...]:
         """Every node that cannot reach the target."""
@@ -568,7 +567,7 @@ class Conversion:
             self._apply_inlined()
             return
         # Looked up before the first edit: facts are read from the model as it was.
-        stated = [(scope, self._types_to_state(scope)) for scope in self.scopes]
+        stated = list(self._types_to_state())
         if self.specialisation is not None:
             self.specialisation.direct_calls()
         edits: dict[int, Edits] = {}
@@ -622,20 +621,24 @@ class Conversion:
             site = Site(scope, node)
             edits.first += self._carry(site, scope, node, max(self.target, CONSTANT_OPSET), ())
 
-    def _types_to_state(self, scope: Scope) -> list[ValueInfoProto]:
+    def _types_to_state(self) -> Iterator[tuple[Scope, list[ValueInfoProto]]]:
         """The types that shape inference could tell at the source opset but cannot at the target.
 
         The oldest definitions of some operators came without inference.
         """
-        graph = scope.container
-        if isinstance(graph, FunctionProto) or not scope.opset or self.target >= scope.opset:
-            return []
-        replacements = self._replacements()
-        stated = {info.name for info in (*graph.input, *graph.value_info, *graph.output)}
-        nodes = [node for source in scope.nodes for node in replacements.get(id(source), [source])]
-        found = self._untold_types(scope, nodes, stated)
-        stated |= {info.name for info in found}
-        return found + self._scanned_types(scope, stated)
+        results = {id(site.node): site.result for site in self.sites if site.blocked is None}
+        scans = self.target < 14 and any("Scan" in scope.op_types for scope in self.scopes)
+        for scope in self.scopes:
+            graph = scope.container
+            if isinstance(graph, FunctionProto) or not scope.opset or self.target >= scope.opset:
+                continue
+            stated = {info.name for info in (*graph.input, *graph.value_info, *graph.output)}
+            nodes = [node for source in scope.nodes for node in results.get(id(source), [source])]
+            found = self._untold_types(scope, nodes, stated)
+            if scans:
+                stated |= {info.name for info in found}
+                found += self._scanned_types(scope, stated)
+            yield scope, found
 
     def _scanned_types(self, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
         """The types of what a Scan reads and of what its body reshapes, but for those stated.
@@ -643,8 +646,6 @@ class Conversion:
         ONNX Runtime must know the ranks of what its body gives, which follow from these; before
         opset 14 Reshape's inference tells no rank where the shape is computed.
         """
-        if self.target >= 14 or not any("Scan" in item.op_types for item in self.scopes):
-            return []
         read = [name for node in scope.nodes if node.op_type == "Scan" for name in node.input]
         if scope.subgraph:
             read += [node.output[0] for node in scope.nodes if node.op_type == "Reshape"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,15 @@ from onnx import (
     NodeProto,
     TensorProto,
     TypeProto,
+    ValueInfoProto,
     numpy_helper,
 )
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import attributes, folding, stand_ins
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.folding import Folded
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.scope import Scope, by_root, scopes, subgraphs
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.unification import Unification
 from onnxreduce_cli.model.values import (
@@ -46,6 +48,9 @@ FunctionKey = tuple[str, str, str]
 #: A node that calls a model-local function, with the scope it stands in.
 Call = tuple[Scope, NodeProto]
 
+#: What a graph says of values, by name.
+_Infos = defaultdict[str, list[ValueInfoProto]]
+
 #: Chains of Identity and other folded operators are followed this far.
 _DEPTH = 64
 
@@ -56,6 +61,9 @@ class Unknown:
 
 UNKNOWN = Unknown()
 
+
+#: Operators of which the result may be known before the run.
+_FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
 
 #: Operators whose output's shape follows from the values of inputs.
 _SHAPED_BY_VALUES = frozenset(
@@ -81,6 +89,8 @@ class Facts:
         """
         self._model = model
         self._scopes = list(found)
+        self._trees = by_root(found)
+        self._holders: dict[int, Scope] = {}
         self._base_dir = base_dir
         self._declared: dict[int, dict[str, ValueType]] = {}
         self._inferred: dict[int, dict[str, ValueType]] = {}
@@ -121,7 +131,9 @@ class Facts:
 
     def inner(self, graph: GraphProto) -> Scope | None:
         """The scope of one of the model's own subgraphs."""
-        return next((scope for scope in self._scopes if scope.container is graph), None)
+        if not self._holders:
+            self._holders = {id(scope.container): scope for scope in self._scopes}
+        return self._holders.get(id(graph))
 
     # Types
 
@@ -231,40 +243,54 @@ class Facts:
         Exporters compute the pads of a Pad, say, by operators that shape inference cannot follow.
         """
         found = False
+        places = {id(scope): _open_places(scope) for scope in self._scopes}
+        if not any(places.values()):
+            return False
         for scope, twin in _graphs(self._scopes, scopes(skeleton)):
             if not isinstance(twin.container, GraphProto):
                 continue
-            for node, copied in zip(scope.nodes, twin.nodes, strict=True):
-                found = self._state_shapes(scope, node, twin.container) or found
+            stated = _by_name(twin.container)
+            for place in places[id(scope)]:
+                node, copied = scope.nodes[place], twin.nodes[place]
+                found = self._state_shapes(scope, node, twin.container, stated) or found
                 if node.op_type not in _SHAPED_BY_VALUES or self._shape_is_known(scope, node):
                     continue
                 for index, name in enumerate(node.input):
                     computed = name in scope.producers
                     array = self.constant(scope, name) if computed else None
                     if array is not None:
-                        stated = numpy_helper.from_array(array, f"{name}/constant")
-                        twin.container.initializer.append(stated)
-                        copied.input[index] = stated.name
+                        tensor = numpy_helper.from_array(array, f"{name}/constant")
+                        twin.container.initializer.append(tensor)
+                        copied.input[index] = tensor.name
                         found = True
         # Before IR version 4 shape inference wants initializers among a graph's inputs.
         skeleton.ir_version = max(skeleton.ir_version, 4)
         return found
 
-    def _state_shapes(self, scope: Scope, node: NodeProto, graph: GraphProto) -> bool:
-        """Write what is certain of a node's unknown shapes into a copy of its graph."""
-        stated = False
+    def _state_shapes(
+        self, scope: Scope, node: NodeProto, graph: GraphProto, stated: _Infos
+    ) -> bool:
+        """Write what is certain of a node's unknown shapes into a copy of its graph.
+
+        Args:
+            scope: the node's.
+            node: one of the model's.
+            graph: the copy.
+            stated: what the copy says of values by name.
+        """
+        found = False
         for name, dims in zip(node.output, self._certain_dims(scope, node), strict=False):
             known = self.type(scope, name)
             if known is None or not known.elem_type or known.dims is not None or dims is None:
                 continue
             info = onnx.helper.make_tensor_value_info(name, known.elem_type, dims)
-            entries = [item for item in (*graph.value_info, *graph.output) if item.name == name]
-            for entry in entries:
+            for entry in stated[name]:
                 entry.CopyFrom(info)
-            if not entries:
+            if not stated[name]:
                 graph.value_info.append(info)
-            stated = True
-        return stated
+                stated[name].append(graph.value_info[-1])
+            found = True
+        return found
 
     def _certain_dims(self, scope: Scope, node: NodeProto) -> list[list[int | None] | None]:
         """For each of a node's outputs what is certain of its shape beyond shape inference."""
@@ -300,12 +326,13 @@ class Facts:
     def _infer_function(self, root: Scope) -> None:
         function = root.container
         assert isinstance(function, FunctionProto)
-        tree = [scope for scope in self._scopes if scope.root is root]
+        tree = self._trees[id(root)]
+        called = self._called_from(tree)
         accounts: list[list[dict[str, ValueType]]] = []
         for caller, call in self.calls(function):
             types = [self.type(caller, name) for name in call.input]
             bound = self._bound(function, caller, call)
-            skeleton = call_skeleton(self._model, function, types, bound)
+            skeleton = call_skeleton(self._model, function, called, types, bound)
             inferred = _infer_shapes(skeleton)
             found = [] if inferred is None else [declarations(s) for s in scopes(inferred)]
             accounts.append(found[: len(tree)] or [{} for _ in tree])
@@ -377,10 +404,9 @@ class Facts:
         """Whether a node reads the value, or a graph around it gives it out."""
         root = scope.root
         if id(root) not in self._read:
-            trees = [item for item in self._scopes if item.root is root]
             self._read[id(root)] = frozenset(
                 value
-                for item in trees
+                for item in self._trees[id(root)]
                 for values in (item.outputs, *(node.input for node in item.nodes))
                 for value in values
             )
@@ -415,7 +441,14 @@ class Facts:
         return self._fold_node(owner, owner.producers[name], owner.opset or 0, depth)
 
     def _fold_node(self, owner: Scope, node: NodeProto, opset: int, depth: int) -> Folded | None:
-        if not is_default(node.domain) or self.function_of(node) is not None:
+        if node.op_type not in _FOLDED or not is_default(node.domain):
+            return None
+        if self.function_of(node) is not None:
+            return None
+        # Looked at first: in the chains that models are, the first input tells it.
+        if node.op_type in folding.STRICT and any(
+            self._fold(owner, item, depth) is None for item in node.input
+        ):
             return None
         values = {a.name: self.resolve_attribute(owner, a) for a in node.attribute}
         if any(isinstance(item, Unknown) for item in values.values()):
@@ -548,6 +581,24 @@ class Facts:
                 if function is not None:
                     self._calls[id(function)].append((scope, node))
 
+    def _called_from(self, tree: Sequence[Scope]) -> list[FunctionProto]:
+        """The functions that a function's scopes call, directly or not, in the model's order."""
+        found: dict[int, FunctionProto] = {}
+        waiting = [node for scope in tree for node in scope.nodes]
+        while waiting:
+            node = waiting.pop()
+            function = self.functions.get((node.domain, node.op_type, node.overload))
+            if function is not None and id(function) not in found:
+                found[id(function)] = function
+                waiting += function.node
+            waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
+        order = self._function_places
+        return sorted(found.values(), key=lambda function: order[id(function)])
+
+    @cached_property
+    def _function_places(self) -> dict[int, int]:
+        return {id(function): place for place, function in enumerate(self.functions.values())}
+
     def direct(self, calls: Sequence[Call], function: FunctionProto) -> None:
         """Let nodes call another function than the one they name, a copy of it.
 
@@ -563,6 +614,8 @@ class Facts:
     def add_scopes(self, tree: Sequence[Scope]) -> None:
         """Take in a function's scopes, once all calls of it are known."""
         self._scopes += tree
+        self._trees |= by_root(tree)
+        self._holders = {}
         self._unification = None
         if self._calls is not None:
             self._find_calls(tree)
@@ -631,6 +684,22 @@ def _graphs(own: Iterable[Scope], others: Iterable[Scope]) -> Iterator[tuple[Sco
     """The scopes outside functions of a model and of a copy of it, side by side."""
     graphs = ([scope for scope in found if scope.function is None] for found in (own, others))
     return zip(*graphs, strict=True)
+
+
+def _open_places(scope: Scope) -> list[int]:
+    """The places of the nodes whose shapes may follow from more than shape inference looks at."""
+    return [
+        place
+        for place, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
+        if op_type in _SHAPED_BY_VALUES or node.domain not in DEFAULT_DOMAINS
+    ]
+
+
+def _by_name(graph: GraphProto) -> _Infos:
+    stated: _Infos = defaultdict(list)
+    for info in (*graph.value_info, *graph.output):
+        stated[info.name].append(info)
+    return stated
 
 
 def _infer_shapes(skeleton: ModelProto) -> ModelProto | None:

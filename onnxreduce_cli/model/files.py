@@ -18,6 +18,7 @@ from onnx import ModelProto
 from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.model import nesting
 from onnxreduce_cli.model.outline import Outline
 from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
 from onnxreduce_cli.model.tensors import tensors
@@ -128,7 +129,7 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
         raise InvalidModelError(f"{name} is empty")
     try:
         if form == "protobuf":
-            model = ModelProto.FromString(content)
+            model = nesting.parse(content)
         else:
             with warnings.catch_warnings():
                 # The textual form calls itself experimental each time.

@@ -259,3 +259,6 @@ _COMPUTED: dict[str, Callable[..., Array | None]] = {
 
 #: The operators that `fold` evaluates: pure, so that one whose result nobody reads may go.
 OPERATORS = frozenset(_MOVERS) | frozenset(_COMPUTED)
+
+#: Those of which nothing is known where one of the inputs is not.
+STRICT = OPERATORS - frozenset(_MOVERS)

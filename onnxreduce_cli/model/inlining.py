@@ -13,7 +13,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProt
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits
 from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.scope import Scope, by_root, scopes, subgraphs
 from onnxreduce_cli.model.skeleton import bind
 
 FunctionKey = tuple[str, str, str]
@@ -59,6 +59,7 @@ def inline(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[FunctionKey, 
     calls: dict[FunctionKey, list[str]] = {key: [] for key in functions}
     names: dict[int, Names] = {}
     found = scopes(model)
+    trees = by_root(found)
     # Inner graphs first: edits move nodes, and what is found of them with that.
     for scope in reversed(found):
         if scope.function is not None or not any(
@@ -67,7 +68,7 @@ def inline(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[FunctionKey, 
             continue
         root = scope.root
         if id(root) not in names:
-            names[id(root)] = Names(item for item in found if item.root is root)
+            names[id(root)] = Names(trees[id(root)])
         _inline_in(scope, functions, names[id(root)], calls)
     for function in functions.values():
         _import(model, function)

@@ -1,7 +1,6 @@
 """Fresh names for generated values and nodes."""
 
 from collections.abc import Iterable
-from functools import cached_property
 
 from onnx import GraphProto
 
@@ -17,12 +16,8 @@ class Names:
 
     def __init__(self, tree: Iterable[Scope]) -> None:
         """Take every name that the given scopes use."""
-        self._tree = tree
-
-    @cached_property
-    def _taken(self) -> set[str]:
-        taken = set[str]()
-        for scope in self._tree:
+        taken = self._taken = set[str]()
+        for scope in tree:
             taken.update([node.name for node in scope.nodes])
             taken.update(scope.producers, scope.inputs, scope.outputs, scope.initializers)
             # What is said of values that are not there would be said of generated ones.
@@ -30,7 +25,6 @@ class Names:
             if isinstance(scope.container, GraphProto):
                 taken.update(sparse.values.name for sparse in scope.container.sparse_initializer)
                 taken.update(item.tensor_name for item in scope.container.quantization_annotation)
-        return taken
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`, ... where that is taken; the result becomes taken."""

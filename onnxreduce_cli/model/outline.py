@@ -31,7 +31,7 @@ from onnxreduce_cli.model.tensors import holders, single_holders
 #: `LIMIT`, whose values may decide what a conversion does.
 LARGE = 1 << 16
 
-#: No message nests deeper: protobuf does not read it.
+#: What nests deeper stays in the outline, as in models far from usual.
 _DEPTH = 100
 
 _MODEL, _TENSOR = ModelProto.DESCRIPTOR, TensorProto.DESCRIPTOR

@@ -90,20 +90,22 @@ def _graph_skeleton(graph: GraphProto) -> GraphProto:
 def call_skeleton(
     model: ModelProto,
     function: FunctionProto,
+    called: Sequence[FunctionProto],
     inputs: Sequence[ValueType | None],
     bound: Mapping[str, AttributeProto],
 ) -> ModelProto:
     """A function's body as the main graph of a model, as one call runs it.
 
     Args:
-        model: the model that the function belongs to; its functions come along.
+        model: the model that the function belongs to.
         function: the function.
+        called: the functions that its body calls, directly or not.
         inputs: the types of the call's inputs, as far as they are known.
         bound: the values of the function's attributes for this call.
     """
     skeleton = ModelProto(ir_version=model.ir_version)
     skeleton.opset_import.extend(function.opset_import)
-    skeleton.functions.extend(model.functions)
+    skeleton.functions.extend(called)
     graph = skeleton.graph
     graph.name = function.name
     graph.node.extend(function.node)
@@ -118,7 +120,7 @@ def call_skeleton(
         node = waiting.pop()
         bind(node, bound)
         waiting += [inner for _, subgraph in subgraphs(node) for inner in subgraph.node]
-    put_stand_ins(graph, default_opset(function) or 0, model.functions)
+    put_stand_ins(graph, default_opset(function) or 0, called)
     return skeleton
 
 

@@ -15,7 +15,7 @@ from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.facts import Array, Call, Facts
-from onnxreduce_cli.model.scope import Scope, function_label, function_scopes
+from onnxreduce_cli.model.scope import Scope, by_root, function_label, function_scopes
 
 
 @dataclass
@@ -59,9 +59,12 @@ class Specialisation:
         self._found = found
         self.facts = facts.without_functions()
         self._copies: dict[int, list[FunctionCopy]] = {}
+        self._originals: dict[int, FunctionProto] = {}
         self._order = callers_first(model, blocked, facts)
+        trees = by_root(found)
+        roots = {id(scope.container): id(scope) for scope in found if scope.parent is None}
         for function in self._order:
-            tree = [scope for scope in found if scope.function is function]
+            tree = trees[roots[id(function)]]
             calls = _by_signature(self.facts, function)
             if len(calls) < 2:
                 self.facts.add_scopes(tree)
@@ -69,6 +72,7 @@ class Specialisation:
             copies = [_copy(function, tree[0], group) for group in calls]
             self._copies[id(function)] = copies
             for copy in copies:
+                self._originals[id(copy.function)] = function
                 self.facts.direct(copy.calls, copy.function)
                 self.facts.add_scopes(copy.scopes)
         taken_in = {id(function) for function in self._order}
@@ -141,14 +145,7 @@ class Specialisation:
 
     def original(self, function: FunctionProto) -> FunctionProto:
         """The model's own function that the given one, a copy or not, is or replaces."""
-        return next(
-            (
-                original
-                for original in self._model.functions
-                if any(copy.function is function for copy in self._copies.get(id(original), []))
-            ),
-            function,
-        )
+        return self._originals.get(id(function), function)
 
     def direct_calls(self) -> None:
         """Let each node name the copy that it calls; edits may take nodes elsewhere later."""
@@ -188,13 +185,23 @@ def callers_first(
         found = [scope.function for scope, _ in facts.calls(function)]
         callers[id(function)] = {id(item) for item in found if item is not None}
         waiting += [item for item in found if item is not None]
-    left = [function for function in model.functions if id(function) in callers]
+    functions = [function for function in model.functions if id(function) in callers]
+    called: dict[int, list[int]] = {}
+    for place, function in enumerate(functions):
+        for caller in callers[id(function)]:
+            called.setdefault(caller, []).append(place)
     order: list[FunctionProto] = []
-    done: set[int] = set()
-    while ready := [item for item in left if callers[id(item)] <= done]:
-        order += ready
-        done |= {id(function) for function in ready}
-        left = [function for function in left if id(function) not in done]
+    waits = [len(callers[id(function)]) for function in functions]
+    ready = [place for place, count in enumerate(waits) if not count]
+    while ready:
+        order += [functions[place] for place in ready]
+        following = []
+        for caller in ready:
+            for place in called.get(id(functions[caller]), ()):
+                waits[place] -= 1
+                if not waits[place]:
+                    following.append(place)
+        ready = sorted(following)
     return order
 
 

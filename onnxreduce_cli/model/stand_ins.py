@@ -15,7 +15,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
 
 MICROSOFT = "com.microsoft"
 LEARNING = "ai.onnx.ml"
@@ -62,9 +62,14 @@ def put_stand_ins(graph: GraphProto, opset: int, functions: Collection[FunctionP
         functions: the model's own, which an operator's name may mean instead.
     """
     called = {(function.domain, function.name) for function in functions}
-    for node in graph.node:
+    waiting = [*graph.node]
+    while waiting:
+        node = waiting.pop()
+        op_type = node.op_type
+        if op_type not in _OPERATORS and op_type not in GRAPH_OPERATORS and not node.domain:
+            continue  # As nearly all.
         for _, subgraph in subgraphs(node):
-            put_stand_ins(subgraph, opset, functions)
+            waiting += subgraph.node
         key = ("" if is_default(node.domain) else node.domain, node.op_type)
         rule = None if key in called else _RULES.get(key)
         found = rule(node, opset) if opset and rule is not None and node.input else None
@@ -171,3 +176,5 @@ _RULES |= {
         "SkipSimplifiedLayerNormalization",
     )
 }
+
+_OPERATORS = frozenset(op_type for _, op_type in _RULES)

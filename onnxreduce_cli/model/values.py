@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from onnx import TensorProto, TypeProto, helper
@@ -71,6 +72,12 @@ def numpy_dtype(elem_type: int) -> np.dtype:
 
 def from_proto(proto: TypeProto) -> ValueType | None:
     """The value type that a protobuf message tells, or None where it tells no dtype."""
+    return _from_content(proto.SerializeToString())
+
+
+@lru_cache(1 << 16)  # Many values have one type.
+def _from_content(content: bytes) -> ValueType | None:
+    proto = TypeProto.FromString(content)
     kind = kind_of(proto)
     if kind is None:
         return None

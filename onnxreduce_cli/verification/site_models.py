@@ -68,8 +68,10 @@ class PairMaker:
 
     def signature(self, site: Site) -> tuple[Any, ...]:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
-        tokens: dict[str, Any] = {"": ""}
         node, scope = site.node, site.scope
+        if site.mould is not None:
+            return (id(site.mould), *[self._told(site, name) for name in node.input[:]])
+        tokens: dict[str, Any] = {"": ""}
         for name in node.input:
             if name not in tokens:
                 tokens[name] = (len(tokens), self._told(site, name))

@@ -22,6 +22,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.conversion import Conversion, Site
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
@@ -248,8 +249,9 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
     maker = PairMaker(conversion)
     sites = [site for site in conversion.sites if site.blocked is None]
     alike: dict[Any, list[Site]] = {}
-    for site in sites:
-        alike.setdefault(maker.signature(site), []).append(site)
+    with collector_paused():
+        for site in sites:
+            alike.setdefault(maker.signature(site), []).append(site)
     unchecked: dict[tuple[str, str], Unchecked] = {}
     groups: dict[bytes, tuple[Pair, Site, int]] = {}
     distinct = 0

@@ -1,0 +1,68 @@
+"""Graphs within graphs, deeper than the 32 levels of If that protobuf parses by itself."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from google.protobuf.message import DecodeError
+from onnx import ModelProto
+
+from onnxreduce_cli.model import wire
+
+#: Messages within messages up to which models are read, three for each graph within a graph. Far
+#: deeper ones would overflow the stack of protobuf's parser.
+DEEPEST = 1000
+
+#: Whether a deep model was read: its parts cannot be copied with the usual limit.
+_deep = False
+
+
+def parse(content: bytes) -> ModelProto:
+    """A model from its protobuf form, nested up to `DEEPEST`.
+
+    Raises:
+        DecodeError: it is none, or nests deeper.
+    """
+    global _deep
+    # What comes after a deep model is first read with the usual limit again.
+    _lift_limit(False)
+    try:
+        return ModelProto.FromString(content)
+    except DecodeError:
+        if not 100 <= depth(content) <= DEEPEST or not _lift_limit(True):
+            raise
+        _deep = True
+        return ModelProto.FromString(content)
+    finally:
+        _lift_limit(_deep)
+
+
+def depth(content: bytes) -> int:
+    """How deep messages nest in a model's protobuf form, as far as it can be followed.
+
+    Beyond `DEEPEST` it is not told how far.
+    """
+    deepest = 0
+    read = wire.in_memory(content)
+    waiting: list[tuple[int, int, Any, int]] = [(0, len(content), ModelProto.DESCRIPTOR, 1)]
+    while waiting and deepest <= DEEPEST:
+        start, end, message, level = waiting.pop()
+        deepest = max(deepest, level)
+        with suppress(wire.WireError):
+            for field in wire.fields(read, start, end):
+                known = message.fields_by_number.get(field.number)
+                inner = None if known is None else known.message_type
+                if inner is not None and field.kind == wire.DELIMITED:
+                    waiting.append((field.body, field.end, inner, level + 1))
+    return deepest
+
+
+def _lift_limit(lifted: bool) -> bool:
+    """Let protobuf parse messages nested more than 100 deep, or not; whether it can be told to."""
+    try:
+        from google._upb import _message
+    except ImportError:
+        return False  # Another implementation, with a limit of its own.
+    _message.SetAllowOversizeProtos(lifted)
+    return True

@@ -1,0 +1,99 @@
+"""Work that grows with a model's size and no faster, counted rather than timed."""
+
+import sys
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import onnx
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from onnxreduce_cli.conversion import Conversion
+
+
+def operations(work: Callable[[], object]) -> int:
+    """How many bytecode instructions of the package are executed."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        nonlocal count
+        if event == "call":
+            if "onnxreduce_cli" not in frame.f_code.co_filename:
+                return None
+            frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        count += event == "opcode"
+        return trace
+
+    sys.settrace(trace)
+    try:
+        work()
+    finally:
+        sys.settrace(None)
+    return count
+
+
+def graph(nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2, 3, 4])
+    c = helper.make_tensor_value_info("c", TensorProto.BOOL, [])
+    last = helper.make_empty_tensor_value_info(nodes[-1].output[0])
+    return helper.make_graph(nodes, "g", [x, c], [last])
+
+
+def model(nodes: list[onnx.NodeProto], functions: list[onnx.FunctionProto]) -> ModelProto:
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("f", 1)]
+    return helper.make_model(graph(nodes), functions=functions, opset_imports=opsets, ir_version=9)
+
+
+def chain(count: int) -> ModelProto:
+    """Nodes in a row: some alike, some not, some that steps ask facts for."""
+    nodes, value = [], "x"
+    for index in range(count):
+        op_type = ("ReduceMean", "Softmax", "Add", "ReduceMax")[index % 4]
+        values: dict[str, Any] = {"axes": [1]} if "Reduce" in op_type else {}
+        inputs = [value, "x"] if op_type == "Add" else [value]
+        nodes.append(helper.make_node(op_type, inputs, [f"v{index}"], name=f"n{index}", **values))
+        value = f"v{index}"
+    return model(nodes, [])
+
+
+def functions(count: int) -> ModelProto:
+    """Functions, each called once."""
+    made, calls = [], []
+    for index in range(count):
+        body = [
+            helper.make_node("ReduceMean", ["a"], ["b"], axes=[1]),
+            helper.make_node("Softmax", ["b"], ["c"], axis=1),
+        ]
+        opset = [helper.make_opsetid("", 13)]
+        made.append(helper.make_function("f", f"F{index}", ["a"], ["c"], body, opset))
+        calls.append(helper.make_node(f"F{index}", ["x"], [f"y{index}"], domain="f"))
+    return model(calls, made)
+
+
+def branches(count: int) -> ModelProto:
+    """Ifs side by side."""
+    nodes = []
+    for index in range(count):
+        arms = {}
+        for arm in ("then", "else"):
+            inner = helper.make_node("ReduceMean", ["x"], [f"{arm}{index}"], axes=[1])
+            info = helper.make_empty_tensor_value_info(f"{arm}{index}")
+            arms[f"{arm}_branch"] = helper.make_graph([inner], arm, [], [info])
+        nodes.append(helper.make_node("If", ["c"], [f"y{index}"], name=f"if{index}", **arms))
+    return model(nodes, [])
+
+
+@pytest.mark.parametrize("target", [18, 12])
+@pytest.mark.parametrize("make", [chain, functions, branches])
+def test_four_times_the_model_is_four_times_the_work(
+    make: Callable[[int], ModelProto], target: int
+) -> None:
+    def convert(found: ModelProto) -> None:
+        conversion = Conversion(found, target)
+        conversion.plan()
+        conversion.apply()
+
+    small, large = make(75), make(300)
+    convert(make(5))  # What is computed once for all models, such as schemas.
+    assert operations(lambda: convert(large)) < 4.3 * operations(lambda: convert(small))
