@@ -19,6 +19,7 @@ from onnxreduce_cli.errors import ConversionError, UsageError, VerificationError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.pieces import write
+from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.plans import Plan
 from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.save import Placement, SavedData, check_placement, save
@@ -80,6 +81,7 @@ class Converted:
     data: SavedData = field(default_factory=SavedData)
 
 
+@collector_paused()
 def convert_file(
     source: str,
     target: str | None,

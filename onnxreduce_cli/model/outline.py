@@ -11,8 +11,8 @@ be there once but is there twice, groups.
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ class Outline:
 
     def __init__(self) -> None:
         # Random, so that no name in a model, nor a file, is taken for a stand-in.
-        self._prefix = f"onnxreduce-{secrets.token_hex(16)}-"
+        self._prefix = f"onnxreduce-{os.urandom(16).hex()}-"
         self._left_out: list[LeftOut] = []
 
     def __len__(self) -> int:

@@ -1,0 +1,57 @@
+"""Runs the benchmarks: `python -m benchmarks [NAME...]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+
+from benchmarks import harness, site_checks, startup, verifying
+from benchmarks.cases import cases
+from benchmarks.contenders import prepare
+
+#: Benchmarks that are no comparison of converters, and print what they find.
+OTHERS = {"startup": startup.main, "site-checks": site_checks.main, "verify": verifying.main}
+
+
+def measure(key: str, name: str, source: str, target: str) -> None:
+    """What a process does that is started for one thing: make the model, or be a contender."""
+    case = cases()[key]
+    if name == "make":
+        case.make(source)
+        return
+    prepare(case.contenders[name])
+    print(json.dumps(asdict(harness.measured(case.contenders[name], source, target))))
+
+
+def main() -> None:
+    found = cases()
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join([*found, *OTHERS])}; default all")
+    parser.add_argument("--folder", help="where the models are put; several gigabytes")
+    parser.add_argument("--measure", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.measure:
+        measure(*options.measure)
+        return
+    unknown = set(options.names) - {*found, *OTHERS}
+    if unknown:
+        parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores\n", flush=True)
+    for key, case in found.items():
+        if not options.names or key in options.names:
+            with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+                print(harness.table(case.title, harness.run(case, key, Path(folder))), flush=True)
+            print(flush=True)
+    for key, other in OTHERS.items():
+        if not options.names or key in options.names:
+            other()
+            print(flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+"""What the benchmarks measure, by name; the sizes that the name's number says."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from benchmarks import models
+from benchmarks.contenders import converters
+from benchmarks.harness import Case
+
+
+def cases() -> dict[str, Case]:
+    """Every case, by the name that the command line knows it by."""
+    found = {
+        f"nodes-{count}": Case(
+            f"{count:,} nodes, opset 13 to 18",
+            partial(models.many_nodes, count=count),
+            converters(slow=count <= 100_000),
+            rounds=5 if count <= 100_000 else 2,
+        )
+        for count in (10_000, 100_000, 1_000_000)
+    }
+    found["functions"] = Case(
+        "10,000 functions, opset 13 to 18",
+        partial(models.many_functions, count=10_000),
+        converters(),
+        rounds=3,
+    )
+    found["nested"] = Case(
+        "30 levels of If, opset 13 to 18", partial(models.nested, levels=30), converters(), rounds=3
+    )
+    return found

@@ -1,0 +1,80 @@
+"""What converts a model file, and what only reads and writes it."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import shutil
+import subprocess
+
+from benchmarks.harness import Work
+
+#: The opset that all converters are asked for.
+TARGET = 18
+
+
+def copy(source: str, target: str) -> None:
+    command = shutil.which("cp")
+    assert command is not None
+    subprocess.run([command, source, target], check=True)
+
+
+def load_and_save(source: str, target: str) -> None:
+    import onnx
+
+    onnx.save(onnx.load(source), target)
+
+
+def onnxreduce(source: str, target: str) -> None:
+    from onnxreduce_cli.convert_file import Options, convert_file
+
+    convert_file(source, target, Options(opset=TARGET, force=True, check=False))
+
+
+def onnxreduce_checked(source: str, target: str) -> None:
+    from onnxreduce_cli.convert_file import Options, convert_file
+
+    convert_file(source, target, Options(opset=TARGET, force=True))
+
+
+def cpp_converter(source: str, target: str) -> None:
+    import onnx
+    from onnx import version_converter
+
+    onnx.save(version_converter.convert_version(onnx.load(source), TARGET), target)
+
+
+def onnxscript_converter(source: str, target: str) -> None:
+    import onnx
+    from onnxscript import version_converter
+
+    onnx.save(version_converter.convert_version(onnx.load(source), TARGET), target)
+
+
+#: What each imports, before its time is taken.
+MODULES: dict[Work, str] = {
+    load_and_save: "onnx",
+    onnxreduce: "onnxreduce_cli.convert_file",
+    onnxreduce_checked: "onnxreduce_cli.verification.sites",
+    cpp_converter: "onnx.version_converter",
+    onnxscript_converter: "onnxscript.version_converter",
+}
+
+
+def prepare(work: Work) -> None:
+    if work in MODULES:
+        importlib.import_module(MODULES[work])
+
+
+def converters(*, slow: bool = True) -> dict[str, Work]:
+    """Those that are installed; `slow` ones as well, which take long with many nodes."""
+    found = {
+        "onnx.load + onnx.save": load_and_save,
+        "cp": copy,
+        "onnxreduce --no-check": onnxreduce,
+        "onnxreduce": onnxreduce_checked,
+        "onnx.version_converter": cpp_converter,
+    }
+    if slow and importlib.util.find_spec("onnxscript"):
+        found["onnxscript's converter"] = onnxscript_converter
+    return found

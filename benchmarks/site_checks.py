@@ -1,0 +1,37 @@
+"""What checking the sites of a conversion costs, on the models that the tests have."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.model.files import load
+from onnxreduce_cli.verification.sites import check_sites
+
+MODELS = Path(__file__).parents[1] / "tests" / "data" / "models"
+TARGETS = (11, 13, 21)
+ROUNDS = 5
+
+
+def main() -> None:
+    rows: dict[str, tuple[int, float]] = {}
+    # The first check starts ONNX Runtime; that is no site's cost.
+    for number in range(ROUNDS + 1):
+        for path in sorted(MODELS.glob("*.onnx")):
+            for target in TARGETS:
+                document = load(path)
+                conversion = Conversion(document.model, target, base_dir=document.base_dir)
+                if conversion.blockers or not conversion.sites:
+                    continue
+                start = time.perf_counter()
+                report = check_sites(conversion)
+                seconds = time.perf_counter() - start
+                key = f"{path.stem} to {target}"
+                best = rows[key][1] if number > 1 else seconds
+                rows[key] = (report.distinct, min(best, seconds))
+    print("| site checks | distinct sites | ms | ms for each |\n|---|--:|--:|--:|")
+    for key, (count, seconds) in rows.items():
+        print(f"| {key} | {count} | {1000 * seconds:.0f} | {1000 * seconds / count:.1f} |")
+    total, sites = sum(s for _, s in rows.values()), sum(count for count, _ in rows.values())
+    print(f"| all | {sites} | {1000 * total:.0f} | {1000 * total / sites:.1f} |")
