@@ -47,12 +47,17 @@ def _limit(context: Context, value: float) -> str:
 @born("IsNaN", 9, "neither less than infinity nor greater than minus infinity")
 def is_nan(context: Context) -> None:
     """``IsNaN(x)`` becomes ``Not(Or(Less(x, inf), Greater(x, -inf)))``."""
+    context.replace("Not", [_is_ordered(context)], keep=())
+
+
+def _is_ordered(context: Context) -> str:
+    """Where the input is no NaN."""
     data = context.input(0)
     parts = [
         context.emit("Less", [data, _limit(context, np.inf)]),
         context.emit("Greater", [data, _limit(context, -np.inf)]),
     ]
-    context.replace("Not", [context.emit("Or", parts, "ordered")], keep=())
+    return context.emit("Or", parts, "ordered")
 
 
 @born("IsInf", 10, "beyond the highest or the lowest finite number")
@@ -80,9 +85,12 @@ def is_inf(context: Context) -> None:
         context.replace("Or", parts, keep=())
 
 
-@born("Sign", 9, "Cast(x > 0) - Cast(x < 0)")
+@born("Sign", 9, "Cast(x > 0) - Cast(x < 0), NaN where x is")
 def sign(context: Context) -> None:
-    """``Sign(x)`` becomes ``Sub(Cast(Greater(x, 0)), Cast(Less(x, 0)))``."""
+    """``Sign(x)`` becomes ``Sub(Cast(Greater(x, 0)), Cast(Less(x, 0)))``.
+
+    Of floats that is divided by 1, or by 0 where x is NaN: that gives NaN again.
+    """
     data = context.input(0)
     elem_type = context.need_elem_type(data, "the result is cast to it")
     zero = constant(context, 0, elem_type, "zero")
@@ -90,7 +98,12 @@ def sign(context: Context) -> None:
         cast(context, context.emit(op_type, [data, zero]), elem_type)
         for op_type in ("Greater", "Less")
     ]
-    context.replace("Sub", parts, keep=())
+    if elem_type in INTEGERS:
+        context.replace("Sub", parts, keep=())
+        return
+    apart = context.emit("Sub", parts, "side")
+    number = cast(context, _is_ordered(context), elem_type)
+    context.replace("Div", [apart, number], keep=())
 
 
 @born(

@@ -65,8 +65,8 @@ def test_element_wise(
     op_type: str, opset: int, attributes: dict[str, Any], targets: tuple[int, ...], dtype: type
 ) -> None:
     data = _nasty(dtype)
-    if op_type == "Sign":
-        data = data[:-1]  # What it gives for NaN is not defined.
+    if op_type == "Sign" and dtype == np.float16:
+        data = data[:-1]  # Of a NaN that is a float16, and no other, ONNX Runtime's gives 0.
     names = ["x", "y"] if op_type == "SwiGLU" else ["x"]
     arrays = dict(zip(names, (data, data[::-1].copy()), strict=False))
     source = one_node(op_type, opset, arrays, **attributes)

@@ -87,6 +87,25 @@ def test_no_draw_asks_where_a_nan_stands_in_an_order(seed: int) -> None:
     assert report.exact == 1
 
 
+@pytest.mark.parametrize(
+    ("opset", "target", "text"),
+    [
+        (
+            12,
+            7,
+            'g (float[N,C,T] x) => (float[N,C,C] y) { y = Einsum<equation="bct,bdt->bcd">(x,x) }',
+        ),
+        (11, 9, "g (float[N,T] x) => (float[N,T] y) <int64 a = {1}> { y = CumSum(x, a) }"),
+    ],
+)
+def test_empty_tensors_that_end_onnxruntime_do_not_end_the_check(
+    opset: int, target: int, text: str
+) -> None:
+    report = checked(source(opset, text), target)
+    assert report.ok
+    assert not report.unchecked
+
+
 def test_large_dimensions_and_weights_cost_nothing() -> None:
     # The data of these inputs would not fit into memory.
     found = source(
