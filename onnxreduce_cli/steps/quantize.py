@@ -2,7 +2,8 @@
 
 - 13 allowed a scale and a zero point for each index along `axis`.
 - 19 took all inputs' types apart or together; only an int32 to quantize needs a Cast.
-- 21 added `block_size` and, to QuantizeLinear, `output_dtype`; DequantizeLinear got that with 23.
+- 21 added 16-bit and 4-bit integers, `block_size` and, to QuantizeLinear, `output_dtype`;
+  DequantizeLinear got that with 23.
 - 23 took the types of what is quantized and of its scale apart, and added `precision`.
 """
 
@@ -13,7 +14,8 @@ from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.casts import HALVES, cast
+from onnxreduce_cli.steps.births import arange, size_of
+from onnxreduce_cli.steps.casts import HALVES, INTEGERS, cast, finish
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.integer_products import lowest_for_nan
 from onnxreduce_cli.steps.registry import down, up
@@ -31,16 +33,25 @@ def quantize_per_tensor(context: Context) -> None:
     if _made_scalar(context):
         return
     data, scale, zero = (context.input(index) for index in range(3))
-    purpose = "it is the dtype to quantize to"
-    to = context.need_elem_type(zero, purpose) if zero else int(TensorProto.UINT8)
+    shape = _along_axis(context)
+    points = zero and _shaped(context, cast(context, zero, TensorProto.FLOAT), shape)
+    _quantize(context, data, _shaped(context, scale, shape), points, _quantized_to(context))
+
+
+def _quantized_to(context: Context) -> int:
+    zero = context.input(2)
+    if not zero:
+        return int(context.value("output_dtype", 0)) or int(TensorProto.UINT8)
+    return context.need_elem_type(zero, "it is the dtype to quantize to")
+
+
+def _quantize(context: Context, data: str, scale: str, points: str, to: int) -> None:
+    """``Cast(Clip(Add(Round(Div(x, scale)), points)))``, all in float until the Cast."""
     limits = np.iinfo(numpy_dtype(to))
     if context.need_elem_type(data, "it is to be divided") != TensorProto.FLOAT:
         data = cast(context, data, TensorProto.FLOAT)
-    shape = _along_axis(context)
-    divided = context.emit("Div", [data, _shaped(context, scale, shape)], "divided")
-    rounded = context.emit("Round", [divided], "rounded")
-    if zero:
-        points = _shaped(context, cast(context, zero, TensorProto.FLOAT), shape)
+    rounded = context.emit("Round", [context.emit("Div", [data, scale], "divided")], "rounded")
+    if points:
         rounded = context.emit("Add", [rounded, points], "moved")
     bounds = [context.scalar(float(limit), "limit") for limit in (limits.min, limits.max)]
     clipped = lowest_for_nan(
@@ -118,40 +129,108 @@ def one_type(context: Context) -> None:
         context.replace(inputs=[converted, *context.node.input[1:]])
 
 
-def _check_not_blocked(context: Context) -> None:
-    if context.value("block_size", 0):
-        raise Blocked(
-            f"it quantizes in blocks (block_size={context.value('block_size')}), which came with "
-            "opset 21",
-            "choose opset 21 or later",
-        )
+_16_BITS = frozenset({TensorProto.INT16, TensorProto.UINT16})
 
 
-@down("DequantizeLinear", 21, "block_size=0 dropped", blocks="it has scales for blocks")
-def dequantize_without_blocks(context: Context) -> None:
-    """``DequantizeLinear<block_size=0>(x, scale)`` becomes ``DequantizeLinear(x, scale)``."""
-    _check_not_blocked(context)
-    if context.attribute("block_size") is not None:
-        context.replace(drop=("block_size",))
+@down(
+    "DequantizeLinear",
+    21,
+    "block_size=0 dropped; scales for blocks and 16-bit integers written as arithmetic",
+    blocks="a shape that this takes is not known, or they have 4 bits, which nothing else holds",
+)
+def dequantize_blocks(context: Context) -> None:
+    """``DequantizeLinear<axis=1, block_size=2>(x, scales, zero_points)`` becomes
+    ``Mul(Sub(Cast<float>(x), Cast<float>(points)), Gather<axis=1>(scales, [0, 0, 1, 1]))``, with
+    points gathered like the scales. Without blocks the scales are only given x's rank.
+
+    ``DequantizeLinear<block_size=0>(x, scale)`` of 8 bits becomes ``DequantizeLinear(x, scale)``.
+    """
+    data, scale, zero = (context.input(index) for index in range(3))
+    block = context.value("block_size", 0)
+    if not block and context.elem_type(data) not in _16_BITS:
+        if context.attribute("block_size") is not None:
+            context.replace(drop=("block_size",))
+        return
+    to = context.need_elem_type(scale, "it is the dtype of the result")
+    numbers = cast(context, data, TensorProto.FLOAT)
+    if zero:
+        points = _spread(context, cast(context, zero, TensorProto.FLOAT), zero, block)
+        numbers = context.emit("Sub", [numbers, points], "moved")
+    factors = [numbers, _spread(context, _as_float(context, scale), scale, block)]
+    finish(context, "Mul", factors, to, int(TensorProto.FLOAT))
 
 
 @down(
     "QuantizeLinear",
     21,
-    "output_dtype: a zero point of that dtype; block_size=0 dropped",
-    blocks="it has scales for blocks",
+    "output_dtype: a zero point of that dtype; block_size=0 dropped; scales for blocks and 16-bit "
+    "integers written as arithmetic",
+    blocks="a shape that this takes is not known, or they have 4 bits, which nothing else holds",
 )
-def quantize_without_blocks(context: Context) -> None:
-    """``QuantizeLinear<output_dtype=3>(x, scale)`` becomes ``QuantizeLinear(x, scale, 0)``, a zero
+def quantize_blocks(context: Context) -> None:
+    """``QuantizeLinear<axis=1, block_size=2>(x, scales)`` becomes
+    ``Cast<uint8>(Clip(Round(Div(x, Gather<axis=1>(scales, [0, 0, 1, 1]))), 0, 255))``. Without
+    blocks the scales are only given x's rank.
+
+    ``QuantizeLinear<output_dtype=3>(x, scale)`` becomes ``QuantizeLinear(x, scale, 0)``, a zero
     of int8 in the shape of the scale.
     """
-    _check_not_blocked(context)
+    data, scale, zero = (context.input(index) for index in range(3))
+    block = context.value("block_size", 0)
+    to = _quantized_to(context)
+    if to in INTEGERS and (block or to in _16_BITS):
+        points = zero and _spread(context, cast(context, zero, TensorProto.FLOAT), zero, block)
+        divisors = _spread(context, _as_float(context, scale), scale, block)
+        _quantize(context, data, divisors, points, to)
+        return
+    if block:
+        raise Blocked(
+            f"it quantizes to {dtype_name(to)} in blocks (block_size={block}), which came with "
+            "opset 21",
+            "choose opset 21 or later",
+        )
     inputs = list(context.node.input)
-    to = context.value("output_dtype", 0)
-    if to not in (0, TensorProto.UINT8) and not context.input(2):
+    if to != TensorProto.UINT8 and not zero:
         inputs = [*inputs[:2], _zeros_like(context, inputs[1], to)]
     if any(context.attribute(name) is not None for name in ("block_size", "output_dtype")):
         context.replace(inputs=inputs, drop=("block_size", "output_dtype"))
+
+
+def _as_float(context: Context, name: str) -> str:
+    if context.need_elem_type(name, "it is computed with in float") == TensorProto.FLOAT:
+        return name
+    return cast(context, name, TensorProto.FLOAT)
+
+
+def _spread(context: Context, name: str, given: str, block: int) -> str:
+    """Scales or zero points, in float, such that they broadcast to the data.
+
+    Args:
+        context: the node.
+        name: the numbers in float.
+        given: what they were cast from, whose shape is known if anything is.
+        block: how many elements along the node's axis one of them is for; 0 for all, or where
+            there is one for each index along the axis.
+    """
+    if block:
+        rank = context.need_rank(context.input(0), "its scales are for blocks along an axis")
+        axis = normalised((context.value("axis", 1),), rank)[0]
+        size = size_of(context, context.input(0), axis)
+        if isinstance(size, int):
+            places = context.array(np.arange(size, dtype=np.int64) // block, "blocks")
+        else:
+            length = context.array([block], "block_size")
+            places = context.emit("Div", [arange(context, size), length], "blocks")
+        return context.emit("Gather", [name, places], "of_block", axis=axis)
+    if context.need_rank(given, "it is spread along an axis") == 0 or _is_one(context, given):
+        return name
+    return _shaped(context, name, _along_axis(context))
+
+
+def _is_one(context: Context, name: str) -> bool:
+    """Whether a tensor is known to have the shape [1]."""
+    known = context.type(name)
+    return known is not None and known.dims == (1,)
 
 
 def _zeros_like(context: Context, name: str, elem_type: int) -> str:

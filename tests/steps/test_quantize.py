@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert
 from tests.support import assert_same, blockers, converts, model, one_node, op_types, run
@@ -113,15 +113,64 @@ def test_output_dtype_becomes_a_zero_point() -> None:
             converts(source, 20, {"x": NASTY, "scale": np.asarray(scale)}, exact=True)
 
 
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
+@pytest.mark.parametrize("number", [np.float32, np.float16])
+@pytest.mark.parametrize("with_zero", [True, False])
+def test_blocks(dtype: type, number: type, with_zero: bool) -> None:
+    numbers = np.random.default_rng(3).uniform(0.01, 0.1, (3, 2)).astype(number)
+    zero = np.arange(-3, 3).reshape(3, 2).astype(dtype) if with_zero else None
+    attributes = {"axis": -1, "block_size": 2}
+    if not with_zero:
+        attributes["output_dtype"] = {
+            np.int8: TensorProto.INT8,
+            np.uint8: TensorProto.UINT8,
+            np.int16: TensorProto.INT16,
+            np.uint16: TensorProto.UINT16,
+        }[dtype]
+    x = NASTY if number is np.float32 else NASTY.clip(-1000, 1000).astype(np.float16)
+    source = quantize(21, x, numbers, zero, **attributes)
+    for target in (20, 17, 13):
+        converts(source, target, {"x": x})
+    attributes.pop("output_dtype", None)
+    data = np.arange(-6, 6).astype(dtype).reshape(3, 4)
+    source = quantize(21, data, numbers, zero, op_type="DequantizeLinear", **attributes)
+    source.graph.input[0].type.tensor_type.shape.dim[1].dim_param = "n"
+    for target in (20, 17, 13):
+        converts(source, target, {"x": data})
+
+
 @pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
-def test_blocks(op_type: str) -> None:
+def test_no_blocks(op_type: str) -> None:
     x = NASTY if op_type == "QuantizeLinear" else np.zeros((3, 4), np.int8)
-    source = quantize(21, x, np.ones((3, 2), np.float32), op_type=op_type, block_size=2, axis=1)
+    source = quantize(21, x, np.float32(1), op_type=op_type, block_size=0)
+    assert "block_size" not in str(converts(source, 20, {"x": x}))
+
+
+def test_blocks_of_float8() -> None:
+    zero = np.zeros((3, 2), helper.tensor_dtype_to_np_dtype(TensorProto.FLOAT8E4M3FN))
+    source = quantize(21, NASTY, np.ones((3, 2), np.float32), zero, axis=1, block_size=2)
     (blocker,) = blockers(source, 20)
     assert "block_size=2" in blocker.reason
-    assert "block_size" not in str(
-        converts(quantize(21, x, np.float32(1), op_type=op_type, block_size=0), 20, {"x": x})
-    )
+
+
+@pytest.mark.parametrize("dtype", [np.int16, np.uint16])
+@pytest.mark.parametrize("number", [np.float32, np.float16])
+@pytest.mark.parametrize("shape", [(), (1,), (4,)])
+def test_16_bits(dtype: type, number: type, shape: tuple[int, ...]) -> None:
+    scale = np.linspace(0.01, 0.02, int(np.prod(shape, dtype=int))).reshape(shape).astype(number)
+    zero = np.full(shape, 1000, dtype)
+    x = NASTY if number is np.float32 else NASTY.clip(-1000, 1000).astype(np.float16)
+    targets = (20, 13, 11, 9, 7) if number is np.float32 else (20, 13)
+    for given in (zero, None):
+        attributes = {} if given is not None or dtype is np.int16 else {"output_dtype": 4}
+        if given is not None or attributes:
+            source = quantize(21, x, scale, given, **attributes)
+            for target in targets:
+                converts(source, target, {"x": x})
+        data = np.arange(-6, 6).astype(dtype).reshape(3, 4)
+        source = quantize(21, data, scale, given, op_type="DequantizeLinear")
+        for target in targets:
+            converts(source, target, {"x": data})
 
 
 def test_dtypes_apart() -> None:
