@@ -1,6 +1,8 @@
-"""Reshape: 5 made the shape an input, 14 added `allowzero`."""
+"""Reshape: 5 made the shape an input, 14 added `allowzero`; Flatten: 9 allowed more than floats."""
 
 from __future__ import annotations
+
+import math
 
 from onnx import TensorProto
 
@@ -133,3 +135,34 @@ def _empty_everywhere(context: Context, data: str, shape: str) -> str:
     length = context.emit("Shape", [shape], "length")
     sizes = context.emit("Expand", [one_or_none, length], "sizes")
     return context.emit("Expand", [flat, sizes], "empty_everywhere")
+
+
+_FLATTENED = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+
+
+@down("Flatten", 9, "of what is no float, a Reshape", blocks="the rank is not known")
+def reshaped(context: Context) -> None:
+    """``Flatten<axis=2>(x)`` of integers with shape [2, 3, 4, 5] becomes
+    ``Reshape(x, [6, 20])``; what is flat already stays as it is.
+    """
+    data = context.input(0)
+    if context.need_elem_type(data, "it may only be a float") in _FLATTENED:
+        return
+    dims = _dims(context, data)
+    rank = context.need_rank(data, "its dimensions are multiplied")
+    axis = context.value("axis", 1)
+    if (rank, axis) == (2, 1):
+        context.replace("Identity", keep=())
+        return
+    context.far = 15  # Shape has start and end there, and a Reshape takes a 0 for what it is.
+    ends = {"start": 0, "end": axis}, {"start": axis, "end": rank}
+    products: list[str] = []
+    for part in ends:
+        numbers = [dim for dim in dims[part["start"] : part["end"]] if isinstance(dim, int)]
+        if len(numbers) == part["end"] - part["start"]:
+            products.append(context.array([math.prod(numbers)], "size"))
+        else:
+            sizes = context.emit("Shape", [data], "sizes", **part)
+            products.append(context.emit("ReduceProd", [sizes], "size", keepdims=1))
+    shape = context.emit("Concat", products, "shape", axis=0)
+    context.replace("Reshape", [data, shape], keep=(), allowzero=1)
