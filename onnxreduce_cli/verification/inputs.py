@@ -149,6 +149,11 @@ class Drawer:
             yield replace(first, integers=integers)
             yield Attempt(self.dims, 2, integers=integers)
 
+    def elements(self, attempt: Attempt) -> int:
+        """How many elements the largest tensor has."""
+        shapes = (_shape(name, dims, attempt) for name, dims in self._types.items())
+        return max((math.prod(shape) for shape in shapes), default=0)
+
     def draw(
         self,
         attempt: Attempt,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, numpy_helper
+from onnx import ModelProto, NodeProto, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.conversion import Conversion, Site
@@ -56,6 +56,9 @@ _EXACT = Tolerance(exact=True)
 
 #: Tensors of more elements would make a check slow.
 _LARGEST = 1 << 25
+
+#: What a node refused of smaller tensors it will hardly take of larger ones.
+_MOST = 1 << 20
 
 #: Operators whose kernels in ONNX Runtime end the process on attributes that nobody has checked.
 _ENDING = frozenset({"Attention"})
@@ -489,10 +492,14 @@ def _outcomes(
     accepted = False
     level = 0
     for attempts, values in _runs(drawer, rng, _special(pair), _asked(pair)):
+        most = max(_MOST, drawer.elements(attempts[0]))
         # What another run needed comes first.
         order = sorted(range(len(attempts)), key=lambda index: (index != level, index))
         for index in (index for index in order for _ in range(_DRAWS if pair.promised else 1)):
+            if index and drawer.elements(attempts[index]) > most:
+                continue
             feeds = drawer.draw(attempts[index], values, rng, negative=True)
+            _fit_shapes(pair, feeds, rng)
             if not _is_defined(pair, feeds):
                 continue
             asked = _asked_about(feeds, runners)
@@ -560,11 +567,59 @@ def _special(pair: Pair) -> str:
     return ORDERED if op_types & _ORDERING else UNUSUAL
 
 
+def _fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
+    """Let a shape that a Reshape reads fit its data, and what the model says of its output."""
+    for node in pair.before.graph.node:
+        if node.op_type != "Reshape" or len(node.input) < 2 or node.input[1] not in feeds:
+            continue
+        data, length = feeds.get(node.input[0]), feeds[node.input[1]].size
+        promised = pair.promised.get(node.output[0], ())
+        if not isinstance(data, np.ndarray) or not length or not data.size:
+            continue
+        fixed = [dim if isinstance(dim, int) else 0 for dim in promised] or [0] * length
+        rest, uneven = divmod(data.size, math.prod(dim for dim in fixed if dim))
+        free = [index for index, dim in enumerate(fixed) if not dim]
+        if uneven or len(fixed) != length or not free:
+            continue
+        sizes = iter(data.shape)
+        for index in free[:-1]:
+            size = next(sizes, 1)
+            fixed[index] = size if rest % size == 0 else 1
+            rest //= fixed[index]
+        fixed[free[-1]] = rest
+        if rng.integers(2):
+            fixed[int(rng.choice(free))] = -1
+        feeds[node.input[1]] = np.array(fixed, np.int64)
+
+
 def _is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
-    """Whether the node's result is defined: of no integers at all some reductions have none."""
+    """Whether the node's result is defined.
+
+    Of no integers at all some reductions have none, and of sizes that differ under one letter no
+    Einsum has, even if kernels repeat a size of 1.
+    """
     for node in pair.before.graph.node:
         array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
         if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
+            return False
+        if node.op_type == "Einsum" and not _sizes_agree(node, feeds):
+            return False
+    return True
+
+
+def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
+    """Whether each letter of an Einsum's equation stands for one size."""
+    equation = next(item.s.decode() for item in node.attribute if item.name == "equation")
+    terms = equation.replace(" ", "").split("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    for name, term in zip(node.input, terms, strict=False):
+        if name not in feeds:
+            continue
+        shape = feeds[name].shape
+        before, _, behind = term.partition("...")
+        pairs = [*zip(before, shape, strict=False)]
+        pairs += zip(reversed(behind), reversed(shape), strict=False)
+        if any(sizes.setdefault(letter, size) != size for letter, size in pairs):
             return False
     return True
 

@@ -106,6 +106,29 @@ def test_empty_tensors_that_end_onnxruntime_do_not_end_the_check(
     assert not report.unchecked
 
 
+def test_a_computed_shape_that_fits_is_found_soon() -> None:
+    found = source(
+        14,
+        "g (float[A,B,C,D,8] x, int64[N] p, int64[1] k) => (float[E,F,G,8] y) <int64[1] e = {8}> "
+        "{ q = Slice(p, k, k) \n s = Concat<axis=0>(p, e) \n y = Reshape<allowzero=0>(x, s) }",
+    )
+    found.graph.input[1].type.tensor_type.shape.dim[0].dim_value = 3
+    report = checked(found, 13)
+    assert report.summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
+
+
+def test_an_einsum_is_not_asked_to_repeat() -> None:
+    found = source(
+        12,
+        "g (float[A,B] x, float[C,D] z) => (float[E,F] y) "
+        '{ y = Einsum<equation="ij,jk->ik">(x, z) }',
+    )
+    for seed in range(5):
+        report = check_sites(Conversion(found, 11), seed=seed)
+        assert report.ok
+        assert report.checked == 1
+
+
 def test_large_dimensions_and_weights_cost_nothing() -> None:
     # The data of these inputs would not fit into memory.
     found = source(
