@@ -504,8 +504,8 @@ def _outcomes(
                 continue
             asked = _asked_about(feeds, runners)
             outcomes = {key: _run(asked, key, feeds, names) for key in asked if key[0] == "a"}
-            if drawer.open_ranks and outcomes.get(("a", "numpy"), UNSUPPORTED).failure:
-                continue  # No legal rank, even if ONNX Runtime makes something of it.
+            if outcomes.get(("a", "numpy"), UNSUPPORTED).failure:
+                continue  # Not legal, even if ONNX Runtime makes something of it.
             if any(_as_promised(outcome, pair) for outcome in outcomes.values()):
                 for key in [key for key in asked if key[0] == "b"]:
                     outcomes[key] = _run(asked, key, feeds, names)

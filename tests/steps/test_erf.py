@@ -15,7 +15,7 @@ SPECIAL = (np.nan, np.inf, -np.inf, 0.0, 1.0, -1.0, 1e-30, 4.0, 6.0, 1e30)
 
 @pytest.mark.parametrize(("dtype", "ulps"), [(np.float16, 1), (np.float32, 4), (np.float64, 8)])
 @pytest.mark.parametrize("target", [8, 7])
-def test_a_few_units_in_the_last_place(dtype: type, ulps: int, target: int) -> None:
+def test_erf_to_a_few_units_in_the_last_place(dtype: type, ulps: int, target: int) -> None:
     with np.errstate(over="ignore"):
         x = np.concatenate([np.linspace(-7, 7, 20011), 0.1 ** np.arange(7), SPECIAL]).astype(dtype)
     result = executor.run(convert(one_node("Erf", 9, {"x": x}), target), {"x": x})["y0"]

@@ -173,7 +173,7 @@ def test_shape_to_attribute_known_from_the_result():
 
 @pytest.mark.parametrize("axis", [0, 1, 2, 3, 4])
 @pytest.mark.parametrize("dims", [None, ("n", 3, 4, 5), (2, 3, "m", "k")])
-def test_flatten_of_integers(axis, dims):
+def test_reshaped_flatten_of_integers(axis, dims):
     x = np.arange(120).reshape(2, 3, 4, 5)
     source = one_node("Flatten", 9, {"x": x}, axis=axis, shapes={"x": dims} if dims else None)
     empty = [{"x": x[:0] if dims[0] == "n" else x[:, :, :0]}] if dims else []

@@ -94,9 +94,9 @@ TESTED = {
     ("test_quantize", "test_dequantized_dtype"): ("quantize.multiply_in_output_dtype",),
     ("test_quantize", "test_dtypes_apart"): ("quantize.divide_in_one_dtype",),
     ("test_quantize", "test_one_scale"): (
-        "quantize.dequantize_without_blocks",
+        "quantize.dequantize_blocks",
         "quantize.one_type",
-        "quantize.quantize_without_blocks",
+        "quantize.quantize_blocks",
     ),
     ("test_recurrent", "test_sequence_first_stays"): (
         "recurrent.with_output_sequence",
