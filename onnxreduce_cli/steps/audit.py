@@ -894,24 +894,24 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
     },
     "ScatterElements": {
         13: types("bfloat16"),
-        16: same_without(
-            "The attribute reduction was added; 'none' writes the updates, as before.",
-            {"reduction": "none"},
+        16: up_only(
+            "The attribute reduction was added; 'none' writes the updates, as before. Going down "
+            "sums and products become Loops."
         ),
         18: up_only(
-            "The attribute reduction may be 'max' or 'min'. Going down these two values "
-            "block; with any other nothing changes."
+            "The attribute reduction may be 'max' or 'min'. Going down these two become Loops; "
+            "with any other nothing changes."
         ),
     },
     "ScatterND": {
         13: types("bfloat16"),
-        16: same_without(
-            "The attribute reduction was added; 'none' writes the updates, as before.",
-            {"reduction": "none"},
+        16: up_only(
+            "The attribute reduction was added; 'none' writes the updates, as before. Going down "
+            "sums and products become Loops."
         ),
         18: up_only(
-            "The attribute reduction may be 'max' or 'min'. Going down these two values "
-            "block; with any other nothing changes."
+            "The attribute reduction may be 'max' or 'min'. Going down these two become Loops; "
+            "with any other nothing changes."
         ),
     },
     "Selu": {

@@ -1,6 +1,6 @@
 """Gather, Scatter, ScatterElements and OneHot: 11 let indices count from the back.
 
-Scatter is called ScatterElements from 11 on; its reductions came with 16 and 18.
+Scatter is called ScatterElements from 11 on.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import from_front, never_negative, size_along
 from onnxreduce_cli.steps.registry import down, impossible, up
 
@@ -58,20 +58,6 @@ impossible(
 def scatter(context: Context) -> None:
     """``ScatterElements(x, [[-1]], y)`` becomes ``Scatter(x, [[2]], y)``, x of shape [3, 1]."""
     context.replace("Scatter", [context.input(0), _non_negative(context), context.input(2)])
-
-
-_SCATTERS = ("ScatterElements", "ScatterND")
-
-
-@down(_SCATTERS, 18, "unchanged", blocks="the reduction is max or min")
-def without_extremes(context: Context) -> None:
-    """``ScatterND<reduction="add">(x, indices, updates)`` stays as it is."""
-    reduction = context.value("reduction", "none")
-    if reduction in ("max", "min"):
-        raise Blocked(
-            f"its reduction {reduction!r} came with opset 18 and cannot be done by other operators",
-            "choose opset 18 or later",
-        )
 
 
 @up(

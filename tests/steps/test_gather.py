@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, model, one_node, op_types
+from tests.support import converts, model, one_node, op_types
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -70,20 +70,6 @@ def test_scatter():
     for initializers in ((), ("i",)):
         source = one_node("ScatterElements", 11, inputs, initializers=initializers, axis=-1)
         converts(source, 10, inputs, exact=True)
-
-
-@pytest.mark.parametrize("op_type", ["ScatterElements", "ScatterND"])
-def test_without_extremes(op_type):
-    indices = np.array([[0], [2]]) if op_type == "ScatterND" else np.array([[0, 1, 1, 2]])
-    updates = X[:2] + 1 if op_type == "ScatterND" else X[:1] + 1
-    inputs = {"x": X, "i": indices, "u": updates}
-    for reduction in ("none", "add", "mul"):
-        converts(one_node(op_type, 18, inputs, reduction=reduction), 16, inputs)
-    converts(one_node(op_type, 18, inputs, reduction="none"), 13, inputs)
-    (blocker,) = blockers(one_node(op_type, 18, inputs, reduction="max"), 17)
-    assert "its reduction 'max' came with opset 18" in str(blocker)
-    (blocker,) = blockers(one_node(op_type, 18, inputs, reduction="add"), 15)
-    assert "reduction='add' came with opset 16" in str(blocker)
 
 
 VALUES = np.array([-1, 5], np.float32)

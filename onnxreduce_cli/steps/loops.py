@@ -1,0 +1,94 @@
+"""Loops that stand in for operators that an older opset lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto, helper
+
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.context import Context, fill
+
+
+@dataclass(frozen=True)
+class Carried:
+    """A value that goes from round to round, or that each round gives.
+
+    Attributes:
+        name: what it is at the beginning, or what a round gives.
+        elem_type: its `TensorProto.DataType`.
+        dims: its dimensions as far as they are known; None if not even the rank is.
+    """
+
+    name: str
+    elem_type: int
+    dims: Dims | None
+
+    def info(self, name: str) -> Any:
+        """Its type under another name."""
+        return helper.make_tensor_value_info(name, self.elem_type, self.dims)
+
+
+class Body:
+    """The body of a Loop while it is written; it may read the values around it.
+
+    Attributes:
+        round: the number of the round, an int64 of rank 0.
+        values: what goes from round to round, as this round gets it.
+    """
+
+    def __init__(self, context: Context, carried: Sequence[Carried]) -> None:
+        self._context = context
+        self.nodes: list[NodeProto] = []
+        self.round = context.fresh("round")
+        self.values = [context.fresh("current") for _ in carried]
+
+    def emit(self, op_type: str, inputs: Sequence[str], hint: str = "", **values: Any) -> str:
+        """Emit a node at the far side's opset; the name of its output."""
+        node = NodeProto(op_type=op_type)
+        fill(node, inputs, values)
+        name = self._context.fresh(hint or op_type)
+        node.name = name
+        node.output.append(name)
+        self.nodes.append(node)
+        return name
+
+    def this(self, name: str, axis: int) -> str:
+        """The slice that is this round's, of size 1 along `axis`."""
+        one = self._context.array([1], "one")
+        return self.emit("Gather", [name, self.emit("Reshape", [self.round, one])], axis=axis)
+
+
+#: Emits a round's nodes; gives the values for the next round, and what is collected of each.
+Round = Callable[[Body], tuple[Sequence[str], Sequence[Carried]]]
+
+
+def loop(
+    context: Context, count: str, carried: Sequence[Carried], write: Round
+) -> tuple[list[str], GraphProto]:
+    """The inputs and the body of a Loop of `count` rounds, an int64 of one element."""
+    body = Body(context, carried)
+    following, collected = write(body)
+    unfinished = context.fresh("unfinished")
+    again = body.emit("Identity", [unfinished], "again")
+    given = [body.emit("Identity", [name], "next") for name in following]
+    graph = GraphProto(
+        name=again,
+        node=body.nodes,
+        input=[
+            helper.make_tensor_value_info(body.round, TensorProto.INT64, []),
+            helper.make_tensor_value_info(unfinished, TensorProto.BOOL, []),
+            *(item.info(name) for item, name in zip(carried, body.values, strict=True)),
+        ],
+        output=[
+            helper.make_tensor_value_info(again, TensorProto.BOOL, []),
+            *(item.info(name) for item, name in zip(carried, given, strict=True)),
+            *(item.info(item.name) for item in collected),
+        ],
+    )
+    rounds = context.emit("Reshape", [count, context.array([], "scalar")], "rounds")
+    true = context.array(np.array(True), "true")
+    return [rounds, true, *(item.name for item in carried)], graph
