@@ -32,7 +32,7 @@ _ALONE: dict[str, tuple[str, ...]] = {
         "NonMaxSuppression",
         "Unique",
     ),
-    "samples at places that are computed": ("DeformConv", "GridSample", "RoiAlign"),
+    "samples at places that are computed": ("DeformConv", "RoiAlign"),
     "puts overlapping blocks together": ("Col2Im", "MaxUnpool"),
     "works on single bits": (
         "BitCast",
