@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import born
+from onnxreduce_cli.steps.births import born, reduced, refuse, unsqueezed
+from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
 
@@ -17,3 +19,95 @@ def bitwise_not(context: Context) -> None:
     dtype = numpy_dtype(elem_type)
     highest = -1 if np.issubdtype(dtype, np.signedinteger) else np.iinfo(dtype).max
     context.replace("Sub", [context.array(np.array(highest, dtype), "all_bits"), data], keep=())
+
+
+_BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
+
+
+@born(_BITWISE, 18, "the bits divided out, combined and summed again", blocks="uint64")
+def bitwise(context: Context) -> None:
+    """``BitwiseAnd(x, y)`` becomes ``ReduceSum(a * b * powers)`` over a last dimension that has one
+    place for each bit, with ``a = x / powers - x / powers / 2 * 2`` and b the same of y.
+
+    For BitwiseOr it is ``a + b - a * b``, for BitwiseXor ``a + b - 2 * a * b``. All is computed in
+    int64, less the sign of those of 64 bits, which is combined by itself.
+    """
+    elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
+    if elem_type == TensorProto.UINT64:
+        raise refuse(context, "works on single bits of uint64")
+    width = np.iinfo(numpy_dtype(elem_type)).bits
+    count = min(width, 63)
+    powers = context.array([2**bit for bit in range(count)], "powers")
+    two = context.scalar(2, "two")
+    bits, signs = [], []
+    for name in context.node.input:
+        whole = name if elem_type == TensorProto.INT64 else cast(context, name, TensorProto.INT64)
+        below = context.emit("Less", [whole, context.scalar(0, "zero")], "is_negative")
+        sign = cast(context, below, TensorProto.INT64)
+        signs.append(sign)
+        # What makes a negative number the unsigned one that its bits are, or leaves out the sign.
+        missing = context.scalar(2**width if width < 64 else -(2**63), "missing")
+        operator = "Add" if width < 64 else "Sub"
+        added = context.emit("Mul", [sign, missing], "added")
+        positive = unsqueezed(context, context.emit(operator, [whole, added], "positive"), [-1])
+        cut = context.emit("Div", [positive, powers], "cut")
+        double = context.emit("Mul", [context.emit("Div", [cut, two], "half"), two], "double")
+        bits.append(context.emit("Sub", [cut, double], "bits"))
+    total = _sum(context, _combined(context, bits), count)
+    if width == 64:
+        lowest = context.scalar(-(2**63), "lowest")
+        part = context.emit("Mul", [_combined(context, signs), lowest], "of_sign")
+        context.replace("Add", [total, part], keep=())
+    else:
+        context.replace("Cast", [total], keep=(), to=elem_type)  # It cuts off what is too high.
+
+
+def _sum(context: Context, bits: str, count: int) -> str:
+    """What bits along the last dimension make; each half by itself, as ONNX Runtime sums in double.
+
+    For that a double holds too few digits of 64-bit integers.
+    """
+    places = np.arange(count)
+    low = np.where(places < 32, 2 ** np.minimum(places, 31), 0)
+    total = reduced(
+        context,
+        "ReduceSum",
+        context.emit("Mul", [bits, context.array(low, "low_powers")], "low"),
+        [-1],
+        keep=False,
+    )
+    if count <= 32:
+        return total
+    high = np.where(places < 32, 0, 2 ** np.maximum(places - 32, 0))
+    parts = context.emit("Mul", [bits, context.array(high, "high_powers")], "high")
+    rest = reduced(context, "ReduceSum", parts, [-1], keep=False)
+    raised = context.emit("Mul", [rest, context.scalar(2**32, "unit")], "raised")
+    return context.emit("Add", [total, raised], "total")
+
+
+def _combined(context: Context, bits: list[str]) -> str:
+    """Zeros and ones combined as the node says."""
+    both = context.emit("Mul", bits, "both")
+    if context.node.op_type == "BitwiseAnd":
+        return both
+    if context.node.op_type == "BitwiseXor":
+        both = context.emit("Add", [both, both], "both_twice")
+    return context.emit("Sub", [context.emit("Add", bits, "either"), both], "combined")
+
+
+@born("BitShift", 11, "a product with, or a quotient by, a power of two")
+def bit_shift(context: Context) -> None:
+    """``BitShift<direction="LEFT">(x, y)`` becomes ``Mul(x, Gather([1, 2, 4, ...], y))``, computed
+    in uint64; to the right it is a Div.
+    """
+    elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
+    width = np.iinfo(numpy_dtype(elem_type)).bits
+    powers = context.array(2 ** np.arange(width, dtype=np.uint64), "powers")
+    places = cast(context, context.input(1), TensorProto.INT64)
+    data = context.input(0)
+    if elem_type != TensorProto.UINT64:
+        data = cast(context, data, TensorProto.UINT64)
+    factors = context.emit("Gather", [powers, places], "factors", axis=0)
+    op_type = "Mul" if context.value("direction") == "LEFT" else "Div"
+    shifted = context.emit(op_type, [data, factors], "shifted")
+    context.replace("Cast", [shifted], keep=(), to=elem_type)
