@@ -427,7 +427,7 @@ class Conversion:
             if not generated:
                 site.words += (words,)
             if node.op_type in GRAPH_OPERATORS and (not generated or node in site.heirs):
-                site.heirs = [n for n in context.emitted if n.op_type == node.op_type]
+                site.heirs = [n for n in context.emitted if _stands_in(n, node)]
             if context.warnings or context.initializers:
                 self._note(site, context)
             for emitted in reversed(context.emitted):
@@ -450,8 +450,8 @@ class Conversion:
         expand: Collection[str],
     ) -> None:
         """Take the nodes of a generated node's subgraphs to the target, at once."""
-        if emitted.op_type == node.op_type:
-            return  # A stand-in for a node of the model, or for one carried already.
+        if _stands_in(emitted, node):
+            return  # For a node of the model, or for one carried already.
         for name, graph in subgraphs(emitted):
             inner = Scope(graph, scope, far, f"{emitted.name}.{name}", subgraph=True)
             for item in inner.nodes:
@@ -668,6 +668,13 @@ class Conversion:
                 if known is not None and known.elem_type:
                     found.append(helper.make_value_info(name, known.to_proto()))
         return found
+
+
+def _stands_in(emitted: NodeProto, node: NodeProto) -> bool:
+    """Whether what a step emitted takes over the subgraphs of the node."""
+    if emitted.op_type == node.op_type:
+        return True
+    return (node.op_type, emitted.op_type, emitted.name) == ("Scan", "Loop", node.name)
 
 
 def _bound(model: ModelProto) -> Iterator[str]:

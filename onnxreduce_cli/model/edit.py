@@ -14,6 +14,7 @@ from onnx import (
     ModelProto,
     NodeProto,
     TensorProto,
+    ValueInfoProto,
     helper,
     numpy_helper,
 )
@@ -103,26 +104,39 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
 def _graft(node: NodeProto, heir: NodeProto) -> None:
     """Give a node's subgraphs, edited by now, to the one that stands in for it.
 
-    Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs.
+    Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs;
+    so do the nodes that make what was an input before.
     """
     for attribute in node.attribute:
         if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
             for copy in heir.attribute:
                 if copy.name == attribute.name:
-                    stepped = _signature(copy.g, attribute.g)
+                    stepped = None
+                    if _names(copy.g.output) != _names(attribute.g.output):
+                        stepped = GraphProto.FromString(copy.g.SerializeToString())
                     copy.CopyFrom(attribute)
                     if stepped is not None:
-                        del copy.g.input[:], copy.g.output[:]
-                        copy.g.MergeFrom(stepped)
+                        _keep_added(copy.g, stepped, attribute.g)
 
 
-def _signature(graph: GraphProto, original: GraphProto) -> GraphProto | None:
-    """Inputs and outputs of a graph that has other outputs than before, and what makes those."""
-    added = {value.name for value in graph.output} - {value.name for value in original.output}
-    if not added:
-        return None
-    nodes = [node for node in graph.node if not added.isdisjoint(node.output)]
-    return GraphProto(node=nodes, input=graph.input, output=graph.output)
+def _keep_added(graph: GraphProto, given: GraphProto, done: GraphProto) -> None:
+    """Add to a graph what a step did to it, which is in `given`, when `done` was not done yet."""
+    wanted = _names(done.input) - _names(given.input)
+    first: list[NodeProto] = []
+    for node in reversed(given.node):
+        if not wanted.isdisjoint(node.output):
+            first.insert(0, node)
+            wanted.update(node.input)
+    added = _names(given.output) - _names(done.output)
+    last = [node for node in given.node if not added.isdisjoint(node.output)]
+    del graph.node[:], graph.input[:], graph.output[:]
+    graph.node.extend([*first, *done.node, *last])
+    graph.input.extend(given.input)
+    graph.output.extend(given.output)
+
+
+def _names(values: Iterable[ValueInfoProto]) -> set[str]:
+    return {value.name for value in values}
 
 
 def constant_tensors(constants: Constants, read: set[str]) -> list[TensorProto]:

@@ -1,11 +1,19 @@
-"""Scan: 9 took the batch dimension away and added axes, 11 let these be negative."""
+"""Scan: 9 took the batch dimension away and added axes, 11 let these be negative.
+
+It came with opset 8; what is to go below becomes a Loop where opset 9 is left, as long as there is
+no batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from onnx import AttributeProto, GraphProto, TensorProto, helper
+
 from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.births import arange
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
 
@@ -78,13 +86,16 @@ _NEWER = (
 @down(
     "Scan",
     9,
-    "a batch dimension of 1 added, axes done by Transpose",
+    "a batch dimension of 1 added, axes done by Transpose; a Loop where opset 8 is left too",
     blocks="an output is written backwards, or the rank of one with an axis is not known",
 )
 def with_batch(context: Context) -> None:
     """``Scan<scan_input_axes=[1]>(s, x)`` becomes
     ``Squeeze(Scan("", Unsqueeze(s), Unsqueeze(Transpose(x))))``.
     """
+    if context.target < 8:
+        _as_loop(context)
+        return
     if any(context.value("scan_output_directions", ())):
         raise Blocked(
             "it writes an output backwards (scan_output_directions), which came with opset 9",
@@ -123,3 +134,69 @@ def _axes(context: Context, attribute: str, states: int, names: Sequence[str]) -
     """The axis of each input or output, 0 for states and where none is given."""
     axes = context.value(attribute) or [0] * (len(names) - states)
     return [0] * states + list(axes)
+
+
+def _as_loop(context: Context) -> None:
+    """``Scan<num_scan_inputs=1>(s, x)`` becomes ``Loop(Gather(Shape(x), 0), true, s)``, whose body
+    begins with ``Gather(x, round)``.
+    """
+    names, outputs = list(context.node.input), list(context.node.output)
+    scanned = context.value("num_scan_inputs")
+    states = len(names) - scanned
+    axes = _axes(context, "scan_input_axes", states, names)[states:]
+    size = context.emit("Shape", [names[states]], "sizes")
+    count = context.emit("Gather", [size, context.scalar(axes[0], "axis")], "count", axis=0)
+    attribute = context.attribute("body")
+    assert attribute is not None
+    body, original = GraphProto(), attribute.g
+    hints = ("round", "unfinished", "again")
+    number, unfinished, again = (context.fresh(hint) for hint in hints)
+    scalar = helper.make_tensor_value_info
+    body.input.add().CopyFrom(scalar(number, TensorProto.INT64, []))
+    body.input.add().CopyFrom(scalar(unfinished, TensorProto.BOOL, []))
+    body.input.extend(original.input[:states])
+    last = ""
+    directions = context.value("scan_input_directions") or [0] * scanned
+    given = zip(names[states:], original.input[states:], axes, directions, strict=True)
+    for name, value, axis, backwards in given:
+        at = number
+        if backwards:
+            last = last or context.emit("Sub", [count, context.scalar(1, "one")], "last")
+            at = context.fresh("from_back")
+            body.node.add(op_type="Sub", name=at, input=[last, number], output=[at])
+        node = body.node.add(
+            op_type="Gather", name=context.fresh("slice"), input=[name, at], output=[value.name]
+        )
+        node.attribute.add(name="axis", i=axis, type=AttributeProto.INT)
+    body.MergeFrom(GraphProto(name=original.name, node=original.node))
+    body.initializer.extend(original.initializer)
+    body.value_info.extend(original.value_info)
+    body.node.add(op_type="Identity", name=again, input=[unfinished], output=[again])
+    body.output.add().CopyFrom(scalar(again, TensorProto.BOOL, []))
+    body.output.extend(original.output)
+    written = [*outputs]
+    axes = _axes(context, "scan_output_axes", states, outputs)
+    directions = context.value("scan_output_directions") or [0] * (len(outputs) - states)
+    changes = [*zip(axes, [0] * states + list(directions), strict=True)]
+    for index, change in enumerate(changes):
+        if outputs[index] and change != (0, 0):
+            written[index] = context.fresh("stacked")
+    true = context.array(np.array(True), "true")
+    context.replace("Loop", [count, true, *names[:states]], written, keep=(), body=body)
+    for index, (axis, backwards) in enumerate(changes):
+        if written[index] != outputs[index]:
+            _unstack(context, written[index], outputs[index], axis, count if backwards else "")
+
+
+def _unstack(context: Context, name: str, output: str, axis: int, count: str) -> None:
+    """Bring what a Loop stacked to its axis; from the back if it has the number of rounds."""
+    if count:
+        length = context.emit("Reshape", [count, context.array([1], "one")], "length")
+        last = context.emit("Sub", [length, context.array([1], "one")], "last")
+        order = context.emit("Sub", [last, arange(context, length)], "order")
+        target = [output] if not axis else None
+        name = context.emit("Gather", [name, order], "turned", outputs=target, axis=0)
+    if axis:
+        rank = context.need_rank(output, f"it is written along axis {axis}")
+        perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
+        context.emit("Transpose", [name], outputs=[output], perm=perm)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import GraphProto, ModelProto
 
-from tests.support import blockers, converts, model
+from tests.support import blockers, converts, model, one_node, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -43,6 +43,51 @@ def test_down(attributes: str, state: tuple[int, ...], out: tuple[int, ...]) -> 
     feeds = {"x": X, "s": np.ones(state, np.float32)}
     for opset in (10, 9, 8):
         converts(source, opset, feeds, exact=True)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "state", "out"),
+    [
+        ("", (3, 4), (2, 3, 4)),
+        ("scan_input_directions = [1],", (3, 4), (2, 3, 4)),
+        ("scan_output_directions = [1],", (3, 4), (2, 3, 4)),
+        ("scan_input_axes = [-1],", (2, 3), (4, 2, 3)),
+        ("scan_input_axes = [2], scan_output_axes = [-2],", (2, 3), (2, 4, 3)),
+        ("scan_output_axes = [2], scan_output_directions = [1],", (3, 4), (3, 4, 2)),
+    ],
+)
+def test_a_loop_below_opset_8(
+    attributes: str, state: tuple[int, ...], out: tuple[int, ...]
+) -> None:
+    source = scan(11, attributes, f"float{list(state)}", f"float{list(out)}")
+    found = converts(source, 7, {"x": X, "s": np.ones(state, np.float32)}, exact=True)
+    assert "Loop" in op_types(found)
+
+
+def test_a_loop_whose_body_changes() -> None:
+    source = model(
+        """<ir_version: 7, opset_import: ["": 14]>
+        g (float[2, 3, 4] x, float[3, 4] s) => (float[3, 4] t, float[2, 3] y) {
+          t, y = Scan<num_scan_inputs = 1, body = b (float[3, 4] before, float[3, 4] e)
+            => (float[3, 4] after, float[3] part) {
+              axes = Constant<value_ints = [-1]>()
+              half = HardSwish(before)
+              after = Add(half, e)
+              part = ReduceSum<keepdims = 0>(after, axes)
+            }>(s, x)
+        }"""
+    )
+    feeds = {"x": X, "s": np.ones((3, 4), np.float32)}
+    for opset in (9, 8, 7):
+        converts(source, opset, feeds)
+
+
+def test_sums_below_opset_8() -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    inputs = {"x": x, "a": np.array(1)}
+    for attributes in ({}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}):
+        source = one_node("CumSum", 11, inputs, initializers=("a",), **attributes)
+        converts(source, 7, inputs, exact=True)
 
 
 def test_backwards_output() -> None:
