@@ -33,6 +33,15 @@ def gather_elements(context: Context) -> None:
     """``GatherElements<axis=1>(x, indices)`` with x of shape [2, 3] becomes
     ``Gather(Reshape(x, [-1]), 3 * [[0], [1]] + indices)``.
     """
+    place = element_places(context)
+    flat = context.input(0)
+    if context.rank(flat) != 1:
+        flat = context.emit("Reshape", [flat, context.array([-1], "flat")], "flat")
+    context.replace("Gather", [flat, place], keep=(), axis=0)
+
+
+def element_places(context: Context) -> str:
+    """Where the node's indices along its axis point in the flattened data, in their own shape."""
     data = context.input(0)
     rank = context.need_rank(data, _PLACES)
     axis = normalised((context.value("axis", 0),), rank)[0] if rank else 0
@@ -51,10 +60,7 @@ def gather_elements(context: Context) -> None:
         if dimension:
             stride = times(context, stride, size_of(context, data, dimension))
     assert place is not None
-    flat = data
-    if rank > 1:
-        flat = context.emit("Reshape", [data, context.array([-1], "flat")], "flat")
-    context.replace("Gather", [flat, place], keep=(), axis=0)
+    return place
 
 
 def _counted_from_front(context: Context, indices: str, size: Number) -> str:

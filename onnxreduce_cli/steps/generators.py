@@ -181,9 +181,3 @@ def eye_like(context: Context) -> None:
     eye = np.eye(dims[0], dims[1], k=context.value("k", 0), dtype=np.int64)
     shown = cast(context, context.array(eye, "eye"), to)
     context.replace("Identity", [shown], keep=())
-
-
-@born("NonZero", 9, "nothing", blocks="its input is only known at run time")
-def non_zero(context: Context) -> None:
-    """``NonZero`` of a constant becomes a constant."""
-    raise refuse(context, "gives a result whose size depends on the values")

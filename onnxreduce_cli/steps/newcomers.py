@@ -28,7 +28,6 @@ _ALONE: dict[str, tuple[str, ...]] = {
     ),
     "decodes images": ("ImageDecoder",),
     "gives a result whose size depends on the values": (
-        "Compress",
         "NonMaxSuppression",
         "Unique",
     ),

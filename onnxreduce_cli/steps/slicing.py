@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
+from onnxreduce_cli.steps.births import arange
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.indices import size_along
@@ -83,7 +84,7 @@ def _indices(context: Context, index: int, axis: int, step: int) -> str:
 
 
 def _indices_at_run_time(context: Context, index: int, axis: int, step: int) -> str:
-    """``start + step * NonZero(ConstantOfShape(count))``, all of them int64 of one element."""
+    """``start + step * (0, 1, ... count - 1)``, all of them int64 of one element."""
     zero, one = context.array([0], "zero"), context.array([1], "one")
     size = context.emit(
         "Reshape", [size_along(context, context.input(0), axis, TensorProto.INT64), one], "size"
@@ -108,14 +109,9 @@ def _indices_at_run_time(context: Context, index: int, axis: int, step: int) -> 
     length = context.emit("Where", [none, zero, length], "length")
     rounded = context.emit("Add", [length, context.array([abs(step) - 1], "more")], "rounded")
     count = context.emit("Div", [rounded, context.array([abs(step)], "step")], "count")
-    ones = context.emit("ConstantOfShape", [count], "ones", value=_ONE)
-    numbered = context.emit("NonZero", [ones], "numbered")
-    numbers = context.emit("Squeeze", [numbered], "numbers", axes=[0])
+    numbers = arange(context, count)
     strides = context.emit("Mul", [numbers, context.array([step], "step")], "strides")
     return context.emit("Add", [strides, bounds[0]], "indices")
-
-
-_ONE = numpy_helper.from_array(np.array([1], np.int64))
 
 
 def _element(context: Context, position: int, index: int) -> str:

@@ -104,13 +104,6 @@ def test_range(bounds: tuple[int, int, int], dtype: type) -> None:
         converts(one_node("Range", 11, fractions), 10, fractions)
 
 
-def test_non_zero() -> None:
-    x = np.array([[1, 0], [0, np.nan]], np.float32)
-    converts(one_node("NonZero", 9, {"x": x}, initializers=("x",)), 8, {})
-    reason = blockers(one_node("NonZero", 9, {"x": x}), 8)[0].reason
-    assert reason == "nothing before opset 9 gives a result whose size depends on the values"
-
-
 @pytest.mark.parametrize("axis", [-1, 0, 1])
 def test_one_hot(axis: int) -> None:
     indices = np.array([[0, 2], [5, 1]])

@@ -1,0 +1,86 @@
+"""NonZero and Compress below opset 9: the places are taken one by one in a Loop."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.births import arange, born, constant, reduced, size_of, times
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.loops import Body, Carried, loop
+
+
+@born(
+    "NonZero",
+    9,
+    "a Loop that takes the places one by one, and their coordinates",
+    blocks="the rank is not known, or 0",
+)
+def non_zero(context: Context) -> None:
+    """``NonZero(x)`` becomes a Loop of as many rounds as x has elements that are not 0. Each gives
+    the first place that is left in the flattened x; coordinates are divided out of them.
+    """
+    data = context.input(0)
+    rank = context.need_rank(data, "the places have as many coordinates")
+    if not rank:
+        raise Blocked("it is asked for coordinates in a scalar", "reshape its input to [1]")
+    if context.need_elem_type(data, "it is compared with 0") != TensorProto.BOOL:
+        data = cast(context, data, TensorProto.BOOL)
+    flat_shape = context.array([-1], "flat")
+    hits = cast(context, context.emit("Reshape", [data, flat_shape], "flat"), TensorProto.DOUBLE)
+    size: int | str = 1
+    sizes = [size_of(context, context.input(0), axis) for axis in range(rank)]
+    for each in sizes:
+        size = times(context, size, each)
+    # Counted from the back, so that the first place left is the highest number, and none is 0.
+    numbers = cast(context, arange(context, size), TensorProto.DOUBLE)
+    if isinstance(size, int):
+        length = constant(context, size, TensorProto.DOUBLE, "length")
+    else:
+        length = cast(context, size, TensorProto.DOUBLE)
+    from_back = context.emit("Mul", [hits, context.emit("Sub", [length, numbers])], "from_back")
+    total = reduced(context, "ReduceSum", cast(context, hits, TensorProto.INT64), [0], keep=True)
+
+    def write(body: Body) -> tuple[list[str], list[Carried]]:
+        (left,) = body.values
+        highest = body.emit("ReduceMax", [left], "highest", axes=[0], keepdims=1)
+        lower = body.emit("Less", [left, highest], "lower")
+        kept = body.emit("Cast", [lower], "kept", to=int(TensorProto.DOUBLE))
+        scalar = body.emit("Squeeze", [highest], "taken", axes=[0])
+        taken = Carried(scalar, TensorProto.DOUBLE, ())
+        return [body.emit("Mul", [left, kept], "rest")], [taken]
+
+    known = size if isinstance(size, int) else None
+    carried = Carried(from_back, TensorProto.DOUBLE, (known,))
+    inputs, graph = loop(context, total, [carried], write)
+    rest, taken = context.fresh("rest"), context.fresh("taken")
+    context.emit("Loop", inputs, outputs=[rest, taken], body=graph)
+    place = cast(context, context.emit("Sub", [length, taken], "place"), TensorProto.INT64)
+    rows = []
+    for axis in reversed(range(rank)):
+        row = place
+        if axis:
+            divisor = (
+                context.array([each], "size") if isinstance(each := sizes[axis], int) else each
+            )
+            place = context.emit("Div", [place, divisor], "before")
+            row = context.emit("Sub", [row, context.emit("Mul", [place, divisor])], "row")
+        rows.append(context.emit("Unsqueeze", [row], "row", axes=[0]))
+    context.replace("Concat", rows[::-1], keep=(), axis=0)
+
+
+@born("Compress", 9, "Gather at the places of NonZero", blocks="the rank is not known")
+def compress(context: Context) -> None:
+    """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
+    without an axis x is flattened.
+    """
+    context.far = 9  # NonZero came with the same opset; its own step goes on.
+    data, axis = context.input(0), context.value("axis")
+    places = context.emit("NonZero", [context.input(1)], "places")
+    places = context.emit("Squeeze", [places], "places", axes=[0])
+    if axis is None:
+        data = context.emit("Reshape", [data, context.array([-1], "flat")], "flat")
+    elif axis < 0:
+        axis = normalised((axis,), context.need_rank(data, "its axis is negative"))[0]
+    context.replace("Gather", [data, places], keep=(), axis=axis or 0)
