@@ -12,7 +12,6 @@ import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.model.weights import mappable
 from onnxreduce_cli.verification.errors import CannotRunError, RefusedError, RunFailedError
@@ -20,9 +19,6 @@ from onnxreduce_cli.verification.source import Source
 
 #: The executors by name, in the order in which they are asked.
 EXECUTORS = ("onnxruntime", "numpy")
-
-#: Operators whose kernels in ONNX Runtime divide by a size, which ends the process where it is 0.
-_DIVIDES_BY_SIZES = frozenset({"Einsum", "Scan"})
 
 #: Element types that ONNX Runtime's Python interface has no arrays for.
 _RAW = re.compile(r"tensor\((bfloat16|float8\w+)\)")
@@ -99,15 +95,10 @@ class OrtRunner:
             self._inputs[value.name] = value.type
         outputs = {value.name: value.type for value in self._session.get_outputs()}
         self._raw = any(_RAW.search(kind) for kind in (*self._inputs.values(), *outputs.values()))
-        operators = {op_type for scope in scopes(source.skeleton) for op_type in scope.op_types}
-        self._divides = sorted(operators & _DIVIDES_BY_SIZES)
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run the session once; see `Runner.run`."""
         given = {name: value for name, value in feeds.items() if name in self._inputs}
-        arrays = [value for value in given.values() if isinstance(value, np.ndarray)]
-        if self._divides and any(not array.size for array in arrays):
-            raise CannotRunError(f"its {self._divides[0]} of an empty tensor ends the process")
         names = list(names)
         try:
             found = self._run_raw(given, names) if self._raw else self._session.run(names, given)
