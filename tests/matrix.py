@@ -486,13 +486,6 @@ def may_block(case: Case) -> str:
     in_graph = case.knowledge == "unknown" or "branch" in case.form or "outer" in case.form
     if case.dtype == "bfloat16" and case.target < 16 <= case.source and in_graph:
         return "bfloat16 in the If or Loop around the node, below 16"
-    if (
-        case.op == "ReduceMean"
-        and case.at_run_time
-        and case.target < 6
-        and case.dtype in ("int32", "int64", "uint32", "uint64")
-    ):
-        return "integers divided by a count known at run time, below 6"
     if case.knowledge != "unknown":
         return ""
     if case.op in SOFTMAX:

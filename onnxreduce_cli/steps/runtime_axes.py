@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
@@ -10,7 +11,7 @@ from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.axes import unsqueezed
 from onnxreduce_cli.steps.bodies import BODIES
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.context import Blocked, Context
 
 
 def reduce_at_run_time(context: Context, noop: bool) -> None:
@@ -24,6 +25,8 @@ def reduce_at_run_time(context: Context, noop: bool) -> None:
         _sum_of_parts(context)
     elif op_type in _BODIES_OF_SUMS:
         BODIES[op_type](context)
+    elif op_type == "ReduceMean" and context.target < 6 and _is_integer(context):
+        _choice_of_means(context, noop)
     elif op_type == "ReduceMean":
         _mean(context)
     else:
@@ -76,6 +79,44 @@ def _mean(context: Context) -> None:
     finish(context, "Div", [total, count], given, working)
 
 
+def _choice_of_means(context: Context, noop: bool) -> None:
+    """One ``Loop`` for each set of axes, of which the one that is asked for makes a round.
+
+    Div takes floats only before opset 6, and no float holds the sum of 64-bit integers.
+    """
+    rank = context.need_rank(context.input(0), "its axes are only known at run time")
+    if rank > _MOST_AXES:
+        raise Blocked(
+            f"its axes {context.input(1)!r} are only known at run time; before opset 6 the mean of "
+            f"integers takes one reduction for each set of axes, {2**rank} of them",
+            "make its axes a constant, or choose opset 6 or later",
+        )
+    value = context.input(0)
+    if rank == 0:
+        context.replace("Identity", [value], keep=())
+        return
+    elem_type = context.need_elem_type(value, "it is carried through a Loop")
+    everything = None if noop else _no_axes(context)
+    chosen = [_is_chosen(context, axis, rank, everything) for axis in range(rank)]
+    left = [context.emit("Not", [name], "is_kept") for name in chosen]
+    sets = [axes for size in range(1, rank + 1) for axes in combinations(range(rank), size)]
+    for axes in sets:
+        terms = [(chosen if axis in axes else left)[axis] for axis in range(rank)]
+        asked_for = terms[0]
+        for term in terms[1:]:
+            asked_for = context.emit("And", [asked_for, term], "is_asked_for")
+        op_type, inputs, graphs = _as_loop(context, asked_for, value, axes, elem_type)
+        if axes != sets[-1]:
+            like = tensor_type(elem_type, None)
+            value = context.emit(op_type, inputs, "mean", like=like, **graphs)
+        else:
+            context.replace(op_type, inputs, keep=(), **graphs)
+
+
+#: Up to this many axes there is one reduction for each set of them.
+_MOST_AXES = 4
+
+
 # One conditional reduction for each axis
 
 
@@ -103,9 +144,9 @@ def _conditional_chain(context: Context, noop: bool) -> None:
     for axis in reversed(range(rank)):
         condition = _is_chosen(context, axis, rank, everything)
         op_type, inputs, graphs = (
-            _as_if(context, condition, value, axis, working)
+            _as_if(context, condition, value, (axis,), working)
             if context.target >= 11
-            else _as_loop(context, condition, value, axis, working)
+            else _as_loop(context, condition, value, (axis,), working)
         )
         if axis or working != given:
             value = context.emit(op_type, inputs, f"over_{axis}", like=like, **graphs)
@@ -143,11 +184,13 @@ def _is_chosen(context: Context, axis: int, rank: int, everything: str | None) -
 Conditional = tuple[str, list[str], dict[str, Any]]
 
 
-def _as_if(context: Context, condition: str, value: str, axis: int, elem_type: int) -> Conditional:
+def _as_if(
+    context: Context, condition: str, value: str, axes: tuple[int, ...], elem_type: int
+) -> Conditional:
     """``If(condition)`` with a branch that reduces and one that doesn't."""
     reduced, kept = context.fresh("reduced"), context.fresh("kept")
     branches = {
-        "then_branch": GraphProto(name=reduced, node=[_reduction(context, value, reduced, axis)]),
+        "then_branch": GraphProto(name=reduced, node=[_reduction(context, value, reduced, axes)]),
         "else_branch": GraphProto(name=kept, node=[_identity(value, kept)]),
     }
     for graph in branches.values():
@@ -156,7 +199,7 @@ def _as_if(context: Context, condition: str, value: str, axis: int, elem_type: i
 
 
 def _as_loop(
-    context: Context, condition: str, value: str, axis: int, elem_type: int
+    context: Context, condition: str, value: str, axes: tuple[int, ...], elem_type: int
 ) -> Conditional:
     """``Loop(count, , value)`` with a body that reduces, and a count of 1 or 0."""
     count = cast(context, condition, TensorProto.INT64)
@@ -164,7 +207,7 @@ def _as_loop(
     carried, unfinished = context.fresh("carried"), context.fresh("unfinished")
     body = GraphProto(
         name=reduced,
-        node=[_identity(unfinished, again), _reduction(context, carried, reduced, axis)],
+        node=[_identity(unfinished, again), _reduction(context, carried, reduced, axes)],
     )
     body.input.extend(
         [
@@ -178,13 +221,13 @@ def _as_loop(
     return "Loop", [count, "", value], {"body": body}
 
 
-def _reduction(context: Context, value: str, name: str, axis: int) -> NodeProto:
-    """The node's own operator, with its keepdims, over one axis."""
+def _reduction(context: Context, value: str, name: str, axes: tuple[int, ...]) -> NodeProto:
+    """The node's own operator, with its keepdims, over the given axes."""
     node = NodeProto(op_type=context.node.op_type, name=name, input=[value], output=[name])
     keepdims = context.attribute("keepdims")
     if keepdims is not None:
         node.attribute.add().CopyFrom(keepdims)
-    node.attribute.append(helper.make_attribute("axes", [axis]))
+    node.attribute.append(helper.make_attribute("axes", list(axes)))
     return node
 
 

@@ -107,6 +107,39 @@ def test_integers_are_truncated_once() -> None:
     converts(source, 10, given, in_numpy=True)
 
 
+@pytest.mark.parametrize("target", [5, 1])
+@pytest.mark.parametrize("noop", [0, 1])
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "int32"])
+def test_means_of_integers_before_they_are_divided(target: int, noop: int, dtype: str) -> None:
+    """Sums that no float holds, and quotients that are cut towards zero."""
+    numpy = np.dtype(dtype)
+    step = 3 if dtype == "int32" else 2**55 + 1
+    x = (np.arange(12).reshape(2, 2, 3) * step).astype(numpy)
+    if numpy.kind == "i":
+        x -= numpy.type(7 * step)
+    choices = [[], [0], [-1], [1, 2], [-3, 2], [0, 1, 2]]
+    for keepdims, used in ((1, choices), (0, [[0, 1], [-1, 0]])):
+        source = source_of("ReduceMean", keepdims, noop, "k" if keepdims else "2", dtype)
+        given = [{"x": x, "axes": np.array(axes, np.int64)} for axes in used]
+        result = converts(source, target, *given, in_numpy=True)
+        assert op_types(result).count("Loop") == 7
+
+
+def test_means_of_integers_over_too_many_sets_of_axes() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (int64[1,2,1,2,1] x, int64[1] axes) => (int64[a,b,c,d,e] y) {
+            [n] y = ReduceMean(x, axes)
+        }""")
+    (blocker,) = blockers(source, 5)
+    assert "32 of them" in blocker.reason
+    given = {"x": np.arange(4).reshape(1, 2, 1, 2, 1), "axes": np.array([-2])}
+    converts(source, 6, given, in_numpy=True)
+    # A scalar has one mean.
+    source = model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (int64 x, int64[k] axes) => (int64 y) { y = ReduceMean(x, axes) }""")
+    converts(source, 5, {"x": np.array(7), "axes": np.array([], np.int64)}, in_numpy=True)
+
+
 def test_halves_are_rounded_once() -> None:
     """A sum that leaves float16's range on the way comes back into it."""
     source = source_of("ReduceSum", 1, 0, dtype="float16")
