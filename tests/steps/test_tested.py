@@ -1,4 +1,7 @@
-"""Every step has a test: one named after it, or the one that the table below names."""
+"""Every step has a test: one named after it, or the one that the table below names.
+
+That such a test takes the step, and runs models before and after, is noted while it runs.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ import pytest
 
 import onnxreduce_cli.steps.table  # noqa: F401 - registers the steps
 from onnxreduce_cli.steps.registry import STEPS
+from tests.steps.taken import CALLED, FUNCTIONS, PROVEN, step_name
 
 #: Steps by the test that takes them, module and name, where no test is named after the step.
 TESTED = {
@@ -150,11 +154,20 @@ TESTED = {
 }
 
 
+#: Steps that change nothing: they let a node pass, or block it.
+PASSING = {
+    "casts.infinities_up",
+    "control.one_shape",
+    "gather.without_extremes",
+    "newcomers.alone",
+    "normalization.inference_only",
+    "pool.no_window_in_padding",
+    "vision.odd_padding",
+}
+
+
 def _functions() -> list[str]:
-    functions = {step.apply for step in STEPS.values() if step.apply is not None}
-    return sorted(
-        f"{function.__module__.rpartition('.')[2]}.{function.__name__}" for function in functions
-    )
+    return sorted({step_name(step.apply) for step in STEPS.values() if step.apply is not None})
 
 
 def _tests(module: str) -> list[str]:
@@ -183,3 +196,12 @@ def test_step_is_tested(step):
         )
     else:
         assert by_table[1] in _tests(by_table[0]), f"{by_table} is gone"
+
+
+def test_every_step_was_taken():
+    """Runs after all others, where all of them run: what they took is noted in `conftest`."""
+    passing = {function for function in FUNCTIONS if step_name(function) in PASSING}
+    unproven = sorted(FUNCTIONS[item] for item in FUNCTIONS.keys() - PROVEN - passing)
+    assert not unproven, "no test ran a model before and after these"
+    assert passing <= CALLED
+    assert not passing & PROVEN
