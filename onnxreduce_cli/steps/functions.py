@@ -19,7 +19,7 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.skeleton import bind
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import numpy_dtype, tensor_type
 from onnxreduce_cli.steps.births import born
 from onnxreduce_cli.steps.context import Blocked, Context
 
@@ -126,6 +126,8 @@ def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str
                 _emit_branch(context, node, bool(condition), names)
                 continue
         _rename(context, node, names)
+        if node.op_type == "Scan":
+            _state_types(context, node)
         values: dict[str, Any] = {attribute.name: attribute for attribute in node.attribute}
         inputs, outputs = list(node.input), list(node.output)
         if context.node.output[0] in outputs:
@@ -252,6 +254,20 @@ def _rename_graph(context: Context, graph: GraphProto, outer: Mapping[str, str])
         node.name = node.output[0]
     for value in graph.output:
         value.name = names[value.name]
+
+
+def _state_types(context: Context, node: NodeProto) -> None:
+    """Say of what types a Scan's body gets its values, which follows from the Scan's inputs.
+
+    States go in as they are, of what is scanned one slice along the first axis at a time.
+    """
+    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
+    count = len(node.input) - next(a.i for a in node.attribute if a.name == "num_scan_inputs")
+    for index, (name, value) in enumerate(zip(node.input, body.input, strict=True)):
+        known = context.type(name)
+        if known is not None and known.elem_type:
+            dims = known.dims if known.dims is None or index < count else known.dims[1:]
+            value.type.CopyFrom(tensor_type(known.elem_type, dims).to_proto())
 
 
 for _birth, _operators in _BY_BIRTH.items():

@@ -122,6 +122,39 @@ def test_center_crop_pad() -> None:
             converts(source, target, inputs)
 
 
+@pytest.mark.newest
+@pytest.mark.parametrize("rule", ["linear", "gated", "delta", "gated_delta"])
+def test_linear_attention(rule: str) -> None:
+    inputs: dict[str, np.ndarray | None] = {
+        **{name: _floats(2, 3, 8) for name in ("q", "k", "v")},
+        "past": _floats(2, 2, 4, 4),
+        "decay": -abs(_floats(2, 3, 8)) if "gated" in rule else None,
+        "beta": abs(_floats(2, 3, 2)) if "delta" in rule else None,
+    }
+    source = one_node(
+        "LinearAttention",
+        27,
+        inputs,
+        outputs=2,
+        q_num_heads=2,
+        kv_num_heads=2,
+        update_rule=rule,
+    )
+    for target in (26, 24, 18, 13, 9):
+        found = converts(source, target, inputs, in_numpy=True)
+        assert "LinearAttention" not in op_types(found)
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("activation", ["none", "silu"])
+def test_causal_conv_with_state(activation: str) -> None:
+    inputs = {"x": _floats(2, 3, 6), "w": _floats(3, 1, 4), "b": _floats(3), "s": _floats(2, 3, 3)}
+    source = one_node("CausalConvWithState", 27, inputs, outputs=2, activation=activation)
+    for target in (26, 18, 13, 9):
+        found = converts(source, target, inputs, in_numpy=True)
+        assert "CausalConvWithState" not in op_types(found)
+
+
 def test_affine_grid() -> None:
     for inputs in (
         {"theta": _floats(2, 2, 3), "size": np.array([2, 3, 4, 5])},
