@@ -56,7 +56,7 @@ def with_attributes(context: Context) -> None:
     """``Add(x, y)``, y of shape [3], becomes ``Add<broadcast=1>(x, y)``."""
     names = [context.input(0), context.input(1)]
     if _is_one_element(context, names[1]):
-        context.replace(broadcast=1)
+        _with_one_element(context)
         return
     if names[0] == names[1]:
         return
@@ -79,6 +79,19 @@ def with_attributes(context: Context) -> None:
         names[1] = context.emit("Squeeze", [names[1]], "within", axes=ones)
     at_end = axis + len(inner) - len(ones) == len(outer)
     context.replace(inputs=names, broadcast=1, axis=None if at_end else axis)
+
+
+def _with_one_element(context: Context) -> None:
+    """``Sub(x, y)`` with y of shape [1, 1], x of [5], becomes ``Sub<broadcast=1>(x of [1, 5], y)``.
+
+    The result has the first input's shape there, so that has all the dimensions.
+    """
+    first, second = context.input(0), context.input(1)
+    wanted = len(_dims(context, second))
+    missing = wanted - len(_dims(context, first)) if wanted else 0
+    if missing > 0:
+        first = context.emit("Unsqueeze", [first], "of_all_ranks", axes=list(range(missing)))
+    context.replace(inputs=[first, second], broadcast=1)
 
 
 def _is_one_element(context: Context, name: str) -> bool:

@@ -53,6 +53,13 @@ def test_dimensions_of_one_going_down(op_type: str, first: Any, second: Any) -> 
     converts(one_node(op_type, 7, feeds), 6, feeds, in_numpy=True)
 
 
+@pytest.mark.parametrize("op_type", [*ARITHMETIC, *COMPARING, *LOGICAL])
+@pytest.mark.parametrize(("first", "second"), [((5,), (1, 1)), ((), (1,)), ((2, 3), (1, 1, 1, 1))])
+def test_one_element_of_more_dimensions(op_type: str, first: Any, second: Any) -> None:
+    feeds = {"a": data(op_type, *first), "b": data(op_type, *second)}
+    converts(one_node(op_type, 7, feeds), 6, feeds, in_numpy=True)
+
+
 def test_the_smaller_first_input_swaps_where_that_is_the_same() -> None:
     feeds = {"a": data("Add", 4), "b": data("Add", 2, 3, 4)}
     converts(one_node("Add", 7, feeds), 6, feeds, in_numpy=True)
