@@ -23,6 +23,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.convert_file import Options, convert_file
 from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.model import files
 from onnxreduce_cli.save import Placement
 
 #: What a killed process may leave behind.
@@ -87,7 +88,10 @@ WORKS: dict[str, list[tuple[str, int, dict[str, object]]]] = {
 
 def convert(folder: Path, target: Path, name: str, opset: int, placed: dict[str, object]) -> None:
     options = Options(opset, force=True, check=False, placement=Placement(**placed))
-    convert_file(str(folder / name), str(target), options)
+    with pytest.MonkeyPatch.context() as patch:
+        # As if the model were a large one.
+        patch.setattr(files, "_OUTLINED", 0)
+        convert_file(str(folder / name), str(target), options)
 
 
 def remove_all(folder: Path) -> None:

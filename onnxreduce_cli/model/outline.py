@@ -150,16 +150,15 @@ class _Walk:
         inner, single = holders(kind), single_holders(kind)
         seen: Counter[int] = Counter()
         large = []
-        for field in wire.fields(self._read, start, end):
-            number = field.number
-            if number in single:
-                seen[number] += 1
-            if field.end - field.start > LARGE and number in inner:
-                large.append(field)
+        for field in wire.fields(self._read, start, end, LARGE, single):
+            if field.number in inner:
+                seen[field.number] += 1
+                if field.end - field.start >= LARGE:
+                    large.append(field)
         parts = []
         done = start
         for field in large:
-            if field.kind != wire.DELIMITED or seen[field.number] > 1:
+            if field.kind != wire.DELIMITED or (field.number in single and seen[field.number] > 1):
                 continue
             content = self.message(field.body, field.end, inner[field.number], depth - 1)
             if content is not None:
@@ -171,7 +170,7 @@ class _Walk:
     def _tensor(self, start: int, end: int) -> bytes | None:
         large = [
             field
-            for field in wire.fields(self._read, start, end)
+            for field in wire.fields(self._read, start, end, LARGE)
             if field.end - field.body >= LARGE and field.number in _NUMERIC
         ]
         if len(large) != 1 or large[0].kind != wire.DELIMITED:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import BinaryIO, NamedTuple
 
 #: The kind of field that holds bytes, text, a message or packed numbers, with its length in front.
@@ -55,8 +55,17 @@ def in_file(file: BinaryIO) -> Reader:
     return read
 
 
-def fields(read: Reader, start: int, end: int) -> Iterator[Field]:
-    """The fields of the message that lies between two positions.
+def fields(
+    read: Reader, start: int, end: int, least: int = 0, always: Container[int] = ()
+) -> Iterator[Field]:
+    """The fields of the message that lies between two positions, or the large ones of them.
+
+    Args:
+        read: gives the bytes.
+        start: where the message begins.
+        end: where it ends.
+        least: fields of fewer bytes, tag and length included, are passed over,
+        always: but for those of these numbers.
 
     Raises:
         WireError: it is no message, or has groups, which protobuf gave up.
@@ -64,28 +73,41 @@ def fields(read: Reader, start: int, end: int) -> Iterator[Field]:
     window, base = b"", start
     at = start
     while at < end:
-        if at + _HEADER > base + len(window):
+        index = at - base
+        if index + _HEADER > len(window):
             window, base = read(at)
+            index = at - base
         try:
-            tag, body = _varint(window, at - base)
-            number, kind = tag >> 3, tag & 7
+            # Mostly a tag of one byte and a length of one or two: a model has millions of fields.
+            tag = window[index]
+            if tag < 128:
+                index += 1
+            else:
+                tag, index = _varint(window, index)
+            kind = tag & 7
             if kind == DELIMITED:
-                size, body = _varint(window, body)
-                stop = body + size
+                size = window[index]
+                if size < 128:
+                    index += 1
+                elif (high := window[index + 1]) < 128:
+                    size, index = size - 128 + (high << 7), index + 2
+                else:
+                    size, index = _varint(window, index)
+                stop = base + index + size
             elif kind == _VARINT:
-                stop = _varint(window, body)[1]
+                stop = base + _varint(window, index)[1]
             elif kind == _FIXED32:
-                stop = body + 4
+                stop = base + index + 4
             elif kind == _FIXED64:
-                stop = body + 8
+                stop = base + index + 8
             else:
                 raise WireError(f"a field of wire type {kind}")
         except IndexError:
             raise WireError("a field is cut off") from None
-        stop += base
-        if stop > end or not number:
+        if stop > end or tag < 8:
             raise WireError("a field reaches beyond its message")
-        yield Field(number, kind, at, body + base, stop)
+        if stop - at >= least or tag >> 3 in always:
+            yield Field(tag >> 3, kind, at, base + index, stop)
         at = stop
 
 
