@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from benchmarks import models
-from benchmarks.contenders import converters
+from benchmarks import large_models, models
+from benchmarks.contenders import command, converters, copy, onnxreduce, onnxreduce_checked
 from benchmarks.harness import Case
 
 
@@ -28,5 +28,22 @@ def cases() -> dict[str, Case]:
     )
     found["nested"] = Case(
         "30 levels of If, opset 13 to 18", partial(models.nested, levels=30), converters(), rounds=3
+    )
+    found["inline"] = Case(
+        "1.5 GB of inline weights, opset 13 to 18",
+        partial(large_models.inline, megabytes=1500),
+        {"cp": copy, **converters(), "onnxreduce, start-up included": command},
+        rounds=3,
+    )
+    found["external"] = Case(
+        "20 GB of external data (sparse), opset 13 to 18, same folder",
+        partial(large_models.external, gigabytes=20),
+        {
+            "cp of the graph": copy,
+            "onnxreduce --no-check": onnxreduce,
+            "onnxreduce": onnxreduce_checked,
+            "onnxreduce, start-up included": command,
+        },
+        rounds=3,
     )
     return found

@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import shutil
 import subprocess
+import sys
 
 from benchmarks.harness import Work
 
@@ -35,6 +36,12 @@ def onnxreduce_checked(source: str, target: str) -> None:
     from onnxreduce_cli.convert_file import Options, convert_file
 
     convert_file(source, target, Options(opset=TARGET, force=True))
+
+
+def command(source: str, target: str) -> None:
+    """The command as a user calls it, in a process of its own."""
+    call = [sys.executable, "-m", "onnxreduce_cli.cli.main", "convert", source, "-o", target]
+    subprocess.run([*call, "--opset", str(TARGET), "--quiet"], check=True)
 
 
 def cpp_converter(source: str, target: str) -> None:

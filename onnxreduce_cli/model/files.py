@@ -29,8 +29,8 @@ STREAM = "-"
 #: Protobuf holds no message of more bytes.
 LARGEST = (1 << 31) - 1
 
-#: Smaller files are parsed as they are. Measured: walking 64 MiB of nodes, of which there is nothing
-#: to leave out, takes half a second; reading and writing 64 MiB of weights takes no longer.
+#: Smaller files are parsed as they are. Measured: walking 64 MiB of nodes, of which there is
+#: nothing to leave out, takes half a second; reading and writing 64 MiB of weights no longer.
 _OUTLINED = 1 << 26
 
 #: Every reference to external data has this key.

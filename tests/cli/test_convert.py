@@ -345,3 +345,35 @@ def test_help_imports_nothing_heavy():
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True, capture_output=True)
+
+
+def test_where_weights_go(onnxreduce, external, tmp_path):
+    inputs = {"x": np.ones((2, 3), np.float32)}
+    expected = run(onnx.load(external), inputs)["y"]
+    inline, out = tmp_path / "inline.onnx", tmp_path / "out.onnx"
+    assert onnxreduce("convert", external, "--opset", 11, "-o", inline, "--inline").code == 0
+    assert not onnx.load(inline, load_external_data=False).graph.initializer[0].external_data
+    # No opset is needed to move weights.
+    result = onnxreduce("convert", inline, "-o", out, "--external-data-threshold", "48B")
+    assert result.code == 0
+    assert (tmp_path / "out.onnx.data").read_bytes() == (
+        external.parent / "weights.bin"
+    ).read_bytes()
+    for path in (inline, out):
+        assert np.array_equal(run(onnx.load(path), inputs)["y"], expected)
+
+
+def test_links_come_with_a_warning(onnxreduce, external, tmp_path):
+    target = tmp_path / "out.onnx"
+    arguments = ("convert", external, "--opset", 11, "-o", target, "--external-data", "link")
+    result = onnxreduce(*arguments, "--verify")
+    assert result.code == 0
+    assert "weights.bin is a hard link" in result.err
+    assert (tmp_path / "weights.bin").samefile(external.parent / "weights.bin")
+
+
+@pytest.mark.parametrize("size", ["", "-1", "1XB", "MB", "1 000", "0x10"])
+def test_sizes_that_are_none(onnxreduce, source, size):
+    result = onnxreduce("convert", source, "--external-data-threshold", size)
+    assert result.code == 2
+    assert "is no size" in result.err
