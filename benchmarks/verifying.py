@@ -49,7 +49,7 @@ def plain(path: str) -> float:
     for trial in range(TRIALS):
         rng = np.random.default_rng(trial)
         attempt = next(drawer.attempts(trial, rng))
-        feeds.append(drawer.draw(attempt, profile(trial, False), rng))
+        feeds.append(drawer.draw(attempt, profile(trial, TRIALS, False), rng))
     start = time.perf_counter()
     for _ in range(2):
         options = ort.SessionOptions()

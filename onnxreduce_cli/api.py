@@ -89,7 +89,7 @@ def verify(
         dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
         trials: how many sets of inputs to draw.
         seed: of what is drawn; equal seeds give equal inputs.
-        special: whether one trial in five has NaN, infinities, both zeros and denormals.
+        special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
         tolerance: how far values may be apart; by default a table by dtype.
         executors: those to ask.
         save_failure: a folder for the first inputs on which the models differ.

@@ -32,6 +32,13 @@ def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dic
     return found
 
 
+def _limit(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """A tolerance as it is; NaN and what is below 0 would let nothing, or anything, agree."""
+    if value is not None and not value >= 0:
+        raise click.BadParameter(f"{value} is not 0 or more")
+    return value
+
+
 @click.command(name="verify")
 @click.argument("a")
 @click.argument("b", required=False)
@@ -40,12 +47,30 @@ def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dic
 @click.option(
     "--dim", "dims", multiple=True, callback=_dims, metavar="NAME=SIZE", help="Fix a dimension."
 )
-@click.option("--trials", default=5, show_default=True, help="How many sets of inputs to draw.")
-@click.option("--seed", default=0, show_default=True, help="Of what is drawn.")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    default=5,
+    show_default=True,
+    help="How many sets of inputs to draw.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn."
+)
 @click.option("--special", is_flag=True, help="Also draw NaN, infinities, zeros and denormals.")
-@click.option("--rtol", type=float, help="Relative tolerance; by default it depends on the dtype.")
-@click.option("--atol", type=float, help="Absolute tolerance; by default it depends on the dtype.")
-@click.option("--ulp", type=int, help="Tolerance in units in the last place.")
+@click.option(
+    "--rtol",
+    type=float,
+    callback=_limit,
+    help="Relative tolerance; by default it depends on the dtype.",
+)
+@click.option(
+    "--atol",
+    type=float,
+    callback=_limit,
+    help="Absolute tolerance; by default it depends on the dtype.",
+)
+@click.option("--ulp", type=click.IntRange(0), help="Tolerance in units in the last place.")
 @click.option("--exact", is_flag=True, help="Every bit must agree.")
 @click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
 @click.option("--save-failure", metavar="DIR", help="Keep the first inputs that differ.")

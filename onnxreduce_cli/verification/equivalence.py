@@ -83,7 +83,7 @@ def verify(
         dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
         trials: how many sets of inputs to draw.
         seed: of what is drawn; equal seeds give equal inputs.
-        special: whether one trial in five has NaN, infinities, both zeros and denormals.
+        special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
         tolerance: how far values may be apart; by default the table of `compare`.
         executors: those to ask, among `EXECUTORS`.
         save_failure: a folder for the first inputs on which the models differ.
@@ -379,9 +379,9 @@ def _plan(
         if source.inputs and set(source.inputs) <= set(inputs):
             plan.append((inputs, "given"))
         elif not source.inputs:
-            plan.append((inputs, profile(0, False)))
+            plan.append((inputs, profile(0, 1, False)))
         else:
-            plan += [(inputs, profile(trial, special)) for trial in range(trials)]
+            plan += [(inputs, profile(trial, trials, special)) for trial in range(trials)]
     return plan
 
 

@@ -33,7 +33,7 @@ UNUSUAL, ORDERED = "unusual", "ordered"
 #: is compared with something would else never be met.
 NEAR = "near"
 
-#: Value profiles in the order of the trials; with special values, the fifth is `SPECIAL`.
+#: Value profiles in the order of the trials; with special values, the last is `SPECIAL`.
 PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
 
 # ml_dtypes has no annotations.
@@ -71,10 +71,11 @@ class Attempt:
     integers: int | None = None
 
 
-def profile(trial: int, special: bool) -> str:
-    """The value profile of a trial."""
-    profiles = (*PROFILES[:-1], SPECIAL) if special else PROFILES
-    return profiles[trial % len(profiles)]
+def profile(trial: int, trials: int, special: bool) -> str:
+    """The value profile of one of several trials; where special values are asked for, some have."""
+    if special and trial % len(PROFILES) == min(trials, len(PROFILES)) - 1:
+        return SPECIAL
+    return PROFILES[trial % len(PROFILES)]
 
 
 class Drawer:

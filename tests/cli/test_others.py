@@ -107,6 +107,10 @@ def test_verify_usage(onnxreduce, tmp_path):
     assert "name=size" in result.err
     result = onnxreduce("verify", SEGMENTATION, "--dim", "nothing=3")
     assert result.code == 2
+    for option in ("--trials=0", "--seed=-1", "--rtol=-1", "--atol=nan", "--ulp=-1"):
+        result = onnxreduce("verify", SEGMENTATION, option)
+        assert result.code == 2
+        assert option.partition("=")[0] in result.err
 
 
 def test_verify_that_nothing_can_run(onnxreduce, tmp_path):

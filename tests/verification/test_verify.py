@@ -226,6 +226,8 @@ def test_trials_special_values_and_tolerances() -> None:
     assert len(verify(source(SUM), trials=2).trials) == 2
     profiles = [trial.values for trial in verify(source(SUM), special=True).trials]
     assert profiles == ["ordinary", "small", "large", "zeros", "special"]
+    profiles = [trial.values for trial in verify(source(SUM), special=True, trials=2).trials]
+    assert profiles == ["ordinary", "special"]
     near = source("g (float[N] x) => (float[N] y) <float c = {1.00001}> { y = Mul(x, c) }")
     same = source("g (float[N] x) => (float[N] y) <float c = {1}> { y = Mul(x, c) }")
     assert verify(near, same).exit_code == 0
