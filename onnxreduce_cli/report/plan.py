@@ -22,6 +22,8 @@ def remarks(done: Converted) -> list[str]:
     if done.sites is not None:
         found += [f"warning: not checked: {item}" for item in done.sites.unchecked]
         found += [f"remark: {remark}" for remark in done.sites.remarks]
+    if done.verified is not None:
+        found += [f"remark: {remark}" for remark in done.verified.remarks]
     found += [
         f"warning: {path} is a hard link: as long as both files exist, onnx loads neither"
         for path in done.data.linked

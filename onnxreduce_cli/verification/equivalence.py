@@ -300,6 +300,11 @@ class _Check:
                 yield ExecutorRun(source.label, executor, ran, reason)
 
     def _remarks(self, random: set[str], excused: bool) -> Iterator[str]:
+        ran = {(run.model, run.executor): run for run in self._runs()}
+        for executor in self.executors if "b" in self.sources else ():
+            first, second = (ran[source.label, executor] for source in self.sources.values())
+            if first.trials and not second.trials:
+                yield f"{executor} runs the first model, but not the second: {second.reason}"
         for name in sorted(random):
             yield f"output {name!r} is random: it was not compared"
         if excused:

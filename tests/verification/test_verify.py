@@ -170,6 +170,16 @@ def _deviating(monkeypatch: pytest.MonkeyPatch, op_type: str, amount: float) -> 
         monkeypatch.setattr(module, "open_isolated", runtime.open_runner)
 
 
+def test_an_executor_that_runs_only_the_first_model_is_told() -> None:
+    # No kernel of ONNX Runtime takes integers there; the NumPy executor finds them equal.
+    found = source("g (int16[N] x) => (int16[N] y) { y = Identity(x) }")
+    other = source("g (int16[N] x) => (int16[N] y) { y = Max(x, x) }")
+    report = verify(found, other)
+    assert report.exit_code == 0
+    assert "onnxruntime runs the first model, but not the second: " in report.remarks[0]
+    assert not verify(other, found).remarks
+
+
 def test_a_runtimes_own_deviation_is_named_not_blamed_not_hidden(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
