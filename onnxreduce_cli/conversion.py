@@ -41,10 +41,10 @@ from onnxreduce_cli.model.scope import (
 )
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import Specialisation, callers_first
-from onnxreduce_cli.moulds import Mould, likeness
+from onnxreduce_cli.moulds import Mould, Moulds
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.plans import Blocker, Change, Inlined, Plan, Specialised
-from onnxreduce_cli.steps.context import Blocked, Context, Workspace
+from onnxreduce_cli.steps.context import Asked, Blocked, Context, Workspace
 from onnxreduce_cli.steps.table import Leg, body, leg
 
 #: The opset that function bodies are written in; steps take them to the target from there.
@@ -66,7 +66,7 @@ class Site:
     heirs: Sequence[NodeProto] = ()
     initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
-    particular: bool = False
+    asked: Asked = Asked.NOTHING
     mould: Mould | None = None
 
     @property
@@ -297,8 +297,7 @@ class Conversion:
             return
         legs, opset, expand = self._legs, scope.opset, self.expand
         functions = self.facts.functions
-        moulds: dict[tuple[str, Hashable], Mould] = {}
-        particular = set[str]()
+        moulds = Moulds(self.facts, scope)
         attended = {}
         for op_type in set(scope.op_types):
             legs[op_type, opset] = found = leg(op_type, opset, self.target)
@@ -308,18 +307,14 @@ class Conversion:
                 continue
             if functions and self.facts.function_of(node) is not None:
                 continue
-            like = None if op_type in particular else likeness(node)
-            mould = moulds.get((op_type, like))
+            mould = moulds.find(node, op_type)
             if mould is not None:
                 self._cast(scope, node, mould)
                 continue
             site = self._plan_node(scope, node)
-            if site.particular:
-                particular.add(op_type)
-            elif like is not None and site.is_plain:
-                site.mould = Mould.of(node, site.result, site.words)
-                if site.mould is not None:
-                    moulds[op_type, like] = site.mould
+            site.mould = moulds.learn(
+                node, op_type, site.asked, site.result if site.is_plain else (), site.words
+            )
 
     def _cast(self, scope: Scope, node: NodeProto, mould: Mould) -> None:
         """Take a node to the target as another was that is like it."""
@@ -419,7 +414,7 @@ class Conversion:
             else:
                 done.append(node)
                 continue
-            site.particular |= context.particular
+            site.asked = max(site.asked, context.asked)
             if context.unchanged:
                 self._note(site, context)
                 waiting.append((node, far, expand))

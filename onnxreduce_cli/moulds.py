@@ -1,7 +1,8 @@
 """What steps made of one node, made again of the nodes that differ from it in names alone.
 
 Large models are a few nodes many times over. A step that asks nothing about a node's values (see
-`Context.particular`) makes the same of all with the same operator and attributes.
+`Context.asked`) makes the same of all with the same operator and attributes, one that asks for no
+more than their kinds the same of those of the same kinds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from dataclasses import dataclass
 
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
+from onnxreduce_cli.steps.context import Asked
 
 
 def likeness(node: NodeProto) -> Hashable:
@@ -60,3 +63,51 @@ class Mould:
         given = copy.input[:]
         copy.input[:] = [given[place] if isinstance(place, int) else place for place in self.inputs]
         return copy
+
+
+class Moulds:
+    """The moulds of one scope's nodes."""
+
+    def __init__(self, facts: Facts, scope: Scope) -> None:
+        self._facts = facts
+        self._scope = scope
+        self._asked: dict[str, Asked] = {}
+        self._moulds: dict[Hashable, Mould] = {}
+
+    def find(self, node: NodeProto, op_type: str) -> Mould | None:
+        """The mould that a node fits, whose operator is `op_type`."""
+        return self._moulds.get(self._key(node, op_type))
+
+    def learn(
+        self,
+        node: NodeProto,
+        op_type: str,
+        asked: Asked,
+        made: Sequence[NodeProto],
+        words: tuple[str, ...],
+    ) -> Mould | None:
+        """Take a mould of what steps made of a node.
+
+        Args:
+            node: the node.
+            op_type: its operator.
+            asked: what the steps asked about its values.
+            made: the nodes that stand in for it; none where there is more to it.
+            words: what was done, for people.
+        """
+        self._asked[op_type] = max(asked, self._asked.get(op_type, asked))
+        key = self._key(node, op_type)
+        mould = None if key is None else Mould.of(node, made, words)
+        if mould is not None:
+            self._moulds[key] = mould
+        return mould
+
+    def _key(self, node: NodeProto, op_type: str) -> Hashable:
+        """What nodes of one mould have in common; None where nothing can be said."""
+        asked = self._asked.get(op_type, Asked.NOTHING)
+        like = None if asked is Asked.MORE else likeness(node)
+        if like is None or asked is Asked.NOTHING:
+            return like and (op_type, like)
+        kind, scope = self._facts.kind, self._scope
+        names = (*node.input[:], *node.output[:])
+        return op_type, like, tuple([kind(scope, name) for name in names])

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli import conversion
+from onnxreduce_cli import conversion, moulds
 from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.moulds import likeness
@@ -51,7 +51,7 @@ def test_the_result_is_that_of_each_node_alone(
     together, alone = mixed(), mixed()
     first = Conversion(together, target)
     first.apply()
-    monkeypatch.setattr(conversion, "likeness", lambda node: None)
+    monkeypatch.setattr(moulds, "likeness", lambda node: None)
     second = Conversion(alone, target)
     second.apply()
     assert first.plan() == second.plan()
@@ -96,6 +96,35 @@ def test_a_step_that_asks_about_values_looks_at_each(contexts: list[str]) -> Non
         "Reshape",
         "Softmax",
     ]
+
+
+def test_a_step_that_asks_for_kinds_looks_at_one_of_each(contexts: list[str]) -> None:
+    """Add lost bfloat16 on the way below 13: each type is looked at, once."""
+    integer = helper.make_tensor_value_info("i", TensorProto.INT32, [2, 3])
+    nodes = [
+        helper.make_node("Add", [name, f"{name}{name}"], [f"y{count}_{name}"])
+        for count in range(50)
+        for name in ("x", "i")
+    ]
+    made = [helper.make_node("Identity", [name], [f"{name}{name}"]) for name in ("x", "i")]
+    found = model(*made, *nodes)
+    found.graph.input.append(integer)
+    assert not Conversion(found, 12).blockers
+    assert contexts == ["Identity", "Identity", "Add", "Add"]
+
+
+def test_a_kind_that_blocks_is_told_from_one_that_does_not() -> None:
+    half = helper.make_tensor_value_info("h", TensorProto.BFLOAT16, [2, 3])
+    nodes = [
+        helper.make_node("Add", [name, f"{name}{name}"], [f"y{count}_{name}"])
+        for count in range(3)
+        for name in ("x", "h")
+    ]
+    made = [helper.make_node("Identity", [name], [f"{name}{name}"]) for name in ("x", "h")]
+    found = model(*made, *nodes)
+    found.graph.input.append(half)
+    blocked = [blocker.node for blocker in Conversion(found, 12).blockers]
+    assert blocked == ["making 'hh'", *(f"making 'y{count}_h'" for count in range(3))]
 
 
 def test_likeness() -> None:

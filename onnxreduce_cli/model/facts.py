@@ -165,11 +165,14 @@ class Facts:
 
     def kind(self, scope: Scope, name: str) -> str | None:
         """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
-        if (id(scope.root), name) not in self._generated:
-            owner = scope.resolve(name)
-            declared = self._declarations(owner).get(name) if owner is not None else None
-            if declared is not None:
-                return declared.kind
+        key = (id(scope.root), name)
+        owner = None if key in self._generated else scope.resolve(name)
+        if owner is not None:
+            known = self._declarations(owner).get(name)
+            if known is None and key not in self._generated_types:
+                known = self._inference(owner).get(name)
+            if known is not None:
+                return known.kind
         found = self.type(scope, name)
         return found.kind if found is not None else None
 
@@ -246,7 +249,7 @@ class Facts:
         places = {id(scope): _open_places(scope) for scope in self._scopes}
         if not any(places.values()):
             return False
-        for scope, twin in _graphs(self._scopes, scopes(skeleton)):
+        for scope, twin in _twins(self._scopes, skeleton):
             if not isinstance(twin.container, GraphProto):
                 continue
             stated = _by_name(twin.container)
@@ -320,7 +323,7 @@ class Facts:
         if inferred is None:
             return
         # Same structure as the model's own, so scopes correspond one to one.
-        for scope, other in _graphs(self._scopes, scopes(inferred)):
+        for scope, other in _twins(self._scopes, inferred):
             self._inferred[id(scope)] = declarations(other)
 
     def _infer_function(self, root: Scope) -> None:
@@ -680,10 +683,12 @@ def declarations(scope: Scope) -> dict[str, ValueType]:
     return found
 
 
-def _graphs(own: Iterable[Scope], others: Iterable[Scope]) -> Iterator[tuple[Scope, Scope]]:
+def _twins(own: Iterable[Scope], copy: ModelProto) -> Iterator[tuple[Scope, Scope]]:
     """The scopes outside functions of a model and of a copy of it, side by side."""
-    graphs = ([scope for scope in found if scope.function is None] for found in (own, others))
-    return zip(*graphs, strict=True)
+    graphs = [scope for scope in own if scope.function is None]
+    if len(graphs) == 1:  # So no node need be looked at for graphs in it.
+        return iter([(graphs[0], Scope(copy.graph, None, graphs[0].opset, ""))])
+    return zip(graphs, [scope for scope in scopes(copy) if scope.function is None], strict=True)
 
 
 def _open_places(scope: Scope) -> list[int]:

@@ -31,13 +31,13 @@ def model_skeleton(model: ModelProto) -> ModelProto:
     skeleton = ModelProto(ir_version=model.ir_version)
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
-    skeleton.graph.CopyFrom(_graph_skeleton(model.graph))
+    _draw(skeleton.graph, model.graph)
     put_stand_ins(skeleton.graph, default_opset(model) or 0, model.functions)
     for training in model.training_info:
         copy = skeleton.training_info.add()
         for field in ("initialization", "algorithm"):
             if training.HasField(field):
-                getattr(copy, field).CopyFrom(_graph_skeleton(getattr(training, field)))
+                _draw(getattr(copy, field), getattr(training, field))
     return skeleton
 
 
@@ -74,8 +74,9 @@ def _without_data(tensor: TensorProto) -> TensorProto:
     )
 
 
-def _graph_skeleton(graph: GraphProto) -> GraphProto:
-    skeleton = GraphProto(name=graph.name or "graph")
+def _draw(skeleton: GraphProto, graph: GraphProto) -> None:
+    """Make an empty graph the skeleton of another."""
+    skeleton.name = graph.name or "graph"
     skeleton.node.extend(graph.node)
     skeleton.input.extend(graph.input)
     skeleton.output.extend(graph.output)
@@ -84,7 +85,6 @@ def _graph_skeleton(graph: GraphProto) -> GraphProto:
     for tensor in graph.initializer:
         small = prod(tensor.dims) <= _SMALL and tensor.data_location != TensorProto.EXTERNAL
         skeleton.initializer.append(tensor if small else _without_data(tensor))
-    return skeleton
 
 
 def call_skeleton(

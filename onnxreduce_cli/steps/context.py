@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,16 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
         super().__init__(reason)
         self.reason = reason
         self.advice = advice
+
+
+class Asked(IntEnum):
+    """What steps asked that tells apart nodes alike in all but names; each includes the former."""
+
+    NOTHING = 0
+    #: The kinds of a node's inputs and outputs.
+    KINDS = 1
+    #: Other facts about values, or a new name.
+    MORE = 2
 
 
 @dataclass(frozen=True)
@@ -67,8 +78,7 @@ class Context:
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
         words: what is done here, for people, where the step's own words don't say it.
-        particular: whether anything was asked that tells apart nodes alike in all but names: a
-            fact about a value, or a new name.
+        asked: what has been asked about the node's values so far.
     """
 
     def __init__(
@@ -90,14 +100,14 @@ class Context:
         self.initializers: list[TensorProto] = []
         self.warnings: list[str] = []
         self.words = ""
-        self.particular = False
+        self.asked = Asked.NOTHING
         self._base = base
         self._constants = workspace.constants
         self._workspace = workspace
 
     @property
     def _facts(self) -> Facts:
-        self.particular = True
+        self.asked = Asked.MORE
         return self._workspace.facts
 
     @property
@@ -173,7 +183,7 @@ class Context:
 
     def producer(self, name: str) -> NodeProto | None:
         """The node of the model that makes the value, if one does."""
-        self.particular = True
+        self.asked = Asked.MORE
         owner = self.scope.resolve(name) if name else None
         return None if owner is None else owner.producers.get(name)
 
@@ -187,11 +197,13 @@ class Context:
 
     def elem_type(self, name: str) -> int | None:
         """A tensor's `TensorProto.DataType`, if known."""
-        return self._facts.elem_type(self.scope, name)
+        self.asked = max(self.asked, Asked.KINDS)
+        return self._workspace.facts.elem_type(self.scope, name)
 
     def kind(self, name: str) -> str | None:
         """The value's type as schemas spell it, if known."""
-        return self._facts.kind(self.scope, name)
+        self.asked = max(self.asked, Asked.KINDS)
+        return self._workspace.facts.kind(self.scope, name)
 
     def rank(self, name: str) -> int | None:
         """The value's rank, if known."""
@@ -258,7 +270,7 @@ class Context:
 
     def fresh(self, hint: str) -> str:
         """A new value name, derived from the node's own."""
-        self.particular = True
+        self.asked = Asked.MORE
         return self._fresh(hint)
 
     def _fresh(self, hint: str) -> str:
@@ -404,7 +416,7 @@ class Context:
 
     def reference_behind(self, name: str) -> AttributeProto | None:
         """The attribute reference that a constant holds; None where it holds none."""
-        self.particular = True
+        self.asked = Asked.MORE
         reference = self._constants.references.get(name)
         if reference is not None:
             return reference
