@@ -12,7 +12,7 @@ from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
 
-def _centred(context: Context, name: str, zero_point: str, axes: list[int] | None = None) -> str:
+def centred(context: Context, name: str, zero_point: str, axes: list[int] | None = None) -> str:
     """A quantized tensor less its zero point, in int32."""
     wide = cast(context, name, TensorProto.INT32)
     if not zero_point:
@@ -36,8 +36,8 @@ def mat_mul_integer(context: Context) -> None:
     first_zero = context.input(2)
     per_row = first_zero and context.need_rank(first_zero, "one per row is a column")
     # One zero point for each row stands in a column; one for each column is in line already.
-    first = _centred(context, context.input(0), first_zero, [1] if per_row == 1 else None)
-    second = _centred(context, context.input(1), context.input(3))
+    first = centred(context, context.input(0), first_zero, [1] if per_row == 1 else None)
+    second = centred(context, context.input(1), context.input(3))
     if context.target >= 9:
         context.replace("MatMul", [first, second], keep=())
         return
@@ -55,7 +55,7 @@ def dequantize_linear(context: Context) -> None:
     if context.elem_type(data) == TensorProto.INT32:
         centred = data  # It has no zero point.
     else:
-        centred = _centred(context, data, context.input(2))
+        centred = centred(context, data, context.input(2))
     numbers = cast(context, centred, TensorProto.FLOAT)
     context.replace("Mul", [numbers, context.input(1)], keep=())
 

@@ -35,7 +35,6 @@ _ALONE: dict[str, tuple[str, ...]] = {
     "puts overlapping blocks together": ("Col2Im", "MaxUnpool"),
     "works on single bits": ("BitCast",),
     "has complex numbers": ("DFT", "STFT"),
-    "convolves integers": ("ConvInteger", "QLinearConv"),
 }
 
 
