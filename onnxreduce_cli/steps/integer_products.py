@@ -53,10 +53,10 @@ def dequantize_linear(context: Context) -> None:
     """
     data = context.input(0)
     if context.elem_type(data) == TensorProto.INT32:
-        centred = data  # It has no zero point.
+        apart = data  # It has no zero point.
     else:
-        centred = centred(context, data, context.input(2))
-    numbers = cast(context, centred, TensorProto.FLOAT)
+        apart = centred(context, data, context.input(2))
+    numbers = cast(context, apart, TensorProto.FLOAT)
     context.replace("Mul", [numbers, context.input(1)], keep=())
 
 

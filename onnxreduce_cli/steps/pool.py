@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.steps.births import constant
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
@@ -59,6 +61,10 @@ def _windows(context: Context) -> list[Window] | None:
         return None
     if context.value("auto_pad", "NOTSET") in ("SAME_UPPER", "SAME_LOWER"):
         return None
+    return _layout(context)
+
+
+def _layout(context: Context) -> list[Window]:
     kernel = context.value("kernel_shape")
     axes = len(kernel)
     valid = context.value("auto_pad", "NOTSET") == "VALID"
@@ -150,12 +156,6 @@ def _written_as_padding(
         count = window.starts_inside(up)
         end = (count - 1) * window.stride + window.kernel - window.length - window.begin
         end = max(0, end)
-        if end > window.end and context.value("count_include_pad", 0):
-            raise Blocked(
-                f"with ceil_mode=1 the last window on spatial axis {axis} reaches beyond the "
-                "padding, which count_include_pad=1 is not to count",
-                "set ceil_mode=0 or count_include_pad=0",
-            )
         if end >= window.kernel or window.count(end, ceil=False) != count:
             raise Blocked(
                 f"no padding on spatial axis {axis} stands for ceil_mode=1",
@@ -163,24 +163,86 @@ def _written_as_padding(
             )
         ends.append(end)
     begins = [window.begin for window in windows]
-    context.replace(pads=[*begins, *ends], drop=("ceil_mode", "auto_pad", *drop))
+    drop = ("ceil_mode", "auto_pad", *drop)
+    more = [max(0, end - window.end) for end, window in zip(ends, windows, strict=True)]
+    if not any(more) or not context.value("count_include_pad", 0):
+        context.replace(pads=[*begins, *ends], drop=drop)
+        return
+    # What counts is added as zeros, and what is beyond that does not count.
+    counted = [end - beyond for end, beyond in zip(ends, more, strict=True)]
+    data = _padded(context, [*begins], counted, 0.0)
+    pads = [*[0] * len(begins), *more]
+    inputs = [data, *context.node.input[1:]]
+    context.replace(inputs=inputs, pads=pads, drop=(*drop, "count_include_pad"))
 
 
-_ADDED = "it has dilations, or ceil_mode=1 with an unknown size or count_include_pad=1"
+def _padded(context: Context, begins: list[int], ends: list[int], value: float) -> str:
+    """The input with its spatial axes padded."""
+    data = context.input(0)
+    if not any((*begins, *ends)):
+        return data
+    pads = [0, 0, *begins, 0, 0, *ends]
+    if context.far < 11:
+        return context.emit("Pad", [data], "padded", pads=pads, value=value)
+    elem_type = context.need_elem_type(data, "it is padded with a number of that dtype")
+    filled = constant(context, value, elem_type, "padding")
+    return context.emit("Pad", [data, context.array(pads, "pads"), filled], "padded")
 
 
-@down(("AveragePool", "MaxPool"), 10, "ceil_mode=1 written as padding", blocks=_ADDED)
-@down("LpPool", 18, "ceil_mode=1 written as padding", blocks=_ADDED)
+def _windows_gathered(context: Context) -> None:
+    """Pool windows that stand one behind the other, gathered from a padded input."""
+    windows = _layout(context)
+    if len(context.node.output) > 1 or context.value("auto_pad", "NOTSET").startswith("SAME"):
+        raise Blocked(
+            f"its attribute dilations={list(context.value('dilations'))} came with opset "
+            f"{context.far + 1}, and it gives indices or has auto_pad",
+            "write pads in place of auto_pad, or choose an opset that has it",
+        )
+    counts, ends = [], []
+    for axis, window in enumerate(windows):
+        if window.length is None:
+            raise Blocked(
+                f"its attribute dilations={list(context.value('dilations'))} came with opset "
+                f"{context.far + 1}, and the size of spatial axis {axis} is not known",
+                "state the input's shape in the model's value_info or inputs",
+            )
+        count = window.count(window.end, ceil=bool(context.value("ceil_mode", 0)))
+        count = window.starts_inside(count)
+        end = (count - 1) * window.stride + window.kernel - window.length - window.begin
+        counts.append(count)
+        ends.append(max(0, end))
+    nothing = -np.inf if context.node.op_type == "MaxPool" else 0.0
+    data = _padded(context, [window.begin for window in windows], ends, nothing)
+    kernel, dilations = context.value("kernel_shape"), context.value("dilations")
+    for axis, (window, count) in enumerate(zip(windows, counts, strict=True)):
+        starts = window.stride * np.arange(count, dtype=np.int64)[:, None]
+        places = starts + dilations[axis] * np.arange(kernel[axis], dtype=np.int64)
+        indices = context.array(places.reshape(-1), "windows")
+        data = context.emit("Gather", [data, indices], "windows", axis=axis + 2)
+    drop = ("auto_pad", "ceil_mode", "dilations", "pads")
+    context.replace(inputs=[data], strides=list(kernel), drop=drop)
+
+
+_ADDED = "it has dilations or ceil_mode=1 with an unknown size, or dilations with indices"
+
+
+@down(
+    ("AveragePool", "MaxPool"),
+    10,
+    "ceil_mode=1 written as padding, dilated windows gathered",
+    blocks=_ADDED,
+)
+@down("LpPool", 18, "ceil_mode=1 written as padding, dilated windows gathered", blocks=_ADDED)
 def without_ceil_mode(context: Context) -> None:
     """``MaxPool<ceil_mode=1, kernel_shape=[2], strides=[2]>(x)``, x of length 5, becomes
     ``MaxPool<pads=[0, 1], kernel_shape=[2], strides=[2]>(x)``.
+
+    ``MaxPool<dilations=[2], kernel_shape=[2]>(x)``, x of length 4, becomes
+    ``MaxPool<kernel_shape=[2], strides=[2]>(Gather<axis=2>(x, [0, 2, 1, 3]))``.
     """
     if any(step != 1 for step in context.value("dilations", ())):
-        raise Blocked(
-            f"its attribute dilations={list(context.value('dilations'))} came with opset "
-            f"{context.far + 1}",
-            "choose an opset that has it",
-        )
+        _windows_gathered(context)
+        return
     windows = _windows(context)
     if windows is not None and not all(window.stride == 1 for window in windows):
         _written_as_padding(context, windows, drop=("dilations",))

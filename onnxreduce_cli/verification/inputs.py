@@ -273,7 +273,7 @@ def _near(array: Array, constants: list[Array], rng: np.random.Generator) -> Arr
             values = rng.choice(values.reshape(-1), near.shape)
         values = values + rng.integers(-1, 2, near.shape)
         fits = (values >= float(limits.min)) & (values <= float(limits.max))
-        near = np.where(fits.astype(bool) & (rng.random(near.shape) < 0.3), values, near)
+        near = np.where(np.asarray(fits, bool) & (rng.random(near.shape) < 0.3), values, near)
     return near.astype(array.dtype)
 
 

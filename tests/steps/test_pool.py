@@ -98,23 +98,32 @@ def test_valid_reads_two_ways() -> None:
     assert "VALID" in blocker.reason
 
 
-def test_dilations() -> None:
-    x = image(1, 2, 7, 7)
-    for op_type, opset in (("MaxPool", 9), ("LpPool", 17)):
-        options = {"kernel_shape": [2, 2], "dilations": [2, 1]}
-        (blocker,) = blockers(pool(op_type, 18, x, **options), opset)
-        assert "dilations=[2, 1]" in blocker.reason
-        options["dilations"] = [1, 1]
-        converts(pool(op_type, 18, x, ceil_mode=0, **options), opset, {"x": x})
+@pytest.mark.parametrize(("op_type", "target"), [("MaxPool", 9), ("MaxPool", 7), ("LpPool", 17)])
+@pytest.mark.parametrize("ceil_mode", [0, 1])
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 1, 1]])
+def test_dilations(pads: list[int], ceil_mode: int, op_type: str, target: int) -> None:
+    x = image(1, 2, 8, 7)
+    options = {"kernel_shape": [2, 3], "dilations": [3, 2], "strides": [2, 1]}
+    source = pool(op_type, 18, x, ceil_mode=ceil_mode, pads=pads, **options)
+    converts(source, target, {"x": x}, check=True)
+    source.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "h"
+    (blocker,) = blockers(source, target)
+    assert "dilations=[3, 2]" in blocker.reason
 
 
-def test_count_include_pad() -> None:
-    x = image(1, 1, 6, 6)
+def test_dilations_with_indices() -> None:
+    options = {"kernel_shape": [2], "dilations": [2]}
+    (blocker,) = blockers(pool("MaxPool", 18, image(1, 1, 5), outputs=2, **options), 9)
+    assert "indices" in blocker.reason
+
+
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 1]])
+def test_count_include_pad(pads: list[int]) -> None:
     options = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1}
-    (blocker,) = blockers(pool("AveragePool", 18, x, **options), 9)
-    assert "count_include_pad=1" in blocker.reason
-    within = {**options, "pads": [0, 0, 1, 1]}
-    converts(pool("AveragePool", 18, x, **within), 9, {"x": x})
+    for size in (6, 7, 8):
+        x = RANDOM.standard_normal((1, 1, size, size)).astype(np.float32)
+        for target in (9, 7):
+            converts(pool("AveragePool", 18, x, pads=pads, **options), target, {"x": x})
 
 
 @pytest.mark.parametrize("op_type", ["LpPool", "GlobalLpPool"])
