@@ -319,12 +319,32 @@ class Facts:
         return all(isinstance(dim, int) for dim in known.dims)
 
     def _infer_from(self, skeleton: ModelProto) -> None:
-        inferred = _infer_shapes(skeleton)
+        inferred = self._infer_shapes(skeleton)
         if inferred is None:
             return
         # Same structure as the model's own, so scopes correspond one to one.
         for scope, other in _twins(self._scopes, inferred):
             self._inferred[id(scope)] = declarations(other)
+
+    def _infer_shapes(self, skeleton: ModelProto) -> ModelProto | None:
+        if self._ends_inference:
+            return None
+        try:
+            return onnx.shape_inference.infer_shapes(skeleton, data_prop=True)
+        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
+            return None  # A model that onnx cannot type: what it declares is all there is.
+
+    @cached_property
+    def _ends_inference(self) -> bool:
+        """Whether onnx would end the process: on a Split into fewer parts than outputs."""
+        for scope in self._scopes:
+            if "Split" not in scope.op_types:
+                continue
+            for node in scope.nodes:
+                number = attributes.find(node, "num_outputs") if node.op_type == "Split" else None
+                if number is not None and number.i != len(node.output):
+                    return True
+        return False
 
     def _infer_function(self, root: Scope) -> None:
         function = root.container
@@ -336,7 +356,7 @@ class Facts:
             types = [self.type(caller, name) for name in call.input]
             bound = self._bound(function, caller, call)
             skeleton = call_skeleton(self._model, function, called, types, bound)
-            inferred = _infer_shapes(skeleton)
+            inferred = self._infer_shapes(skeleton)
             found = [] if inferred is None else [declarations(s) for s in scopes(inferred)]
             accounts.append(found[: len(tree)] or [{} for _ in tree])
         for index, scope in enumerate(tree):
@@ -705,13 +725,6 @@ def _by_name(graph: GraphProto) -> _Infos:
     for info in (*graph.value_info, *graph.output):
         stated[info.name].append(info)
     return stated
-
-
-def _infer_shapes(skeleton: ModelProto) -> ModelProto | None:
-    try:
-        return onnx.shape_inference.infer_shapes(skeleton, data_prop=True)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
-        return None  # A model that onnx cannot type: what it declares is all there is.
 
 
 def _identical(first: Array, second: Array) -> bool:
