@@ -44,11 +44,13 @@ class SavedData:
         brought: files that went along: from where, to where.
         linked: those of the new ones that are hard links.
         made: a new file of what were inline weights; empty if there is none.
+        read: the files that the model had data in.
     """
 
     brought: tuple[tuple[str, str], ...] = ()
     linked: tuple[str, ...] = ()
     made: str = ""
+    read: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -142,7 +144,8 @@ def save(
                     verify(copy.name)
             write(content, stdout)
     pairs = destinations(going, folder)
-    return SavedData(tuple(pairs), tuple(linked), data_path if data else "")
+    read = tuple(file.path for file in files)
+    return SavedData(tuple(pairs), tuple(linked), data_path if data else "", read)
 
 
 def _data_path(path: str, *, force: bool) -> str:

@@ -31,7 +31,7 @@ class Made:
     Attributes:
         recipe: what else decides what it holds: the options, and the versions of the tools.
         digest: the SHA-256 of the source file, in hexadecimal.
-        read: the external data that went along.
+        read: the source's external data.
         written: the files that were written, by their paths within the folder.
     """
 

@@ -155,7 +155,7 @@ def _converted(task: _Task, done: Converted, known: str) -> Outcome:
         detail = f"{detail}; {done.sites.summary()}"
     made = None
     if task.folder is not None:
-        read = stamps({path: path for path, _ in done.data.brought})
+        read = stamps({path: path for path in done.data.read})
         outputs = (done.target, *done.data.files)
         written = stamps({os.path.relpath(path, task.folder): path for path in outputs})
         made = Made(task.recipe, known, read, written)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -32,6 +33,9 @@ LARGEST = (1 << 31) - 1
 #: Smaller files are parsed as they are. Measured: walking 64 MiB of nodes, of which there is
 #: nothing to leave out, takes half a second; reading and writing 64 MiB of weights no longer.
 _OUTLINED = 1 << 26
+
+#: How a file begins that stands for one that Git LFS has not fetched.
+_POINTER = b"version https://git-lfs.github.com/spec/"
 
 #: Every reference to external data has this key.
 _EXTERNAL_MARK = b"location"
@@ -105,6 +109,8 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
             base_dir, form = os.path.dirname(os.path.abspath(name)), format_of(name)
             content, source = _read(name, outline if form == "protobuf" else None)
     except OSError as error:
+        if os.path.isdir(name):
+            raise InvalidModelError(f"{name} is a folder; name a model in it") from error
         raise InvalidModelError(f"{name} cannot be read: {error.strerror}") from error
     has_external_data = content.count(_EXTERNAL_MARK) > len(outline)
     model = _parse(content, form, name)
@@ -128,6 +134,8 @@ def _read(path: str, outline: Outline | None) -> tuple[bytes, Piece]:
 def _parse(content: bytes, form: str, name: str) -> ModelProto:
     if not content:
         raise InvalidModelError(f"{name} is empty")
+    if content.startswith(_POINTER):
+        raise InvalidModelError(f"{name} is what Git LFS keeps in place of a model: git lfs pull")
     try:
         if form == "protobuf":
             model = nesting.parse(content)
@@ -136,14 +144,24 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
                 # The textual form calls itself experimental each time.
                 warnings.simplefilter("ignore", UserWarning)
                 model = registry.get(form).deserialize_proto(content, ModelProto())
-    except (DecodeError, ValueError, onnx.parser.ParseError) as error:
+    except DecodeError as error:
+        raise InvalidModelError(
+            f"{name} is no ONNX model in protobuf form: it is cut short, or something else"
+        ) from error
+    except onnx.parser.ParseError as error:
+        # Its text is bytes, and says on three lines where, amid what, and what is wrong.
+        told = error.args[0].decode(errors="replace") if error.args else ""
+        text = ", ".join(line.strip() for line in told.splitlines())
+        raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
+    except ValueError as error:
         first = str(error).strip().splitlines()
         raise InvalidModelError(
             f"{name} is no ONNX model in {form} form: {first[0] if first else error}"
         ) from error
     except Exception as error:  # The text and JSON parsers have exceptions of their own.
         if type(error).__module__.startswith("google.protobuf"):
-            raise InvalidModelError(f"{name} is no ONNX model in {form} form: {error}") from error
+            text = str(error).splitlines()[0]
+            raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
         raise
     if not model.HasField("graph"):
         raise InvalidModelError(f"{name} is no ONNX model: it has no graph")
@@ -178,6 +196,9 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
     """
     # Through a symbolic link, so that what it points to is replaced, not the link.
     final = os.path.realpath(path)
+    if os.path.exists(final) and not os.path.isfile(final):
+        # A device or a pipe would be gone, and a file in its place.
+        raise OSError(errno.EINVAL, "It is no regular file", os.fspath(path))
     stem, extension = os.path.splitext(os.path.basename(final))
     try:
         handle, temporary = tempfile.mkstemp(

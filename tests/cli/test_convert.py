@@ -135,7 +135,8 @@ def test_the_models_own_opset_gives_the_same_bytes(onnxreduce, source, tmp_path)
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"not a model", "is no ONNX model"),
+        (b"not a model", "is no ONNX model in protobuf form: it is cut short, or something else"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:12\n", "git lfs pull"),
         (b"\x08\x08", "it has no graph"),
         (None, "cannot be read: No such file or directory"),
     ],
@@ -153,13 +154,33 @@ def test_unreadable_input(onnxreduce, tmp_path, content, message):
 def test_a_folder_as_input_or_output(onnxreduce, source, tmp_path):
     result = onnxreduce("convert", tmp_path, "--opset", 13)
     assert result.code == 2
-    assert "Is a directory" in result.err
+    assert "is a folder; name a model in it" in result.err
     result = onnxreduce("convert", source, "--opset", 13, "-o", tmp_path)
     assert result.code == 2
     assert "is a folder" in result.err
     result = onnxreduce("convert", source, "--opset", 13, "-o", tmp_path / "none" / "x.onnx")
     assert result.code == 2
     assert "there is no folder" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("m.json", b'{"a": 1', "in json form: Failed to load JSON"),
+        ("m.json", b"[1]", "in json form: Failed to parse"),
+        ("m.json", b"\xff\xfe", "in json form: 'utf-8' codec"),
+        ("m.json", b'{"a": 1}', 'in json form: Message type "onnx.ModelProto" has no field'),
+        ("m.textproto", b"foo: bar", "in textproto form: 1:1 : Message type"),
+        ("m.onnxtxt", b"<ir_version", "in onnxtxt form: [ParseError at position (line: 1"),
+    ],
+)
+def test_unreadable_text(onnxreduce, tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    result = onnxreduce("convert", path, "--opset", 13)
+    assert result.code == 2
+    assert message in result.err
+    assert len(result.err.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

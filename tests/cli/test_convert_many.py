@@ -195,6 +195,19 @@ def test_equal_names_stay_apart_with_their_data(onnxreduce, models, at_once):
     assert os.path.exists("out/y/weights.bin")
 
 
+def test_resume_notices_data_that_went_into_the_output(onnxreduce, models, at_once):
+    found = model(GOOD)
+    # What is to be external must be raw.
+    found.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([1]), "axes"))
+    onnx.save(found, models / "a.onnx", save_as_external_data=True, location="w", size_threshold=0)
+    call = ("convert", "models/a.onnx", "--opset", 18, "--inline", "--out-dir", "out", "--resume")
+    assert "1 model: 1 converted" in onnxreduce(*call).out
+    assert "1 model: 1 skipped" in onnxreduce(*call).out
+    (models / "w").write_bytes(np.int64(2).tobytes())
+    assert "1 model: 1 converted" in onnxreduce(*call).out
+    assert numpy_helper.to_array(onnx.load("out/a.onnx").graph.initializer[0]) == 2
+
+
 def test_resume_skips_what_is_done_and_that_alone(onnxreduce, models, at_once):
     call = ("convert", "models/*.onnx", "--no-check", "--out-dir", "out", "--resume", "--opset")
     assert onnxreduce(*call, 13).code == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -66,6 +67,16 @@ def test_run(onnxreduce, tmp_path, executor):
             assert np.array_equal(found[name], expected[name])
     result = onnxreduce(*call)
     assert all(name in result.out for name in expected)
+
+
+def test_run_leaves_a_device_alone(onnxreduce, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    inputs = SAMPLES / "reductions_opset18.npz"
+    result = onnxreduce("run", REDUCTIONS, "--inputs", inputs, "-o", pipe)
+    assert result.code == 2
+    assert "It is no regular file" in result.err
+    assert pipe.is_fifo()
 
 
 def test_run_without_inputs(onnxreduce):
