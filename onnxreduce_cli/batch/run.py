@@ -173,11 +173,11 @@ def _planned(done: Converted) -> Outcome:
 
 def _failed(source: str, error: Exception) -> Outcome:
     found = failure(error)
-    lines = found.text.splitlines()
+    first, *more = found.text.removeprefix("Error: ").splitlines()
     blockers = len(getattr(error, "blockers", ()))
-    detail = f"{blockers} in the way" if blockers else lines[0].removeprefix("Error: ")
-    notes = lines if source in lines[0] else [f"{source}: {lines[0]}", *lines[1:]]
-    return Outcome(source, "", found.code, found.state, detail, tuple(notes))
+    detail = f"{blockers} in the way" if blockers else first
+    told = first if source in first else f"{source}: {first}"
+    return Outcome(source, "", found.code, found.state, detail, (told, *more))
 
 
 def _crashed(task: _Task, how: Died) -> Outcome:

@@ -10,12 +10,15 @@ from onnxreduce_cli.batch.run import Outcome
 #: Longer details are cut in the table; notes have them whole.
 _WIDEST = 160
 
+#: Longer names stand out rather than move all that follows.
+_COLUMN = 60
+
 
 def summary_text(outcomes: Sequence[Outcome]) -> str:
     """A row for each model, and how many came to what."""
     rows = [("MODEL", "RESULT", "")]
     rows += [(_plain(item.source), item.state, _detail(item)) for item in outcomes]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    widths = [min(max(len(row[column]) for row in rows), _COLUMN) for column in (0, 1)]
     lines = [
         f"{name:<{widths[0]}}  {state:<{widths[1]}}  {detail}".rstrip()
         for name, state, detail in rows

@@ -99,6 +99,16 @@ def test_blockers_have_a_line_each_and_nothing_is_written(onnxreduce, source, tm
     assert not (tmp_path / "out.onnx").exists()
 
 
+def test_a_name_as_long_as_can_be(onnxreduce, source, tmp_path):
+    target = tmp_path / f"{'x' * 250}.onnx"
+    assert onnxreduce("convert", source, "--opset", 13, "-o", target).code == 0
+    assert opset_of(target) == 13
+    long = tmp_path / f"{'x' * 251}.onnx"
+    result = onnxreduce("convert", source, "--opset", 13, "-o", long)
+    assert result.code == 2
+    assert "File name too long" in result.err
+
+
 def test_an_existing_file_needs_force(onnxreduce, source, tmp_path):
     target = tmp_path / "out.onnx"
     target.write_bytes(b"precious")

@@ -140,7 +140,7 @@ def test_exit_codes_and_quiet(onnxreduce, models, at_once):
     assert (result.code, result.out, result.err) == (0, "", "")
     result = onnxreduce(*call, "models/*.onnx", "none*.onnx", "--force", "-q")
     assert (result.code, result.out) == (2, "")
-    assert result.err == "Error: none*.onnx cannot be read: No such file or directory\n"
+    assert result.err == "none*.onnx cannot be read: No such file or directory\n"
 
 
 def test_a_dry_run_over_many(onnxreduce, models, at_once):
