@@ -46,10 +46,14 @@ class Made:
             self.recipe == recipe
             and self.digest != ""
             and all(stamp(path) == found for path, found in self.read.items())
-            and all(
-                stamp(os.path.join(folder, path)) == found for path, found in self.written.items()
-            )
+            and self.is_there(folder)
             and self.digest == digest(source)
+        )
+
+    def is_there(self, folder: str) -> bool:
+        """Whether all that was written is there, and as it was."""
+        return all(
+            stamp(os.path.join(folder, path)) == found for path, found in self.written.items()
         )
 
 

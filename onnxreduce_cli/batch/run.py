@@ -75,6 +75,9 @@ def convert_many(
 ) -> Iterator[Outcome]:
     """Convert models, each in a process that may crash; outcomes come as they are ready.
 
+    A model may get a second outcome, which then holds: models that share external data share it in
+    their new folder too, and one that fails takes along what it had brought.
+
     Args:
         sources: the models' paths.
         targets: for each the path of its output; None for a name made of source and opset.
@@ -91,15 +94,20 @@ def convert_many(
         os.makedirs(out_dir, exist_ok=True)
     record = None if out_dir is None else Record(out_dir)
     tasks = _tasks(sources, targets, options, out_dir, record, resume=resume)
+    done: list[Outcome] = []
     for task, result in call_apart(_convert, tasks, jobs):
         outcome = _crashed(task, result) if isinstance(result, Died) else result
         if record is not None and task.target is not None:
             output = os.path.relpath(task.target, out_dir)
             if outcome.made is not None:
                 record.finish(output, outcome.made)
+                done.append(outcome)
             elif not os.path.lexists(task.target):
                 record.withdraw(output)
         yield outcome
+    for outcome in done:
+        if outcome.made is not None and not outcome.made.is_there(out_dir or ""):
+            yield _spoilt(outcome)
 
 
 def _tasks(
@@ -178,6 +186,12 @@ def _failed(source: str, error: Exception) -> Outcome:
     detail = f"{blockers} in the way" if blockers else first
     told = first if source in first else f"{source}: {first}"
     return Outcome(source, "", found.code, found.state, detail, (told, *more))
+
+
+def _spoilt(outcome: Outcome) -> Outcome:
+    detail = "its external data is gone again, with another model that failed; use --resume"
+    note = f"{outcome.source}: {detail}"
+    return Outcome(outcome.source, outcome.target, 2, "incomplete", detail, (note,))
 
 
 def _crashed(task: _Task, how: Died) -> Outcome:

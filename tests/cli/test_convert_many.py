@@ -208,6 +208,21 @@ def test_resume_notices_data_that_went_into_the_output(onnxreduce, models, at_on
     assert numpy_helper.to_array(onnx.load("out/a.onnx").graph.initializer[0]) == 2
 
 
+def test_data_that_goes_again_with_another_model_is_noticed(onnxreduce, models, monkeypatch):
+    def call(function, items, _):
+        yield from ((item, function(item)) for item in items)
+        os.unlink("out/w")
+
+    monkeypatch.setattr(run, "call_apart", call)
+    found = model(GOOD)
+    found.graph.initializer[0].CopyFrom(numpy_helper.from_array(np.array([1]), "axes"))
+    onnx.save(found, models / "a.onnx", save_as_external_data=True, location="w", size_threshold=0)
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 18, "--out-dir", "out")
+    assert result.code == 2
+    assert "2 models: 1 incomplete, 1 converted" in result.out
+    assert "a.onnx: its external data is gone again" in result.err
+
+
 def test_resume_skips_what_is_done_and_that_alone(onnxreduce, models, at_once):
     call = ("convert", "models/*.onnx", "--no-check", "--out-dir", "out", "--resume", "--opset")
     assert onnxreduce(*call, 13).code == 0
