@@ -199,13 +199,16 @@ def _convert_many(
     places = targets(sources, out_dir) if out_dir is not None else [None] * len(sources)
     outcomes = {}
     with progress_bar("converting") as progress:
+        if progress is not None:
+            progress(0, len(sources), "")
         for outcome in convert_many(
             sources, places, options, out_dir=out_dir, resume=resume, jobs=jobs
         ):
             outcomes[outcome.source] = outcome
             if outcome.code or not quiet:
                 for note in outcome.notes:
-                    say(note, err=True)
+                    # In place of the progress bar, which is drawn again below.
+                    say(f"\r\x1b[K{note}" if progress is not None else note, err=True)
             if progress is not None:
                 progress(len(outcomes), len(sources), outcome.source)
     found = [outcomes[source] for source in sources]

@@ -1,0 +1,53 @@
+"""Progress: on a terminal, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import onnx
+import pytest
+
+from tests.support import model
+
+pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
+
+TEXT = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,3,4] x) => (float[2,1,4] y) <int64[1] axes = {1}> { y = ReduceMean(x, axes) }"""
+
+
+def on_a_terminal(*arguments):
+    """What the command prints on a terminal that is its standard error."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 1024):
+                shown += piece
+        except OSError:
+            pass  # That is how Linux tells that nobody writes any more.
+        finally:
+            os.close(ours)
+        process.stdout.read()
+    return shown.decode(), process.returncode
+
+
+def test_of_many_models(tmp_path):
+    for name in ("a", "b"):
+        onnx.save(model(TEXT), tmp_path / f"{name}.onnx")
+    (tmp_path / "ab.onnx").touch()
+    call = ("convert", tmp_path / "*.onnx", "--opset", 13, "--out-dir", tmp_path / "out")
+    shown, code = on_a_terminal(*call, "--no-check")
+    assert code == 2
+    assert "converting" in shown
+    assert "100%" in shown
+    assert "\r\x1b[K" + f"{tmp_path / 'ab.onnx'} is empty" in shown
+    done = subprocess.run(
+        [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, call), "--resume"],
+        capture_output=True,
+        check=False,
+    )
+    assert done.stderr.decode() == f"{tmp_path / 'ab.onnx'} is empty\n"
