@@ -59,7 +59,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_there_is_such_a_command():
     (script,) = entry_points(group="console_scripts", name="onnxreduce")
-    assert script.load() is command_line.main
+    assert script.load() is command_line.program
 
 
 @pytest.mark.parametrize("line", commands("What it does"))

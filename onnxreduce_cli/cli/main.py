@@ -74,6 +74,8 @@ def program() -> None:
     a million nodes, and the collector would look through everything that is imported many times.
     """
     gc.set_threshold(_COLLECTED_AFTER)
+    # Told to end, it ends as by an exception: temporary files are removed, processes stopped.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         main()
     except SystemExit as end:
@@ -88,8 +90,6 @@ def program() -> None:
 
 def main() -> None:
     """Run the command line; errors become one line each on stderr and an exit code."""
-    # Told to end, it ends as by an exception: temporary files are removed, processes stopped.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     prepare()
     try:
         # Without its standalone mode click gives the code of an early exit back.
