@@ -241,9 +241,3 @@ def test_limits_of_the_model_are_met() -> None:
     assert {122.5, 123.5, 124.5} < set(feeds["z"].tolist())
     assert feeds["x"].dtype == np.int32
     assert feeds["z"].dtype == np.float32
-
-
-def test_scalars_beside_constants() -> None:
-    text = "g (float x, int64 i) => (float y, int64 j) <float c = {1}, int64 k = {1}> "
-    found = source(text + "{ y = Add(x, c) \n j = Add(i, k) }")
-    assert verify(found, found).exit_code == 0

@@ -117,6 +117,11 @@ def test_a_computed_shape_that_fits_is_found_soon() -> None:
     assert report.summary() == "1 site, 1 distinct, all checked: 1 bit-exact"
 
 
+def test_scalars_near_constants() -> None:
+    found = source(13, "g (uint8 x) => (uint8 y) <uint8 c = {3}> { y = Max(x, c) }")
+    assert checked(found, 11).exact == 1
+
+
 def test_an_einsum_is_not_asked_to_repeat() -> None:
     found = source(
         12,
