@@ -189,20 +189,21 @@ def mapping_written_out(context: Context) -> None:
     "Resize",
     11,
     "the mapping left to the default, or elements picked by Gather",
-    blocks="the mapping needs lengths that are not known, or is cubic or tf_crop_and_resize",
+    blocks="the mapping needs lengths that are not known, or is tf_crop_and_resize",
 )
 def mapping_left_out(context: Context) -> None:
     """``Resize<coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, roi, scales)``
     becomes ``Resize(x, scales)``.
 
-    Any other mapping of known lengths becomes Gather, with weights for linear.
+    Any other mapping of known lengths becomes Gather, with weights for linear and cubic.
     """
     mode = context.value("mode", "nearest")
     coordinates = context.value("coordinate_transformation_mode", "half_pixel")
     nearest = context.value("nearest_mode", "round_prefer_floor")
-    if mode == "cubic" or coordinates == "tf_crop_and_resize":
-        what = "cubic interpolation" if mode == "cubic" else "tf_crop_and_resize"
-        raise Blocked(f"it does {what}, which came with opset 11", "choose opset 11 or later")
+    if coordinates == "tf_crop_and_resize":
+        raise Blocked(
+            "it does tf_crop_and_resize, which came with opset 11", "choose opset 11 or later"
+        )
     if coordinates == "tf_half_pixel_for_nn":
         coordinates, nearest = _half_pixel_for(mode, nearest)
     scales = context.input(2)
@@ -217,7 +218,7 @@ def mapping_left_out(context: Context) -> None:
             "make them a constant",
         )
     axes = _axes(context, given, coordinates, nearest)
-    if all(_is_default(mode, axis) for axis in axes):
+    if mode != "cubic" and all(_is_default(mode, axis) for axis in axes):
         rank = context.need_rank(context.input(0), "each axis needs a scale")
         factors = np.ones(rank, np.float32)
         for axis in axes:

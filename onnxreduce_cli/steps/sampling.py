@@ -1,7 +1,8 @@
 """Resizing by Gather: what to do where an opset's Resize has no words for a mapping.
 
 Each axis is resized on its own. With its length known, the elements that an output element is made
-of are known as well: one for the nearest, two with their weights for linear interpolation.
+of are known as well: one for the nearest, two with their weights for linear interpolation, four
+for cubic.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.context import Array, Blocked, Context
+from onnxreduce_cli.steps.context import Blocked, Context
 
 Floats = npt.NDArray[np.float32]
 
@@ -73,13 +74,13 @@ def nearest_indices(axis: Axis) -> npt.NDArray[np.int64]:
 
 
 def resample(context: Context, mode: str, axes: list[Axis]) -> None:
-    """``Resize(x)`` becomes one Gather for each axis, or two and their weighted sum.
+    """``Resize(x)`` becomes one Gather for each axis, or two or four and their weighted sum.
 
     Nearest: ``Gather<axis=a>(x, indices)``. Linear: ``Gather<axis=a>(x, low) * (1 - w) +
-    Gather<axis=a>(x, high) * w``.
+    Gather<axis=a>(x, high) * w``. Cubic is the same with the two elements on either side.
     """
     elem_type = 0
-    if mode == "linear":
+    if mode != "nearest":
         elem_type = context.need_elem_type(context.input(0), "its elements are to be weighted")
         if elem_type not in (TensorProto.FLOAT, TensorProto.DOUBLE):
             raise Blocked(
@@ -96,24 +97,61 @@ def resample(context: Context, mode: str, axes: list[Axis]) -> None:
             indices = context.array(nearest_indices(axis), "indices")
             data = context.emit("Gather", [data, indices], "nearest", axis=axis.index)
         else:
-            data = _interpolated(context, data, axis, rank, numpy_dtype(elem_type))
+            taps = _linear(axis) if mode == "linear" else _cubic(context, axis)
+            data = _interpolated(context, data, axis, rank, taps, numpy_dtype(elem_type))
     context.replace("Identity", [data], keep=())
 
 
-def _interpolated(
-    context: Context, data: str, axis: Axis, rank: int, dtype: np.dtype[np.generic]
-) -> str:
+#: The elements that one neighbour of each output element is, and how much they count.
+Tap = tuple[npt.NDArray[np.int64], Floats]
+
+
+def _linear(axis: Axis) -> list[Tap]:
     at = places(axis).clip(0, axis.length - 1)
     low = np.floor(at).astype(np.int64)
     high = np.minimum(low + 1, axis.length - 1)
-    weight = (at - low.astype(np.float32)).astype(dtype)
+    weight = at - low.astype(np.float32)
+    return [(low, np.float32(1) - weight), (high, weight)]
+
+
+def _cubic(context: Context, axis: Axis) -> list[Tap]:
+    """The two elements on either side, weighted as by R. Keys' cubic convolution."""
+    factor = np.float32(context.value("cubic_coeff_a", -0.75))
+    at = places(axis)
+    first = np.floor(at)
+    taps = []
+    for offset in (-1, 0, 1, 2):
+        index = first + np.float32(offset)
+        x = np.abs(at - index)
+        near = ((factor + 2) * x - (factor + 3)) * x * x + 1
+        far = ((x - 5) * x + 8) * x * factor - 4 * factor
+        taps.append((index.astype(np.int64), np.where(x <= 1, near, far).astype(np.float32)))
+    if context.value("exclude_outside", 0):
+        inside = [
+            np.where((index >= 0) & (index < axis.length), weight, 0) for index, weight in taps
+        ]
+        total = np.sum(inside, axis=0)
+        taps = [
+            (index, (weight / total).astype(np.float32))
+            for (index, _), weight in zip(taps, inside, strict=True)
+        ]
+    return [(index.clip(0, axis.length - 1), weight) for index, weight in taps]
+
+
+def _interpolated(
+    context: Context,
+    data: str,
+    axis: Axis,
+    rank: int,
+    taps: list[Tap],
+    dtype: np.dtype[np.generic],
+) -> str:
     shape = [-1] + [1] * (rank - 1 - axis.index)
-
-    def part(indices: Array, factor: Array, hint: str) -> str:
-        name = context.array(indices, f"{hint}_indices")
-        gathered = context.emit("Gather", [data, name], hint, axis=axis.index)
-        weights = context.array(factor.reshape(shape), f"{hint}_weights")
-        return context.emit("Mul", [gathered, weights], f"{hint}_part")
-
-    parts = [part(low, (1 - weight).astype(dtype), "low"), part(high, weight, "high")]
-    return context.emit("Add", parts, "linear")
+    total = ""
+    for indices, weights in taps:
+        name = context.array(indices, "indices")
+        gathered = context.emit("Gather", [data, name], "neighbour", axis=axis.index)
+        factors = context.array(weights.astype(dtype).reshape(shape), "weights")
+        part = context.emit("Mul", [gathered, factors], "part")
+        total = context.emit("Add", [total, part], "interpolated") if total else part
+    return total

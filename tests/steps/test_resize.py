@@ -158,6 +158,32 @@ def test_linear_down(coordinates: str, size: dict[str, Any]) -> None:
         converts(source, opset, {"x": x})
 
 
+@pytest.mark.parametrize(
+    "coordinates", ["half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel"]
+)
+@pytest.mark.parametrize("exclude", [0, 1])
+@pytest.mark.parametrize("coefficient", [-0.75, -0.5])
+@pytest.mark.parametrize(
+    "size",
+    [{"scales": [1, 1, 2, 1.5]}, {"scales": [1, 1, 0.6, 1]}, {"sizes": [1, 2, 12, 4]}],
+)
+def test_cubic_down(
+    size: dict[str, Any], coefficient: float, exclude: int, coordinates: str
+) -> None:
+    x = image(1, 2, 6, 7)
+    source = resize(
+        13,
+        x,
+        mode="cubic",
+        coordinate_transformation_mode=coordinates,
+        cubic_coeff_a=coefficient,
+        exclude_outside=exclude,
+        **size,
+    )
+    for opset in (10, 9, 7):
+        converts(source, opset, {"x": x}, check=True)
+
+
 def test_whole_scales_stay_a_resize_whatever_the_lengths() -> None:
     x = image(2, 3, 4, 5)
     for coordinates in ("half_pixel", "asymmetric"):
@@ -212,7 +238,7 @@ def test_sizes_from_the_shape_of_an_input_of_unknown_batch() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"mode": "cubic", "scales": [1, 1, 2, 2]}, "cubic"),
+        ({"mode": "cubic", "scales": [1, 1, 2, 2], "shapes": {"x": [1, 1, "h", "w"]}}, "length"),
         ({"mode": "linear", "scales": [1, 1, 2, 2], "shapes": {"x": [1, 1, "h", "w"]}}, "length"),
         (
             {"sizes": [1, 1, 8, 8], "shapes": {"x": [1, 1, "h", "w"]}},
