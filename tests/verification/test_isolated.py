@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -155,3 +156,37 @@ def test_external_data_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.chdir(tmp_path)
     for executor in ("onnxruntime", "numpy"):
         assert run("m.onnx", {"x": X}, executor=executor)["y"].tolist() == [2.0, 0.0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process does not learn there that its parent ended")
+def test_a_run_ends_with_whoever_asked_for_it(tmp_path: Path) -> None:
+    onnx.save(ENDLESS, tmp_path / "m.onnx")
+    program = (
+        "import sys, time\n"
+        "from onnxreduce_cli.verification.isolated import IsolatedRunner\n"
+        "from onnxreduce_cli.verification.source import Source\n"
+        "runner = IsolatedRunner(Source(sys.argv[1], 'm'), 'numpy')\n"
+        "print(runner._home._process.pid, flush=True)\n"
+        "runner.run({'x': __import__('numpy').ones(2, 'float32')}, ['y'])\n"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "m.onnx")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        time.sleep(0.5)
+        assert _runs(child)
+        process.kill()
+    end = time.perf_counter() + 20
+    while _runs(child) and time.perf_counter() < end:
+        time.sleep(0.2)
+    assert not _runs(child)
+
+
+def _runs(process: int) -> bool:
+    """Whether a process runs; one that has ended may wait for somebody to ask how."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
