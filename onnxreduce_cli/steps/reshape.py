@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
+from onnxreduce_cli.steps.births import static
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.reduce import may_be_empty
@@ -140,7 +141,7 @@ def _empty_everywhere(context: Context, data: str, shape: str) -> str:
 _FLATTENED = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
 
-@down("Flatten", 9, "of what is no float, a Reshape", blocks="the rank is not known")
+@down("Flatten", 9, "of what is no float, a Reshape", blocks="its dtype is not known")
 def reshaped(context: Context) -> None:
     """``Flatten<axis=2>(x)`` of integers with shape [2, 3, 4, 5] becomes
     ``Reshape(x, [6, 20])``; what is flat already stays as it is.
@@ -148,21 +149,19 @@ def reshaped(context: Context) -> None:
     data = context.input(0)
     if context.need_elem_type(data, "it may only be a float") in _FLATTENED:
         return
-    dims = _dims(context, data)
-    rank = context.need_rank(data, "its dimensions are multiplied")
-    axis = context.value("axis", 1)
-    if (rank, axis) == (2, 1):
+    known, axis = context.type(data), context.value("axis", 1)
+    dims = None if known is None else known.dims
+    if dims is not None and len(dims) == 2 and axis == 1:
         context.replace("Identity", keep=())
         return
     context.far = 15  # Shape has start and end there, and a Reshape takes a 0 for what it is.
-    ends = {"start": 0, "end": axis}, {"start": axis, "end": rank}
     products: list[str] = []
-    for part in ends:
-        numbers = [dim for dim in dims[part["start"] : part["end"]] if isinstance(dim, int)]
-        if len(numbers) == part["end"] - part["start"]:
+    for part, ends in ((slice(axis), {"end": axis}), (slice(axis, None), {"start": axis})):
+        numbers = None if dims is None else static(dims[part])
+        if numbers is not None:
             products.append(context.array([math.prod(numbers)], "size"))
         else:
-            sizes = context.emit("Shape", [data], "sizes", **part)
+            sizes = context.emit("Shape", [data], "sizes", **ends)
             products.append(context.emit("ReduceProd", [sizes], "size", keepdims=1))
     shape = context.emit("Concat", products, "shape", axis=0)
     context.replace("Reshape", [data, shape], keep=(), allowzero=1)

@@ -184,3 +184,16 @@ def test_reshaped_flatten_of_integers(axis, dims):
 def test_flatten_of_what_is_flat():
     source = one_node("Flatten", 9, {"x": X[0].astype(np.int64)}, shapes={"x": ("n", "m")})
     assert op_types(converts(source, 7, {"x": X[0].astype(np.int64)})) == ["Identity"]
+
+
+def test_flatten_of_an_unknown_rank():
+    source = model(
+        """<ir_version: 4, opset_import: ["" : 9]>
+        g (int64[n] x, int64[k] s) => (int64[a, b] y) {
+            r = Reshape (x, s)
+            y = Flatten <axis=2> (r)
+        }"""
+    )
+    x = np.arange(24)
+    for shape in ([2, 3, 4], [4, 6]):
+        converts(source, 7, {"x": x, "s": np.array(shape)})
