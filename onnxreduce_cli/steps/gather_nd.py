@@ -80,7 +80,7 @@ def _scaled(context: Context, name: str, stride: Number) -> str:
     "GatherND",
     11,
     "Gather from the data with the indexed dimensions made one",
-    blocks="a rank, the number of indices, or the size of what is gathered is not known",
+    blocks="a rank or the number of indices is not known",
 )
 def gather_nd(context: Context) -> None:
     """``GatherND(x, indices)`` with x of shape [2, 3, 4] and indices of [5, 2] becomes
@@ -91,9 +91,17 @@ def gather_nd(context: Context) -> None:
     place, depth = _flat_places(context, dims)
     if depth > 1:
         rest = static(dims[depth:])
-        if rest is None or 0 in rest:
-            raise refuse(context, "gathers slices of a size only known at run time")
-        shape = context.array([-1, *rest], "merged")
+        if rest is not None and 0 in rest:
+            raise refuse(context, "gathers slices without elements")
+        if rest is not None:
+            shape = context.array([-1, *rest], "merged")
+        else:
+            rows: Number = 1
+            sizes = [size_of(context, data, axis) for axis in range(len(dims))]
+            for size in sizes[:depth]:
+                rows = times(context, rows, size)
+            parts = [as_name(context, number) for number in (rows, *sizes[depth:])]
+            shape = context.emit("Concat", parts, "merged", axis=0)
         data = context.emit("Reshape", [data, shape], "merged")
     context.replace("Gather", [data, place], keep=(), axis=0)
 
@@ -146,30 +154,34 @@ def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
     "ScatterND",
     11,
     "Scatter into the flattened data",
-    blocks="the shape of the data or of the indices is not known",
+    blocks="a rank, or the number of indices, is not known",
 )
 def scatter_nd(context: Context) -> None:
     """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
     ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.
     """
     data, indices, updates = (context.input(index) for index in range(3))
-    dims = static(need_dims(context, data, _PLACES))
-    counts = static(need_dims(context, indices, _PLACES))
-    if dims is None or counts is None:
-        raise refuse(context, "scatters into a shape only known at run time")
+    dims, counts = need_dims(context, data, _PLACES), need_dims(context, indices, _PLACES)
     place, depth = _flat_places(context, dims)
     if 0 in dims or 0 in counts:
         context.replace("Identity", [data], keep=())
         return
-    size = math.prod(dims[depth:])
+    size: Number = 1
+    for axis in range(depth, len(dims)):
+        size = times(context, size, size_of(context, data, axis))
     # One row for each index, with the places of all its elements.
     rows = context.emit("Reshape", [place, context.array([-1, 1], "rows")], "rows")
-    if size > 1:
-        first = context.emit("Mul", [rows, context.scalar(size, "row_size")], "first_places")
+    if size != 1:
+        first = context.emit("Mul", [rows, as_name(context, size)], "first_places")
         rows = context.emit("Add", [first, arange(context, size)], "all_places")
     flat = context.array([-1], "flat")
     places, values, changed = (
         context.emit("Reshape", [name, flat], "flat") for name in (rows, updates, data)
     )
     result = context.emit("Scatter", [changed, places, values], "scattered", axis=0)
-    context.replace("Reshape", [result, context.array(dims, "shape")], keep=())
+    known = static(dims)
+    if known is None:
+        shape = context.emit("Shape", [data], "shape")
+    else:
+        shape = context.array(known, "shape")
+    context.replace("Reshape", [result, shape], keep=())

@@ -51,7 +51,8 @@ def test_gather_nd(depth: int) -> None:
         indices = rng.integers(-high, high, (*shape, depth))
         inputs = {"x": X, "i": indices}
         dims = {"x": ["n", 2, 3], "i": [*_named(indices, "i")[:-1], depth]}
-        for initializers, shapes in ((("i",), {}), ((), {}), ((), dims)):
+        open_dims = {**dims, "x": ["a", "b", "c"]}
+        for initializers, shapes in ((("i",), {}), ((), {}), ((), dims), ((), open_dims)):
             source = one_node("GatherND", 11, inputs, initializers=initializers, shapes=shapes)
             for target in (10, 9, 7):
                 converts(source, target, inputs, exact=True)
@@ -60,8 +61,6 @@ def test_gather_nd(depth: int) -> None:
 def test_gather_nd_that_cannot() -> None:
     inputs = {"x": X, "i": np.zeros((2, 2), np.int64)}
     options: dict[str, Any] = {"output_shapes": [[None, None]]}
-    sizes = one_node("GatherND", 11, inputs, shapes={"x": ["a", "b", "c"]}, **options)
-    assert "size only known at run time" in blockers(sizes, 10)[0].reason
     depth = one_node("GatherND", 11, inputs, shapes={"i": ["n", "k"]}, **options)
     assert "how many dimensions are indexed" in blockers(depth, 10)[0].reason
 
@@ -78,9 +77,11 @@ def test_scatter_nd(depth: int) -> None:
 
 
 def test_scatter_nd_of_unknown_shape() -> None:
-    inputs = {"x": X, "i": np.zeros((1, 1), np.int64), "u": X[:1]}
-    source = one_node("ScatterND", 11, inputs, shapes={"x": ["n", 2, 3]})
-    assert "only known at run time" in blockers(source, 10)[0].reason
+    inputs = {"x": X, "i": np.array([[1, 1], [0, -1]]), "u": -X[0, :, :3]}
+    shapes = {"x": ["n", "k", "l"], "i": ["m", 2], "u": ["m", "l"]}
+    source = one_node("ScatterND", 11, inputs, shapes=shapes)
+    for target in (10, 9, 7):
+        converts(source, target, inputs, exact=True)
 
 
 @pytest.mark.parametrize("fmod", [0, 1])
