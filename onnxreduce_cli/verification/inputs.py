@@ -43,8 +43,8 @@ _iinfo: Any = ml_dtypes.iinfo
 _WORDS = ("", "a", "word", "Word two", "été", "日本", "0")
 _ODD = (3, 5, 7)
 #: Sizes tried when a model accepts none of the usual ones, such as images of a least size. 1 comes
-#: last: it is broadcast to whatever it meets, and hides what happens along its axis.
-_SIZES = (2, 3, 4, 8, 16, 32, 64, 128, 224, 1)
+#: after others: it is broadcast to whatever it meets, and hides what happens along its axis.
+_SIZES = (2, 3, 4, 1, 8, 16, 32, 64, 128, 224)
 _RANKS = (2, 3, 4, 1, 5, 0)
 #: Constants of more elements are no limits.
 _FEW = 1024
@@ -116,6 +116,19 @@ class Drawer:
         return _hints(self._source, self._types)
 
     @cached_property
+    def _opposite(self) -> dict[str, int]:
+        """For open dimensions the size that another input has there, counted from the back."""
+        found: dict[str, int] = {}
+        for name, dims in self._types.items():
+            for axis, dim in enumerate(dims or ()):
+                place = axis - len(dims or ())
+                for other in self._types.values():
+                    size = other[place] if other and len(other) >= -place else None
+                    if not isinstance(dim, int) and isinstance(size, int) and size > 1:
+                        found.setdefault(dim_key(name, axis, dim), size)
+        return found
+
+    @cached_property
     def _fixed(self) -> list[int]:
         """Sizes that inputs have where the model says so: open dimensions may have to fit them."""
         dims = (dim for dims_ in self._types.values() for dim in dims_ or ())
@@ -135,6 +148,8 @@ class Drawer:
         yield first
         if self.hints:
             yield replace(first, sizes={**mixed, **self.hints, **self.dims})
+        if self._opposite:
+            yield replace(first, sizes={**mixed, **self._opposite, **self.dims})
         sizes = (pool[trial % 3], *self._fixed, *_SIZES) if open_symbols else (2,)
         for rank in _RANKS if self.open_ranks else (2,):
             for size in sizes if rank == 2 else sizes[:2]:

@@ -69,7 +69,7 @@ _TELLING_ULPS = 64
 #: Whether a neighbour of weight zero counts is not written down: NaN and infinities tell nothing.
 _INTERPOLATING = frozenset({"GridSample", "Resize", "RoiAlign", "Upsample"})
 #: No definition says where a NaN stands in an order, nor whether it does at all.
-_ORDERING = frozenset({"TopK"})
+_ORDERING = frozenset({"TopK", "Unique"})
 #: Reductions that give minus infinity or no number for nothing, which no integer stands for.
 _NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 
@@ -595,12 +595,15 @@ def _fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> 
 def _is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
     """Whether the node's result is defined.
 
-    Of no integers at all some reductions have none, and of sizes that differ under one letter no
-    Einsum has, even if kernels repeat a size of 1.
+    Of no integers at all some reductions have none, an image of no size none to interpolate, and of
+    sizes that differ under one letter no Einsum has, even if kernels repeat a size of 1.
     """
     for node in pair.before.graph.node:
         array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
         if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
+            return False
+        image = feeds.get(node.input[0]) if node.op_type in _INTERPOLATING else None
+        if isinstance(image, np.ndarray) and not image.size:
             return False
         if node.op_type == "Einsum" and not _sizes_agree(node, feeds):
             return False

@@ -490,6 +490,24 @@ def test_a_site_of_huge_results_is_unchecked(opset: int, target: int, text: str)
     assert [item.reason for item in report.unchecked] == ["its tensors are too large to try"]
 
 
+def test_an_image_of_no_size_is_not_drawn() -> None:
+    found = source(
+        22,
+        "g (float[N,C,H,W] x, float[N,P,Q,2] grid) => (float[A,B,C,D] y) "
+        '{ y = GridSample<mode = "linear">(x, grid) }',
+    )
+    assert checked(found, 13).ok
+
+
+def test_open_dimensions_take_the_sizes_that_others_have_there() -> None:
+    found = source(
+        17,
+        "g (float[P,Q,5] x, float[3,4,5] s) => (float[A,B,C] y) "
+        "{ y = LayerNormalization<axis = 0>(x, s) }",
+    )
+    assert checked(found, 16).checked == 1
+
+
 def test_what_is_undefined_is_not_drawn() -> None:
     found = source(15, "g (int32[N] x, int32[N] p) => (int32[N] y) { y = Pow(x, p) }")
     report = checked(found, 11)
