@@ -16,17 +16,33 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.steps.context import Asked
 
+#: The attribute types whose values are compared.
+_PLAIN = frozenset(
+    {
+        AttributeProto.FLOAT,
+        AttributeProto.FLOATS,
+        AttributeProto.INT,
+        AttributeProto.INTS,
+        AttributeProto.STRING,
+        AttributeProto.STRINGS,
+    }
+)
+
 
 def likeness(node: NodeProto) -> Hashable:
     """What nodes of one operator have in common that differ in names alone.
 
-    None where a value is read twice: which of the two a step meant could not be told.
+    None where a value is read twice, as which of the two a step meant could not be told, and where
+    attributes hold tensors or graphs, which are too large to compare and hardly ever alike.
     """
     inputs, outputs = node.input[:], node.output[:]
     if len(inputs) > 1 and len(set(inputs)) < len(inputs):
         return None
-    attributes = tuple([attribute.SerializeToString() for attribute in node.attribute[:]])
-    return attributes, tuple(map(bool, inputs)), tuple(map(bool, outputs))
+    attributes = node.attribute[:]
+    if not _PLAIN.issuperset([attribute.type for attribute in attributes]):
+        return None
+    held = tuple([attribute.SerializeToString() for attribute in attributes])
+    return held, tuple(map(bool, inputs)), tuple(map(bool, outputs))
 
 
 @dataclass(frozen=True, slots=True)

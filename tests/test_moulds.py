@@ -137,6 +137,8 @@ def test_likeness() -> None:
     assert of("a", "", "b") != of("a", "b", "")
     assert of("a", outputs=("y", "")) != of("a", outputs=("y", "z"))
     assert of("a", "a") is None
+    value = helper.make_tensor("value", TensorProto.FLOAT, [2], [1.0, 2.0])
+    assert likeness(helper.make_node("Constant", [], ["y"], value=value)) is None
 
 
 def test_a_conversion_is_freed_at_once() -> None:

@@ -25,8 +25,9 @@ def parse(content: bytes) -> ModelProto:
         DecodeError: it is none, or nests deeper.
     """
     global _deep
-    # What comes after a deep model is first read with the usual limit again.
-    _lift_limit(False)
+    if _deep:
+        # What comes after a deep model is first read with the usual limit again.
+        _lift_limit(False)
     try:
         return ModelProto.FromString(content)
     except DecodeError:
@@ -35,7 +36,8 @@ def parse(content: bytes) -> ModelProto:
         _deep = True
         return ModelProto.FromString(content)
     finally:
-        _lift_limit(_deep)
+        if _deep:
+            _lift_limit(True)
 
 
 def depth(content: bytes) -> int:

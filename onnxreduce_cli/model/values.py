@@ -75,7 +75,7 @@ def from_proto(proto: TypeProto) -> ValueType | None:
     return _from_content(proto.SerializeToString())
 
 
-@lru_cache(1 << 16)  # Many values have one type.
+@lru_cache(1 << 12)  # Many values have one type.
 def _from_content(content: bytes) -> ValueType | None:
     proto = TypeProto.FromString(content)
     kind = kind_of(proto)

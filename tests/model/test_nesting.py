@@ -102,6 +102,16 @@ def test_deeper_than_is_safe_is_refused(levels: int, tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_limit_that_the_caller_has_lifted_stays_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nesting, "_deep", False)
+    nesting._lift_limit(True)
+    try:
+        nesting.parse(nested(1))
+        assert onnx.ModelProto.FromString(nested(100)).graph.node
+    finally:
+        nesting._lift_limit(False)
+
+
 def test_what_is_no_model() -> None:
     with pytest.raises(DecodeError):
         nesting.parse(b"\x3a\x05\x0a\x7f")
