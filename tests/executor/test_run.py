@@ -110,6 +110,8 @@ def test_no_warning_and_no_changed_error_state_leaks() -> None:
         for op in ("Log", "Sqrt", "Reciprocal", "ReduceLogSum", "ReduceSumSquare", "Softmax"):
             run(one_node(op, 13, {"x": x}), {"x": x})
         run(one_node("ReduceMean", 13, {"x": x[:0]}), {"x": x[:0]})
+        scaled = {"x": np.zeros((2, 0), np.float32), "s": np.zeros(0, np.float32)}
+        run(one_node("LayerNormalization", 17, scaled), scaled)
         halves = x.astype(np.float64)
         run(one_node("Cast", 13, {"x": halves}, to=TensorProto.FLOAT16), {"x": halves})
     assert np.geterr() == state
