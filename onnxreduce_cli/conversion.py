@@ -78,6 +78,13 @@ class Site:
         return contents, self.words, self.warnings, reason
 
     @property
+    def operators(self) -> tuple[str, ...]:
+        """The operators of the nodes that replace it."""
+        if self.mould is not None:
+            return (self.mould.op_type,)
+        return tuple([node.op_type for node in self.result])
+
+    @property
     def is_plain(self) -> bool:
         """Whether there is nothing to it but the nodes that replace it."""
         return self.blocked is None and not self.warnings and not self.initializers
@@ -508,7 +515,7 @@ class Conversion:
                 site.node.op_type,
                 site.scope.label,
                 site.words,
-                tuple([node.op_type for node in site.result]),
+                site.operators,
                 site.warnings,
             )
             for site in self.sites

@@ -42,6 +42,8 @@ def likeness(node: NodeProto) -> Hashable:
     if not _PLAIN.issuperset([attribute.type for attribute in attributes]):
         return None
     held = tuple([attribute.SerializeToString() for attribute in attributes])
+    if all(inputs) and all(outputs):
+        return held, len(inputs), len(outputs)
     return held, tuple(map(bool, inputs)), tuple(map(bool, outputs))
 
 
