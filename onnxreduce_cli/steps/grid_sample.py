@@ -12,14 +12,16 @@ from onnxreduce_cli.steps.births import (
     as_name,
     born,
     constant,
-    refuse,
     size_of,
     times,
 )
 from onnxreduce_cli.steps.casts import HALVES, cast, finish, widened
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.context import Blocked, Context
 
-_MODES = {"bilinear": "linear", "linear": "linear", "nearest": "nearest"}
+_MODES = {"bilinear": "linear", "bicubic": "cubic"}
+
+#: The coefficient of the cubic weights.
+_CUBIC = -0.75
 
 
 @dataclass(frozen=True)
@@ -41,18 +43,24 @@ class _Tap:
     "GridSample",
     16,
     "the places computed, their elements taken by Gather and weighted",
-    blocks="it is cubic, or the dtype of the grid is not known",
+    blocks="it is cubic beyond a border that is not 0, or the dtype of the grid is not known",
 )
 def grid_sample(context: Context) -> None:
     """``GridSample<mode="nearest">(x, grid)`` becomes
     ``Transpose(Gather(Reshape(Transpose(x), [-1, C]), (batch * H + row) * W + column))`` with rows
     and columns rounded from the grid; with ``mode="linear"`` it is the sum of four of these, each
-    multiplied by the row's and the column's weight.
+    multiplied by the row's and the column's weight, with ``mode="cubic"`` of sixteen.
     """
-    mode = _MODES.get(context.value("mode", "linear"))
-    if mode is None:
-        raise refuse(context, "interpolates between computed places with cubic weights")
-    data, given, working = widened(context, 0) if mode == "linear" else (context.input(0), 0, 0)
+    mode = context.value("mode", "linear")
+    mode = _MODES.get(mode, mode)
+    padding = context.value("padding_mode", "zeros")
+    if mode == "cubic" and padding != "zeros":
+        raise Blocked(
+            f"it is cubic with padding_mode={padding!r}, of which runtimes and the definition make "
+            "different numbers",
+            "choose another mode or padding in the exporter, or opset 16 or later",
+        )
+    data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
     sizes = [size_of(context, context.input(0), axis) for axis in range(4)]
     batch, channels, height, width = sizes
     columns = _taps(context, 0, width, mode, working)
@@ -130,32 +138,58 @@ def _taps(context: Context, index: int, size: Number, mode: str, working: int) -
     if padding == "reflection":
         place = _reflected(context, place, length, last, elem_type, aligned=bool(aligned))
     if padding == "zeros":
-        low, high = number(-2), context.emit("Add", [length, number(1)], "beyond")
+        low, high = number(-3), context.emit("Add", [length, number(2)], "beyond")
     else:
         low, high = zero, last
     if padding == "zeros" or mode == "nearest" or padding == "border":
         place = _between(context, place, low, high)
-    starts = [place] if mode == "nearest" else _two(context, place, number(1))
+    starts, weights = _neighbours(context, place, mode, elem_type)
     taps = []
-    for order, start in enumerate(starts):
+    for start, weight in zip(starts, weights, strict=True):
         inside = ""
         if padding == "zeros":
             ends = (("Less", start, zero), ("Greater", start, last))
             outside = [context.emit(op_type, [a, b]) for op_type, a, b in ends]
             inside = context.emit("Not", [context.emit("Or", outside, "outside")], "inside")
         whole = cast(context, _between(context, start, zero, last), TensorProto.INT64)
-        weight = ""
-        if mode == "linear":
-            apart = [starts[1], place] if order == 0 else [place, starts[0]]
-            weight = context.emit("Sub", apart, "weight")
-            weight = weight if elem_type == working else cast(context, weight, working)
-        taps.append(_Tap(whole, inside, weight))
+        counts = weight if not weight or elem_type == working else cast(context, weight, working)
+        taps.append(_Tap(whole, inside, counts))
     return taps
 
 
-def _two(context: Context, place: str, one: str) -> list[str]:
+def _neighbours(
+    context: Context, place: str, mode: str, elem_type: int
+) -> tuple[list[str], list[str]]:
+    """The elements around each place, and how much they count."""
+    if mode == "nearest":
+        return [place], [""]
+
+    def number(value: float) -> str:
+        return constant(context, value, elem_type, "number")
+
     low = context.emit("Floor", [place], "low")
-    return [low, context.emit("Add", [low, one], "high")]
+    if mode == "linear":
+        high = context.emit("Add", [low, number(1)], "high")
+        pairs = ((high, place), (place, low))
+        return [low, high], [context.emit("Sub", [*pair], "weight") for pair in pairs]
+    starts = [
+        low if not offset else context.emit("Add", [low, number(offset)], "neighbour")
+        for offset in (-1, 0, 1, 2)
+    ]
+    weights = []
+    for start, factors in zip(starts, (_FAR, _NEAR, _NEAR, _FAR), strict=True):
+        apart = context.emit("Abs", [context.emit("Sub", [place, start])], "apart")
+        total = number(factors[0])
+        for factor in factors[1:]:
+            product = context.emit("Mul", [total, apart], "product")
+            total = context.emit("Add", [product, number(factor)], "weight")
+        weights.append(total)
+    return starts, weights
+
+
+#: R. Keys' cubic convolution, the highest power first: of a distance up to 1, and from there to 2.
+_NEAR = (_CUBIC + 2, -(_CUBIC + 3), 0.0, 1.0)
+_FAR = (_CUBIC, -5 * _CUBIC, 8 * _CUBIC, -4 * _CUBIC)
 
 
 def _between(context: Context, name: str, low: str, high: str) -> str:

@@ -47,7 +47,13 @@ def test_integers() -> None:
     converts(one_node("GridSample", 16, inputs, mode="nearest"), 13, inputs, in_numpy=True)
 
 
-def test_cubic() -> None:
-    source = one_node("GridSample", 16, {"x": X, "g": GRID}, mode="bicubic")
-    (blocker,) = blockers(source, 15)
-    assert "cubic" in blocker.reason
+@pytest.mark.parametrize("align", [0, 1])
+def test_cubic(align: int) -> None:
+    inputs = {"x": X, "g": GRID}
+    source = one_node("GridSample", 16, inputs, mode="bicubic", align_corners=align)
+    for target in (13, 9, 7):
+        converts(source, target, inputs)
+    for padding in ("border", "reflection"):
+        source = one_node("GridSample", 16, inputs, mode="bicubic", padding_mode=padding)
+        (blocker,) = blockers(source, 15)
+        assert "cubic" in blocker.reason
