@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import born, reduced, refuse, unsqueezed
+from onnxreduce_cli.steps.births import born, reduced, unsqueezed
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
@@ -24,22 +24,20 @@ def bitwise_not(context: Context) -> None:
 _BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 
 
-@born(_BITWISE, 18, "the bits divided out, combined and summed again", blocks="uint64")
+@born(_BITWISE, 18, "the bits divided out, combined and summed again")
 def bitwise(context: Context) -> None:
     """``BitwiseAnd(x, y)`` becomes ``ReduceSum(a * b * powers)`` over a last dimension that has one
     place for each bit, with ``a = x / powers - x / powers / 2 * 2`` and b the same of y.
 
     For BitwiseOr it is ``a + b - a * b``, for BitwiseXor ``a + b - 2 * a * b``. All is computed in
-    int64, less the sign of those of 64 bits, which is combined by itself.
+    int64, less the sign of those of 64 bits, which is combined by itself; of uint64 each half is.
     """
     elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
     if elem_type == TensorProto.UINT64:
-        raise refuse(context, "works on single bits of uint64")
+        _bitwise_in_halves(context)
+        return
     width = np.iinfo(numpy_dtype(elem_type)).bits
-    count = min(width, 63)
-    powers = context.array([2**bit for bit in range(count)], "powers")
-    two = context.scalar(2, "two")
-    bits, signs = [], []
+    numbers, signs = [], []
     for name in context.node.input:
         whole = name if elem_type == TensorProto.INT64 else cast(context, name, TensorProto.INT64)
         below = context.emit("Less", [whole, context.scalar(0, "zero")], "is_negative")
@@ -49,17 +47,40 @@ def bitwise(context: Context) -> None:
         missing = context.scalar(2**width if width < 64 else -(2**63), "missing")
         operator = "Add" if width < 64 else "Sub"
         added = context.emit("Mul", [sign, missing], "added")
-        positive = unsqueezed(context, context.emit(operator, [whole, added], "positive"), [-1])
-        cut = context.emit("Div", [positive, powers], "cut")
-        double = context.emit("Mul", [context.emit("Div", [cut, two], "half"), two], "double")
-        bits.append(context.emit("Sub", [cut, double], "bits"))
-    total = _sum(context, _combined(context, bits), count)
+        numbers.append(context.emit(operator, [whole, added], "positive"))
+    total = _bitwise(context, numbers, min(width, 63))
     if width == 64:
         lowest = context.scalar(-(2**63), "lowest")
         part = context.emit("Mul", [_combined(context, signs), lowest], "of_sign")
         context.replace("Add", [total, part], keep=())
     else:
         context.replace("Cast", [total], keep=(), to=elem_type)  # It cuts off what is too high.
+
+
+def _bitwise_in_halves(context: Context) -> None:
+    unit = context.scalar(2**32, "unit", TensorProto.UINT64)
+    high, low = [], []
+    for name in context.node.input:
+        cut = context.emit("Div", [name, unit], "cut")
+        rest = context.emit("Sub", [name, context.emit("Mul", [cut, unit], "whole")], "rest")
+        high.append(cast(context, cut, TensorProto.INT64))
+        low.append(cast(context, rest, TensorProto.INT64))
+    upper, lower = (
+        cast(context, _bitwise(context, half, 32), TensorProto.UINT64) for half in (high, low)
+    )
+    context.replace("Add", [context.emit("Mul", [upper, unit], "upper"), lower], keep=())
+
+
+def _bitwise(context: Context, numbers: list[str], count: int) -> str:
+    """What the bits of int64 numbers that are not negative make, combined as the node says."""
+    powers = context.array([2**bit for bit in range(count)], "powers")
+    two = context.scalar(2, "two")
+    bits = []
+    for number in numbers:
+        cut = context.emit("Div", [unsqueezed(context, number, [-1]), powers], "cut")
+        double = context.emit("Mul", [context.emit("Div", [cut, two], "half"), two], "double")
+        bits.append(context.emit("Sub", [cut, double], "bits"))
+    return _sum(context, _combined(context, bits), count)
 
 
 def _sum(context: Context, bits: str, count: int) -> str:
