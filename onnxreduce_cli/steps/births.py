@@ -16,6 +16,9 @@ from onnxreduce_cli.steps.registry import StepFunction, down
 #: A number that is known at conversion, or the name of an int64 tensor of shape [1].
 Number = int | str
 
+#: Constants of more elements are not written into a model but computed when it runs.
+MOST_WRITTEN = 1 << 20
+
 
 def born(
     op_types: str | Iterable[str], birth: int, words: str, *, blocks: str = ""
@@ -126,8 +129,9 @@ def arange(context: Context, count: Number) -> str:
     From opset 9 on they are the places of the non-zero elements of as many ones; before, what a
     Loop of that many rounds gives.
     """
-    if isinstance(count, int):
+    if isinstance(count, int) and count <= MOST_WRITTEN:
         return context.array(np.arange(count, dtype=np.int64), "range")
+    count = as_name(context, count)
     if context.target >= 9:
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = context.emit("ConstantOfShape", [count], "ones", value=one)

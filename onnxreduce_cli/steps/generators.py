@@ -7,6 +7,8 @@ from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
+    Number,
     arange,
     born,
     constant,
@@ -14,17 +16,23 @@ from onnxreduce_cli.steps.births import (
     need_dims,
     refuse,
     size_of,
-    static,
     unsqueezed,
 )
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 
 
+def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
+    """The sizes of a matrix that can be written into a model; None of one that cannot."""
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= MOST_WRITTEN:
+        return rows, columns
+    return None
+
+
 @born("Trilu", 14, "a mask and Where")
 def trilu(context: Context) -> None:
     """``Trilu(x, k)`` becomes ``Where(mask, x, 0)``: a constant mask where the last two dimensions
-    and k are known, else ``Not(Less(columns - rows, k))``.
+    and k are known and the mask is small, else ``Not(Less(columns - rows, k))``.
     """
     data = context.input(0)
     elem_type = context.need_elem_type(data, "what is left out is a zero of it")
@@ -32,8 +40,9 @@ def trilu(context: Context) -> None:
     upper = bool(context.value("upper", 1))
     k = context.constant(context.input(1)) if context.input(1) else np.zeros(1, np.int64)
     rows, columns = (size_of(context, data, axis) for axis in (rank - 2, rank - 1))
-    if k is not None and isinstance(rows, int) and isinstance(columns, int):
-        apart = np.arange(columns) - np.arange(rows)[:, None]
+    sizes = _written(rows, columns)
+    if k is not None and sizes is not None:
+        apart = np.arange(sizes[1]) - np.arange(sizes[0])[:, None]
         bound = int(k.reshape(-1)[0])
         mask = context.array(apart >= bound if upper else apart <= bound, "mask")
     else:
@@ -170,14 +179,21 @@ def one_hot(context: Context) -> None:
     context.replace("Gather", [values, cast(context, hits, TensorProto.INT64)], keep=(), axis=0)
 
 
-@born("EyeLike", 9, "a constant", blocks="the shape is not known")
+@born("EyeLike", 9, "a constant, or where row and column are the same")
 def eye_like(context: Context) -> None:
-    """``EyeLike<k=1>(x)`` with x of shape [2, 3] becomes ``Constant<[[0, 1, 0], [0, 0, 1]]>``."""
-    data = context.input(0)
-    dims = static(dims_of(context, data))
-    if dims is None:
-        raise refuse(context, "makes a diagonal of a size only known at run time")
+    """``EyeLike<k=1>(x)`` with x of shape [2, 3] becomes ``Constant<[[0, 1, 0], [0, 0, 1]]>``.
+
+    Where the shape is not known, or large, it is ``Cast(Equal(rows + 1, columns))``.
+    """
+    data, k = context.input(0), context.value("k", 0)
     to = context.value("dtype") or context.need_elem_type(data, "the result has it")
-    eye = np.eye(dims[0], dims[1], k=context.value("k", 0), dtype=np.int64)
-    shown = cast(context, context.array(eye, "eye"), to)
-    context.replace("Identity", [shown], keep=())
+    rows, columns = (size_of(context, data, axis) for axis in (0, 1))
+    sizes = _written(rows, columns)
+    if sizes is not None:
+        eye = np.eye(*sizes, k=k, dtype=np.int64)
+        context.replace("Identity", [cast(context, context.array(eye, "eye"), to)], keep=())
+        return
+    places = [arange(context, number) for number in (rows, columns)]
+    row = unsqueezed(context, context.emit("Add", [places[0], context.array([k], "k")]), [1])
+    diagonal = context.emit("Equal", [row, places[1]], "diagonal")
+    context.replace("Cast", [diagonal], keep=(), to=to)

@@ -8,6 +8,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
     Number,
     arange,
     as_name,
@@ -21,9 +22,6 @@ from onnxreduce_cli.steps.births import (
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.gather_nd import element_places
-
-#: Of more elements the places are computed at run time, not written into the model.
-_MOST = 1 << 20
 
 
 @born("Scatter", 9, "Gather from the data and the updates in a row", blocks="a rank is not known")
@@ -52,7 +50,7 @@ def scatter(context: Context) -> None:
 
 def _constant_places(context: Context) -> Array | None:
     indices, dims = context.constant(context.input(1)), static(dims_of(context, context.input(0)))
-    if indices is None or dims is None or math.prod(dims) > _MOST:
+    if indices is None or dims is None or math.prod(dims) > MOST_WRITTEN:
         return None
     size = math.prod(dims)
     places = np.arange(size, dtype=np.int64).reshape(dims)

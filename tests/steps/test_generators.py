@@ -126,8 +126,31 @@ def test_eye_like() -> None:
     x = np.ones((2, 3), np.int32)
     for options in ({}, {"k": 1, "dtype": 1}, {"k": -1}):
         converts(one_node("EyeLike", 9, {"x": x}, **options), 8, {"x": x})
-    named = one_node("EyeLike", 9, {"x": x}, shapes={"x": ["n", 3]}, output_shapes=[["n", 3]])
-    assert "only known at run time" in blockers(named, 8)[0].reason
+        named = one_node(
+            "EyeLike", 9, {"x": x}, shapes={"x": ["n", "m"]}, output_shapes=[["n", "m"]], **options
+        )
+        for target in (8, 7):
+            converts(named, target, {"x": x}, {"x": np.ones((4, 1), np.int32)})
+
+
+@pytest.mark.parametrize(
+    ("op_type", "opset", "inputs", "options"),
+    [
+        ("EyeLike", 9, {"x": np.ones((1100, 1000), np.int32)}, {"k": 3}),
+        ("Trilu", 14, {"x": np.ones((1100, 1000), np.float32)}, {"upper": 0}),
+        (
+            "OneHot",
+            9,
+            {"i": np.array([1, 1_999_999]), "depth": np.array(2_000_000), "v": np.array([0, 1])},
+            {"initializers": ("depth",)},
+        ),
+    ],
+)
+def test_large_constants_are_not_written_into_the_model(
+    op_type: str, opset: int, inputs: dict[str, Any], options: dict[str, Any]
+) -> None:
+    source = one_node(op_type, opset, inputs, **options)
+    assert converts(source, opset - 1, inputs).ByteSize() < 20_000
 
 
 EQUATIONS = [
