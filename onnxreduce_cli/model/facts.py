@@ -380,6 +380,8 @@ class Facts:
                 constants[name] = numpy_helper.from_array(array, name)
         if any(name and name not in types for name in node.input):
             return None  # The inference wants every input's type.
+        if node.op_type == "Scan" and opset < 9:
+            return None  # It looks into the body, which onnx 1.19 cannot do there, and dies.
         try:
             outputs = onnx.shape_inference.infer_node_outputs(
                 onnx.defs.get_schema(node.op_type, opset),
