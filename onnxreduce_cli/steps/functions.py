@@ -82,6 +82,7 @@ def inline(context: Context) -> None:
     """
     function = _body(context)
     _check_causal(context, function)
+    _check_heads(context)
     context.far = default_opset(function) or context.far
     given = dict(zip(function.input, context.node.input, strict=False))
     names = {name: given.get(name, "") for name in function.input}
@@ -106,6 +107,22 @@ def _check_causal(context: Context, function: FunctionProto) -> None:
             "the function body that the installed onnx has for it leaves out is_causal where "
             "there is a mask",
             "install a newer onnx, or choose opset 23 or later",
+        )
+
+
+def _check_heads(context: Context) -> None:
+    """Raise `Blocked` for a LinearAttention that repeats its keys for several queries each.
+
+    Its body does that by Reshape within a Scan. Before opset 14 no shape inference follows the
+    shape that is computed for it, and ONNX Runtime must know the ranks of what a Scan's body gives.
+    """
+    if context.node.op_type != "LinearAttention" or context.target >= 14:
+        return
+    if context.value("q_num_heads") != context.value("kv_num_heads"):
+        raise Blocked(
+            "it has more heads of queries than of keys, for which its function body reshapes "
+            "within a Scan; before opset 14 the ranks there cannot be told",
+            "choose opset 14 or later",
         )
 
 

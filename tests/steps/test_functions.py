@@ -146,6 +146,24 @@ def test_linear_attention(rule: str) -> None:
 
 
 @pytest.mark.newest
+def test_linear_attention_of_fewer_keys_than_queries() -> None:
+    inputs = {"q": _floats(2, 3, 16), "k": _floats(2, 3, 8), "v": _floats(2, 3, 8)}
+    source = one_node(
+        "LinearAttention",
+        27,
+        inputs,
+        outputs=2,
+        q_num_heads=4,
+        kv_num_heads=2,
+        update_rule="linear",
+    )
+    for target in (26, 18, 14):
+        converts(source, target, inputs, in_numpy=True)
+    (blocker,) = blockers(source, 13)
+    assert "more heads of queries" in blocker.reason
+
+
+@pytest.mark.newest
 @pytest.mark.parametrize("activation", ["none", "silu"])
 def test_causal_conv_with_state(activation: str) -> None:
     inputs = {"x": _floats(2, 3, 6), "w": _floats(3, 1, 4), "b": _floats(3), "s": _floats(2, 3, 3)}

@@ -198,8 +198,12 @@ def test_step_is_tested(step):
         assert by_table[1] in _tests(by_table[0]), f"{by_table} is gone"
 
 
+@pytest.mark.newest
 def test_every_step_was_taken():
-    """Runs after all others, where all of them run: what they took is noted in `conftest`."""
+    """Runs after all others, where all of them run: what they took is noted in `conftest`.
+
+    With an older onnx the tests of the newest operators are left out, and so is this.
+    """
     passing = {function for function in FUNCTIONS if step_name(function) in PASSING}
     unproven = sorted(FUNCTIONS[item] for item in FUNCTIONS.keys() - PROVEN - passing)
     assert not unproven, "no test ran a model before and after these"
