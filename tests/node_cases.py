@@ -17,6 +17,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import onnx
+import onnxruntime
 from onnx import ModelProto, numpy_helper
 from onnx.backend.test.case.node import collect_testcases
 
@@ -336,7 +337,8 @@ def markdown(figures: Figures) -> str:
     lines = [
         "# onnx's own node cases, converted",
         "",
-        f"The node test cases of onnx {onnx.__version__}, {figures.cases} of them, each converted "
+        f"The node test cases of onnx {onnx.__version__}, {figures.cases} of them, run in ONNX "
+        f"Runtime {onnxruntime.__version__}, each converted "
         f"to every opset from 1 to {NEWEST}, and back up to the newest from the lowest reached. "
         "*Converted*: valid by `onnx.checker`, and what ONNX Runtime (or the NumPy executor where "
         "that has no kernel) computes is what the case expects. *Not run*: valid, but neither has "
