@@ -41,11 +41,12 @@ def _numbers(*names: str) -> frozenset[int]:
     return frozenset(_TENSOR.fields_by_name[name].number for name in names)
 
 
-_NUMERIC = _numbers(
-    "raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data"
-)
+_VARINTS = _numbers("int32_data", "int64_data", "uint64_data")
+_NUMERIC = _numbers("raw_data", "float_data", "double_data") | _VARINTS
+#: How many bytes each number takes in fields where all take as many.
+_WIDTHS = dict.fromkeys(_numbers("float_data"), 4) | dict.fromkeys(_numbers("double_data"), 8)
 _PLACE = _numbers("external_data", "data_location")
-_ALL_DATA = _NUMERIC | _PLACE | _numbers("string_data")
+_ALL_DATA = _NUMERIC | _numbers("string_data")
 _STATED = TensorProto(data_location=TensorProto.DEFAULT).SerializeToString()
 
 
@@ -168,12 +169,9 @@ class _Walk:
         return b"".join((*parts, self.kept(done, end))) if parts else None
 
     def _tensor(self, start: int, end: int) -> bytes | None:
-        large = [
-            field
-            for field in wire.fields(self._read, start, end, LARGE)
-            if field.end - field.body >= LARGE and field.number in _NUMERIC
-        ]
-        if len(large) != 1 or large[0].kind != wire.DELIMITED:
+        fields = list(wire.fields(self._read, start, end, LARGE, _PLACE))
+        large = [f for f in fields if f.number in _NUMERIC and f.end - f.body >= LARGE]
+        if len(large) != 1 or large[0].kind != wire.DELIMITED or not self._is_sound(large[0]):
             return None
         (data,) = large
         rest = self.kept(start, data.start) + self.kept(data.end, end)
@@ -181,16 +179,24 @@ class _Walk:
             tensor = TensorProto.FromString(rest)
         except DecodeError:
             return None
-        present = {field.number for field, _ in tensor.ListFields()}
         stated = tensor.HasField("data_location")
-        if tensor.data_location == TensorProto.EXTERNAL or (present & _ALL_DATA) - _PLACE:
+        places = sum(field.number in _PLACE for field in fields)
+        present = {field.number for field, _ in tensor.ListFields()}
+        # Once at most it may say where its data is, in the way that means: here.
+        if places != stated or tensor.data_location != TensorProto.DEFAULT or present & _ALL_DATA:
             return None
-        if tensor.external_data or prod(float(dim) for dim in tensor.dims) <= LIMIT:
+        if prod(float(dim) for dim in tensor.dims) <= LIMIT:
             return None
         header = self.kept(data.start, data.body)
         span = Span(self._stored, data.body, data.end)
         stand_in = self._outline.leave_out(LeftOut(data.number, header, (span,), stated))
         return rest + stand_in.SerializeToString()
+
+    def _is_sound(self, data: wire.Field) -> bool:
+        """Whether protobuf reads what a field holds: it is not to be copied unread otherwise."""
+        if data.number in _VARINTS:
+            return wire.are_varints(self._file, data.body, data.end)
+        return (data.end - data.body) % _WIDTHS.get(data.number, 1) == 0
 
 
 class _Embedding:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator
 from typing import BinaryIO, NamedTuple
 
+import numpy as np
+
 #: The kind of field that holds bytes, text, a message or packed numbers, with its length in front.
 DELIMITED = 2
 
@@ -13,6 +15,9 @@ _VARINT, _FIXED64, _FIXED32 = 0, 1, 5
 _HEADER = 20
 #: So much of a file is read at once while looking at the small fields.
 _WINDOW = 1 << 16
+
+#: So much is looked through at once where every byte counts.
+_CHUNK = 1 << 20
 
 #: Gives for a position some bytes and the position of their first: all there are within `_HEADER`.
 Reader = Callable[[int], tuple[bytes, int]]
@@ -125,6 +130,27 @@ def _varint(window: bytes, at: int) -> tuple[int, int]:
         if shift > 70:
             raise WireError("a number of more than ten bytes")
     return value, at + 1
+
+
+def are_varints(file: BinaryIO, start: int, end: int) -> bool:
+    """Whether a part of a file is numbers of one to ten bytes each, and no more."""
+    file.seek(start)
+    pending = np.zeros(0, np.uint8)
+    while start < end:
+        content = np.frombuffer(file.read(min(_CHUNK, end - start)), np.uint8)
+        if not content.size:
+            return False
+        start += content.size
+        content = np.concatenate([pending, content])
+        lasts = np.flatnonzero(content < 128)
+        lengths = np.diff(lasts, prepend=-1)
+        # The tenth byte has the one bit that is left of 64.
+        if (lengths > 10).any() or (content[lasts[lengths == 10]] > 1).any():
+            return False
+        pending = content[lasts[-1] + 1 :] if lasts.size else content
+        if pending.size >= 10:
+            return False
+    return not pending.size
 
 
 def header(number: int, size: int) -> bytes:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from onnx import (
@@ -239,6 +241,9 @@ UNUSUAL = {
         0,
     ),
     "numbers in two lots": (2 * typed(TensorProto.FLOAT).SerializeToString(), 0),
+    "a place of the wrong kind": (LARGE_RAW + wire.header(14, 1) + b"w", 0),
+    "a place that onnx does not know": (LARGE_RAW + b"\x70\x07", 0),
+    "the same place twice": (LARGE_RAW + 2 * b"\x70\x00", 0),
     "a wide length": (
         TensorProto(dims=[20], data_type=6).SerializeToString()
         + b"\x4a\xd0\x80\x80\x00" + bytes(80),
@@ -286,6 +291,59 @@ def test_deep_nesting_and_what_is_no_model(tmp_path: Path) -> None:
         stored = StoredFile.at(str(path))
         with stored.opened() as file:
             assert Outline().read(file, stored) == junk
+
+
+def mutations(content: bytes, rng: random.Random) -> bytes:
+    changed = bytearray(content)
+    for _ in range(rng.randint(1, 3)):
+        place, size = rng.randrange(len(changed)), rng.randint(1, 6)
+        some = bytes(rng.randrange(256) for _ in range(size))
+        kind = rng.randrange(4)
+        if kind == 0:
+            changed[place] ^= 1 << rng.randrange(8)
+        elif kind == 1:
+            changed[place : place + 1] = some[:1]
+        else:
+            changed[place : place + (size if kind == 2 else 0)] = b"" if kind == 2 else some
+    return bytes(changed)
+
+
+def parsed(content: bytes) -> ModelProto | None:
+    try:
+        return ModelProto.FromString(content)
+    except DecodeError:
+        return None
+
+
+@pytest.mark.parametrize(
+    "rounds", [150, pytest.param(30_000, marks=pytest.mark.matrix)], ids=("few", "many")
+)
+@pytest.mark.parametrize("elem_type", [1, 6, 7, 11, 13], ids=TensorProto.DataType.Name)
+def test_a_damaged_file_means_what_it_means_to_protobuf(elem_type, rounds, tmp_path) -> None:
+    """Whatever bytes change: it is unreadable in both ways, or the same in both."""
+    tensor = raw() if elem_type == TensorProto.INT32 else typed(elem_type)
+    constant = helper.make_node("Constant", [], ["c"], value=tensor)
+    inner = GraphProto(name="inner", initializer=[tensor], node=[constant])
+    branch = helper.make_node("If", ["x"], ["y"], then_branch=inner)
+    model = model_of(tensor, functions=[FunctionProto(name="f", node=[constant])])
+    model.graph.node.append(branch)
+    model.graph.sparse_initializer.add(dims=[99]).values.CopyFrom(tensor)
+    content, rng = model.SerializeToString(), random.Random(elem_type)
+    left_out = 0
+    for _ in range(rounds):
+        damaged = mutations(content, rng)
+        expected = parsed(damaged)
+        try:
+            found, outlined = read(damaged, tmp_path)
+        except DecodeError:
+            assert expected is None
+            continue
+        assert expected is not None
+        left_out += len(found)
+        again = parsed(embedded(found, outlined, tmp_path))
+        assert again is not None
+        assert again.SerializeToString() == expected.SerializeToString()
+    assert left_out > rounds / 2
 
 
 def test_a_stand_in_is_not_to_be_had_by_its_name(tmp_path: Path) -> None:
