@@ -34,6 +34,7 @@ def test_grid_sample_in_every_mode(mode: str, padding: str, align: int) -> None:
         converts(source, target, inputs, {"x": X[:1, :, :, :3], "g": GRID[:1]})
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])
 @pytest.mark.parametrize("mode", ["bilinear", "nearest"])
 def test_other_dtypes(mode: str, dtype: type) -> None:

@@ -117,6 +117,7 @@ def test_dilations_with_indices() -> None:
     assert "indices" in blocker.reason
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 0, 1], [1, 1, 1, 1]])
 def test_count_include_pad(pads: list[int]) -> None:
     options = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1}
