@@ -23,7 +23,7 @@ def cases() -> dict[str, Case]:
     found["functions"] = Case(
         "10,000 functions, opset 13 to 18",
         partial(models.many_functions, count=10_000),
-        converters(),
+        converters(slow=False),
         rounds=3,
     )
     found["nested"] = Case(

@@ -76,7 +76,7 @@ def prepare(work: Work) -> None:
 
 
 def converters(*, slow: bool = True) -> dict[str, Work]:
-    """Those that are installed; `slow` ones as well, which take long with many nodes."""
+    """Those that are installed; `slow` ones as well, which take minutes where there is much."""
     found = {
         "onnx.load + onnx.save": load_and_save,
         "cp": copy,
