@@ -25,7 +25,7 @@ def test_bitwise_not(kind: str) -> None:
 def test_bitwise(op_type: str, kind: str) -> None:
     limits = np.iinfo(kind)
     x = np.array([limits.min, limits.min + 1, 0, 1, 5, 100, limits.max - 1, limits.max], kind)
-    y = np.concatenate([x, [3, 77]]).astype(kind)[:, None]
+    y = np.concatenate([x, np.array([3, 77], kind)])[:, None]
     source = one_node(op_type, 18, {"x": x, "y": y})
     for target in (17, 13, 11, 9, 7):
         converts(source, target, {"x": x, "y": y}, exact=True)

@@ -64,6 +64,7 @@ def test_a_loop_below_opset_8(
     assert "Loop" in op_types(found)
 
 
+@pytest.mark.newest
 def test_a_loop_whose_body_changes() -> None:
     source = model(
         """<ir_version: 7, opset_import: ["": 14]>
