@@ -46,11 +46,19 @@ def _quantized_to(context: Context) -> int:
 
 
 def _quantize(context: Context, data: str, scale: str, points: str, to: int) -> None:
-    """``Cast(Clip(Add(Round(Div(x, scale)), points)))``, all in float until the Cast."""
+    """``Cast(Clip(Add(Round(Div(x, scale)), points)))``, all in float until the Cast.
+
+    Only the quotient is rounded to the dtype of the scale, if that is a half.
+    """
     limits = np.iinfo(numpy_dtype(to))
     if context.need_elem_type(data, "it is to be divided") != TensorProto.FLOAT:
         data = cast(context, data, TensorProto.FLOAT)
-    rounded = context.emit("Round", [context.emit("Div", [data, scale], "divided")], "rounded")
+    divided = context.emit("Div", [data, scale], "divided")
+    given = context.need_elem_type(context.input(1), "it is divided in the dtype of the scale")
+    if given in HALVES:
+        # Rounded to float and then to a half it is rounded as once.
+        divided = cast(context, cast(context, divided, given), TensorProto.FLOAT)
+    rounded = context.emit("Round", [divided], "rounded")
     if points:
         rounded = context.emit("Add", [rounded, points], "moved")
     bounds = [context.scalar(float(limit), "limit") for limit in (limits.min, limits.max)]

@@ -129,8 +129,10 @@ def test_blocks(dtype: type, number: type, with_zero: bool) -> None:
         }[dtype]
     x = NASTY if number is np.float32 else NASTY.clip(-1000, 1000).astype(np.float16)
     source = quantize(21, x, numbers, zero, **attributes)
+    # ONNX Runtime divides float16 in float, where the scale's dtype is to be used.
+    halves = number is np.float16
     for target in (20, 17, 13):
-        converts(source, target, {"x": x})
+        converts(source, target, {"x": x}, in_numpy=halves, check=halves)
     attributes.pop("output_dtype", None)
     data = np.arange(-6, 6).astype(dtype).reshape(3, 4)
     source = quantize(21, data, numbers, zero, op_type="DequantizeLinear", **attributes)
@@ -154,7 +156,7 @@ def test_blocks_of_float8() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16])
-@pytest.mark.parametrize("number", [np.float32, pytest.param(np.float16, marks=pytest.mark.newest)])
+@pytest.mark.parametrize("number", [np.float32, np.float16])
 @pytest.mark.parametrize("shape", [(), (1,), (4,)])
 def test_16_bits(dtype: type, number: type, shape: tuple[int, ...]) -> None:
     scale = np.linspace(0.01, 0.02, int(np.prod(shape, dtype=int))).reshape(shape).astype(number)
@@ -166,7 +168,9 @@ def test_16_bits(dtype: type, number: type, shape: tuple[int, ...]) -> None:
         if given is not None or attributes:
             source = quantize(21, x, scale, given, **attributes)
             for target in targets:
-                converts(source, target, {"x": x})
+                # ONNX Runtime divides float16 in float, where the scale's dtype is to be used.
+                halves = number is np.float16
+                converts(source, target, {"x": x}, in_numpy=halves, check=halves)
         data = np.arange(-6, 6).astype(dtype).reshape(3, 4)
         source = quantize(21, data, scale, given, op_type="DequantizeLinear")
         for target in targets:
