@@ -27,8 +27,8 @@ def linger(path):
     """Say that it is at work, then work until it is stopped, then say that."""
     if not path:
         return
-    Path(path).write_text("begun")
     try:
+        Path(path).write_text("begun")
         time.sleep(60)
     finally:
         Path(path).write_text("cleared up")
