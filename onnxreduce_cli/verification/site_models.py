@@ -70,7 +70,8 @@ class PairMaker:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
         node, scope = site.node, site.scope
         if site.mould is not None:
-            return (id(site.mould), *[self._told(site, name) for name in node.input[:]])
+            # No value was asked about, so none makes a difference to what is checked.
+            return (id(site.mould), *[self._facts.type(scope, name) for name in node.input[:]])
         tokens: dict[str, Any] = {"": ""}
         for name in node.input:
             if name not in tokens:

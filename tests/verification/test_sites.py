@@ -177,6 +177,16 @@ def test_like_sites_are_checked_once_and_the_summary_says_so() -> None:
     assert report.summary() == "10 sites, 3 distinct, all checked: 3 bit-exact"
 
 
+def test_values_that_no_step_asked_about_do_not_tell_sites_apart() -> None:
+    found = source(
+        13,
+        "g (float[2] x) => (float y, float z) <float[2] a = {1, 2}, float[2] b = {3, 4}> "
+        "{ y = ReduceMax<axes=[0],keepdims=0>(a)  z = ReduceMax<axes=[0],keepdims=0>(b) }",
+    )
+    report = checked(found, 18)
+    assert report.summary() == "2 sites, 1 distinct, all checked: 1 bit-exact"
+
+
 def test_nothing_to_check() -> None:
     report = checked(source(13, "g (float[N] x) => (float[N] y) { y = Relu(x) }"), 13)
     assert report.summary() == "no sites to check"
