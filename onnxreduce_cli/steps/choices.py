@@ -25,7 +25,9 @@ from onnxreduce_cli.steps.context import Context
 _STRICT = {"GreaterOrEqual": ("Greater", "Less"), "LessOrEqual": ("Less", "Greater")}
 
 
-@born(tuple(_STRICT), 12, "Or(Greater, Equal), of integers Not(Less)")
+@born(
+    tuple(_STRICT), 12, "Or of the strict comparison and Equal; of integers Not of the opposite one"
+)
 def or_equal(context: Context) -> None:
     """``GreaterOrEqual(a, b)`` becomes ``Or(Greater(a, b), Equal(a, b))``; of integers, which
     have no NaN, ``Not(Less(a, b))``.
