@@ -10,7 +10,7 @@ from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.errors import CheckError
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.verification.sites import SiteReport
+    from onnxreduce_cli.verification.site_report import SiteReport
 
 
 def check(conversion: Conversion) -> SiteReport | None:

@@ -7,10 +7,9 @@ makes the edits in place: what no boundary touches is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Hashable, Iterator, Mapping
 
-from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import FunctionProto, ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import ConversionError
@@ -44,7 +43,8 @@ from onnxreduce_cli.model.specialisation import Specialisation, callers_first
 from onnxreduce_cli.moulds import Mould, Moulds
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.plans import Blocker, Change, Inlined, Plan, Specialised
-from onnxreduce_cli.steps.context import Asked, Blocked, Context, Workspace
+from onnxreduce_cli.site import Site
+from onnxreduce_cli.steps.context import Blocked, Context, Workspace
 from onnxreduce_cli.steps.table import Leg, body, leg
 
 #: The opset that function bodies are written in; steps take them to the target from there.
@@ -52,61 +52,6 @@ BODY_OPSET = 18
 
 #: An opset at which a Constant holds any dtype and lists of integers.
 CONSTANT_OPSET = 13
-
-
-@dataclass(slots=True)
-class Site:
-    """One source node together with what its steps turned it into."""
-
-    scope: Scope
-    node: NodeProto
-    words: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    result: Sequence[NodeProto] = ()
-    heirs: Sequence[NodeProto] = ()
-    initializers: tuple[TensorProto, ...] = ()
-    blocked: Blocked | None = None
-    asked: Asked = Asked.NOTHING
-    mould: Mould | None = None
-
-    @property
-    def outcome(self) -> Hashable:
-        """All that the steps made of the node, in a form that can be compared."""
-        made = (*self.result, *self.initializers)
-        reason = None if self.blocked is None else self.blocked.reason
-        contents = tuple(message.SerializeToString() for message in made)
-        return contents, self.words, self.warnings, reason
-
-    @property
-    def operators(self) -> tuple[str, ...]:
-        """The operators of the nodes that replace it."""
-        if self.mould is not None:
-            return (self.mould.op_type,)
-        return tuple([node.op_type for node in self.result])
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether there is nothing to it but the nodes that replace it."""
-        return self.blocked is None and not self.warnings and not self.initializers
-
-    @property
-    def blocker(self) -> Blocker:
-        """Why the node cannot get there."""
-        scope, node, blocked = self.scope, self.node, self.blocked
-        assert blocked is not None
-        return Blocker(
-            scope.describe(node),
-            node.op_type,
-            scope.opset or 0,
-            scope.label,
-            blocked.reason,
-            blocked.advice,
-        )
-
-    @property
-    def base(self) -> str:
-        """What names of generated nodes and values begin with."""
-        return self.node.name or next((name for name in self.node.output if name), "node")
 
 
 class Conversion:

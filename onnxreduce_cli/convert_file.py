@@ -27,7 +27,7 @@ from onnxreduce_cli.steps.table import body
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport
-    from onnxreduce_cli.verification.sites import SiteReport
+    from onnxreduce_cli.verification.site_report import SiteReport
 
 
 @dataclass(frozen=True)

@@ -8,35 +8,23 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, numpy_helper
+from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.conversion import Conversion, Site
+from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.pause import collector_paused
+from onnxreduce_cli.site import Site
 from onnxreduce_cli.verification.compare import Errors, Tolerance
-from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
-from onnxreduce_cli.verification.inputs import (
-    LARGE,
-    NEAR,
-    ORDERED,
-    ORDINARY,
-    SPECIAL,
-    UNUSUAL,
-    ZEROS,
-    Attempt,
-    Drawer,
-)
+from onnxreduce_cli.verification.inputs import UNUSUAL, Drawer
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import (
     UNSUPPORTED,
@@ -46,7 +34,15 @@ from onnxreduce_cli.verification.outcomes import (
     run_once,
 )
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
+from onnxreduce_cli.verification.site_draws import (
+    asked_shapes,
+    fit_shapes,
+    is_defined,
+    runs,
+    special_profile,
+)
 from onnxreduce_cli.verification.site_models import Pair, PairMaker, UncheckableError
+from onnxreduce_cli.verification.site_report import SiteFailure, SiteReport, Unchecked
 from onnxreduce_cli.verification.source import Source
 
 #: For replacements that compute in another way, in one executor and between two.
@@ -63,16 +59,6 @@ _MOST = 1 << 20
 #: Operators whose kernels in ONNX Runtime end the process on attributes that nobody has checked.
 _ENDING = frozenset({"Attention"})
 
-#: ULPs beyond this say little: the error is relative to a result that cancelled to nearly nothing.
-_TELLING_ULPS = 64
-
-#: Whether a neighbour of weight zero counts is not written down: NaN and infinities tell nothing.
-_INTERPOLATING = frozenset({"GridSample", "Resize", "RoiAlign", "Upsample"})
-#: No definition says where a NaN stands in an order, nor whether it does at all.
-_ORDERING = frozenset({"TopK", "Unique"})
-#: Reductions that give minus infinity or no number for nothing, which no integer stands for.
-_NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
-
 _UNDETERMINED = (
     "ONNX Runtime and the NumPy executor differ from each other, before the conversion too, in "
     "what becomes of NaN or infinities; the replacement gives something else again"
@@ -80,166 +66,8 @@ _UNDETERMINED = (
 _REFUSED = "no inputs were found that it accepts"
 _TOO_LARGE = "its tensors are too large to try"
 
-#: Ways to choose what is left open that are tried for one shape.
-_TRIES = 18
-
 #: Draws for one shape, where values decide whether the outputs are as the model says.
 _DRAWS = 8
-
-#: What is run where nothing is left open, and the shapes (by number) where something is.
-_RUNS = ((0, ORDINARY), (1, NEAR), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
-
-
-@dataclass(frozen=True)
-class SiteFailure:
-    """A distinct site whose replacement is not the same function.
-
-    Attributes:
-        node: the first such node's name, or a description by its output.
-        op_type: its operator.
-        scope: where it is: empty for the main graph.
-        result: the operators that replace it.
-        sites: how many sites are like it.
-        reason: how the results differ.
-        before: the node as a model.
-        after: its replacement as a model.
-        inputs: the inputs on which they differ; empty if the replacement is not even valid.
-    """
-
-    node: str
-    op_type: str
-    scope: str
-    result: tuple[str, ...]
-    sites: int
-    reason: str
-    before: ModelProto = field(repr=False)
-    after: ModelProto = field(repr=False)
-    inputs: dict[str, Any] = field(repr=False)
-
-    def __str__(self) -> str:
-        """One line."""
-        place = f" in {self.scope}" if self.scope else ""
-        others = f" (and {self.sites - 1} more like it)" if self.sites > 1 else ""
-        return f"{self.op_type} node {self.node}{place}{others}: {self.reason}"
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Keep what reproduces the failure: both models and the inputs.
-
-        ``verify before.onnx after.onnx --inputs test_data_set_0`` in that folder shows it again.
-        """
-        path = Path(folder)
-        path.mkdir(parents=True, exist_ok=True)
-        onnx.save(self.before, path / "before.onnx")
-        onnx.save(self.after, path / "after.onnx")
-        (path / "README.txt").write_text(f"{self}\n", encoding="utf-8")
-        if self.inputs:
-            write_inputs(path / "test_data_set_0", self.inputs, self.before)
-
-
-@dataclass(frozen=True)
-class Unchecked:
-    """Sites that could not be checked, alike in operator and reason.
-
-    Attributes:
-        node: the first such node.
-        op_type: its operator.
-        sites: how many there are.
-        reason: why.
-    """
-
-    node: str
-    op_type: str
-    sites: int
-    reason: str
-
-    def __str__(self) -> str:
-        """One line."""
-        others = f" (and {self.sites - 1} more like it)" if self.sites > 1 else ""
-        return f"{self.op_type} node {self.node}{others}: {self.reason}"
-
-
-@dataclass(frozen=True)
-class SiteReport:
-    """What checking the sites of a conversion found.
-
-    Attributes:
-        sites: how many there are.
-        distinct: how many differ in operator, attributes, dtypes, ranks or replacement.
-        exact: distinct sites that agree in every bit.
-        errors: of each distinct site that agrees, but not in every bit, how far it is off.
-        unchecked: sites that nothing could run.
-        failures: distinct sites that do not agree.
-        remarks: where ONNX Runtime deviates from the specification on a site.
-    """
-
-    sites: int
-    distinct: int
-    exact: int
-    errors: tuple[Errors, ...]
-    unchecked: tuple[Unchecked, ...]
-    failures: tuple[SiteFailure, ...]
-    remarks: tuple[str, ...]
-
-    @property
-    def ok(self) -> bool:
-        """Whether no site fails; unchecked ones do not count as failing."""
-        return not self.failures
-
-    @property
-    def checked(self) -> int:
-        """Distinct sites that were run on both sides."""
-        return self.exact + len(self.errors) + len(self.failures)
-
-    @property
-    def max_ulp(self) -> int:
-        """The largest error of a site that agrees, in units in the last place."""
-        return max((errors.max_ulp for errors in self.errors), default=0)
-
-    def summary(self) -> str:
-        """One line: ``12 sites, 4 distinct, all checked: 3 bit-exact, 1 within 2 ULP``."""
-        if not self.sites:
-            return "no sites to check"
-        head = f"{self.sites} site{'s' * (self.sites != 1)}, {self.distinct} distinct, "
-        if not self.checked:
-            return f"{head}none checked"
-        parts = [f"{self.exact} bit-exact"] if self.exact else []
-        ulps = [errors.max_ulp for errors in self.errors if errors.max_ulp <= _TELLING_ULPS]
-        if ulps:
-            parts.append(f"{len(ulps)} within {max(ulps)} ULP")
-        loose = [errors for errors in self.errors if errors.max_ulp > _TELLING_ULPS]
-        if loose:
-            worst = max(errors.max_abs for errors in loose)
-            parts.append(f"{len(loose)} within tolerance (largest error {worst:.2g})")
-        if self.failures:
-            parts.append(f"{len(self.failures)} FAILED")
-        left = self.distinct - self.checked
-        how = "all checked" if not left else f"{self.checked} checked, {left} NOT checked"
-        return f"{head}{how}: {', '.join(parts)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as data that JSON can hold."""
-        return {
-            "sites": self.sites,
-            "distinct": self.distinct,
-            "checked": self.checked,
-            "bit_exact": self.exact,
-            "max_ulp": self.max_ulp,
-            "max_abs": max((errors.max_abs for errors in self.errors), default=0.0),
-            "unchecked": [vars(item) for item in self.unchecked],
-            "failures": [
-                {
-                    "node": item.node,
-                    "op_type": item.op_type,
-                    "scope": item.scope,
-                    "result": list(item.result),
-                    "sites": item.sites,
-                    "reason": item.reason,
-                }
-                for item in self.failures
-            ],
-            "remarks": list(self.remarks),
-            "summary": self.summary(),
-        }
 
 
 def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
@@ -491,7 +319,7 @@ def _outcomes(
     names = list(sources["a"].outputs)
     accepted = False
     level = 0
-    for attempts, values in _runs(drawer, rng, _special(pair), _asked(pair)):
+    for attempts, values in runs(drawer, rng, special_profile(pair), asked_shapes(pair)):
         most = max(_MOST, drawer.elements(attempts[0]))
         # What another run needed comes first.
         order = sorted(range(len(attempts)), key=lambda index: (index != level, index))
@@ -499,8 +327,8 @@ def _outcomes(
             if index and drawer.elements(attempts[index]) > most:
                 continue
             feeds = drawer.draw(attempts[index], values, rng, negative=True)
-            _fit_shapes(pair, feeds, rng)
-            if not _is_defined(pair, feeds):
+            fit_shapes(pair, feeds, rng)
+            if not is_defined(pair, feeds):
                 continue
             asked = _asked_about(feeds, runners)
             outcomes = {key: _run(asked, key, feeds, names) for key in asked if key[0] == "a"}
@@ -555,118 +383,6 @@ def _run(
         return run_once(runners[key], feeds, names)
     except CannotRunError:
         return Outcome()
-
-
-def _special(pair: Pair) -> str:
-    """The profile of special values that a site's results are defined for."""
-    op_types = {node.op_type for node in pair.before.graph.node}
-    if op_types & _INTERPOLATING:
-        return ORDINARY
-    if pair.moved:
-        return SPECIAL
-    return ORDERED if op_types & _ORDERING else UNUSUAL
-
-
-def _fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
-    """Let a shape that a Reshape reads fit its data, and what the model says of its output."""
-    for node in pair.before.graph.node:
-        if node.op_type != "Reshape" or len(node.input) < 2 or node.input[1] not in feeds:
-            continue
-        data, length = feeds.get(node.input[0]), feeds[node.input[1]].size
-        promised = pair.promised.get(node.output[0], ())
-        if not isinstance(data, np.ndarray) or not length or not data.size:
-            continue
-        fixed = [dim if isinstance(dim, int) else 0 for dim in promised] or [0] * length
-        rest, uneven = divmod(data.size, math.prod(dim for dim in fixed if dim))
-        free = [index for index, dim in enumerate(fixed) if not dim]
-        if uneven or len(fixed) != length or not free:
-            continue
-        sizes = iter(data.shape)
-        for index in free[:-1]:
-            size = next(sizes, 1)
-            fixed[index] = size if rest % size == 0 else 1
-            rest //= fixed[index]
-        fixed[free[-1]] = rest
-        if rng.integers(2):
-            fixed[int(rng.choice(free))] = -1
-        feeds[node.input[1]] = np.array(fixed, np.int64)
-
-
-def _is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
-    """Whether the node's result is defined.
-
-    Of no integers at all some reductions have none, an image of no size none to interpolate, and of
-    sizes that differ under one letter no Einsum has, even if kernels repeat a size of 1.
-    """
-    for node in pair.before.graph.node:
-        array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
-        if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
-            return False
-        image = feeds.get(node.input[0]) if node.op_type in _INTERPOLATING else None
-        if isinstance(image, np.ndarray) and not image.size:
-            return False
-        if node.op_type == "Einsum" and not _sizes_agree(node, feeds):
-            return False
-    return True
-
-
-def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
-    """Whether each letter of an Einsum's equation stands for one size."""
-    equation = next(item.s.decode() for item in node.attribute if item.name == "equation")
-    terms = equation.replace(" ", "").split("->")[0].split(",")
-    sizes: dict[str, int] = {}
-    for name, term in zip(node.input, terms, strict=False):
-        if name not in feeds:
-            continue
-        shape = feeds[name].shape
-        before, _, behind = term.partition("...")
-        pairs = [*zip(before, shape, strict=False)]
-        pairs += zip(reversed(behind), reversed(shape), strict=False)
-        if any(sizes.setdefault(letter, size) != size for letter, size in pairs):
-            return False
-    return True
-
-
-def _asked(pair: Pair) -> list[Attempt]:
-    """What the node itself asks of tensors whose rank is not known.
-
-    That is the shape that its output is known to have, and for a Split the sum of its parts.
-    """
-    shapes = [
-        tuple(dim if isinstance(dim, int) else 2 for dim in dims) for dims in pair.promised.values()
-    ]
-    sums = {
-        sum(attribute.ints)
-        for node in pair.before.graph.node
-        for attribute in node.attribute
-        if node.op_type == "Split" and attribute.name == "split"
-    }
-    shapes += [(size,) * rank for size in sorted(sums) for rank in range(1, 5) if size <= 64]
-    return [Attempt({}, 2, len(shape), shape=shape) for shape in shapes]
-
-
-def _runs(
-    drawer: Drawer, rng: np.random.Generator, special: str, asked: list[Attempt]
-) -> Iterator[tuple[list[Attempt], str]]:
-    """For each run the attempts to make, until the node accepts one, and the value profile."""
-    if drawer.open_ranks:
-        for rank in range(6):
-            rising = Attempt({}, 2, rank, rising=True)
-            same = replace(rising, rising=False)
-            for values in (ORDINARY, special):
-                usual = [rising, same, replace(rising, sizes=drawer.hints)]
-                yield [*usual, *(item for item in asked if item.rank == rank)], values
-        yield [Attempt({}, 0, 2), Attempt({}, 0, 1)], ORDINARY
-        return
-    shapes = []
-    for trial in range(3):
-        tries = [item for _, item in zip(range(_TRIES), drawer.attempts(trial, rng), strict=False)]
-        shapes.append(tries)
-    for shape, values in _RUNS:
-        yield shapes[shape], special if values == SPECIAL else values
-    # Empty tensors, along each open dimension.
-    for key in drawer.symbols[:4]:
-        yield [replace(shapes[0][0], sizes={**shapes[0][0].sizes, key: 0})], ORDINARY
 
 
 def _invalid(model: ModelProto) -> str:

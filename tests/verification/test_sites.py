@@ -16,7 +16,8 @@ from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import STEPS, Direction
 from onnxreduce_cli.steps.table import step_for
 from onnxreduce_cli.verification import read_inputs, runtime, verify
-from onnxreduce_cli.verification.sites import SiteReport, check_sites
+from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites import check_sites
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'

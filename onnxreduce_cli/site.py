@@ -1,0 +1,81 @@
+"""One source node together with what its steps turned it into."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from onnx import NodeProto, TensorProto
+
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.moulds import Mould
+from onnxreduce_cli.plans import Blocker
+from onnxreduce_cli.steps.context import Asked, Blocked
+
+
+@dataclass(slots=True)
+class Site:
+    """A node of the model on its way to the target.
+
+    Attributes:
+        scope: where the node is.
+        node: the node, as it was.
+        words: what was done to it, for people.
+        warnings: remarks for the user.
+        result: the nodes that replace it.
+        heirs: those of them that take over its subgraphs.
+        initializers: the initializers that replace it.
+        blocked: why it cannot get there; None if it can.
+        asked: what its steps asked about its values.
+        mould: what `result` was cast in, if it was.
+    """
+
+    scope: Scope
+    node: NodeProto
+    words: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    result: Sequence[NodeProto] = ()
+    heirs: Sequence[NodeProto] = ()
+    initializers: tuple[TensorProto, ...] = ()
+    blocked: Blocked | None = None
+    asked: Asked = Asked.NOTHING
+    mould: Mould | None = None
+
+    @property
+    def outcome(self) -> Hashable:
+        """All that the steps made of the node, in a form that can be compared."""
+        made = (*self.result, *self.initializers)
+        reason = None if self.blocked is None else self.blocked.reason
+        contents = tuple(message.SerializeToString() for message in made)
+        return contents, self.words, self.warnings, reason
+
+    @property
+    def operators(self) -> tuple[str, ...]:
+        """The operators of the nodes that replace it."""
+        if self.mould is not None:
+            return (self.mould.op_type,)
+        return tuple([node.op_type for node in self.result])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing to it but the nodes that replace it."""
+        return self.blocked is None and not self.warnings and not self.initializers
+
+    @property
+    def blocker(self) -> Blocker:
+        """Why the node cannot get there."""
+        scope, node, blocked = self.scope, self.node, self.blocked
+        assert blocked is not None
+        return Blocker(
+            scope.describe(node),
+            node.op_type,
+            scope.opset or 0,
+            scope.label,
+            blocked.reason,
+            blocked.advice,
+        )
+
+    @property
+    def base(self) -> str:
+        """What names of generated nodes and values begin with."""
+        return self.node.name or next((name for name in self.node.output if name), "node")

@@ -1,0 +1,149 @@
+"""What a site is run on: shapes and values that its node takes, and that its results rest on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto
+
+from onnxreduce_cli.verification.inputs import (
+    LARGE,
+    NEAR,
+    ORDERED,
+    ORDINARY,
+    SPECIAL,
+    UNUSUAL,
+    ZEROS,
+    Attempt,
+    Drawer,
+)
+from onnxreduce_cli.verification.site_models import Pair
+
+#: Whether a neighbour of weight zero counts is not written down: NaN and infinities tell nothing.
+_INTERPOLATING = frozenset({"GridSample", "Resize", "RoiAlign", "Upsample"})
+#: No definition says where a NaN stands in an order, nor whether it does at all.
+_ORDERING = frozenset({"TopK", "Unique"})
+#: Reductions that give minus infinity or no number for nothing, which no integer stands for.
+_NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
+
+#: Ways to choose what is left open that are tried for one shape.
+_TRIES = 18
+
+#: What is run where nothing is left open, and the shapes (by number) where something is.
+_RUNS = ((0, ORDINARY), (1, NEAR), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
+
+
+def special_profile(pair: Pair) -> str:
+    """The profile of special values that a site's results are defined for."""
+    op_types = {node.op_type for node in pair.before.graph.node}
+    if op_types & _INTERPOLATING:
+        return ORDINARY
+    if pair.moved:
+        return SPECIAL
+    return ORDERED if op_types & _ORDERING else UNUSUAL
+
+
+def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
+    """Let a shape that a Reshape reads fit its data, and what the model says of its output."""
+    for node in pair.before.graph.node:
+        if node.op_type != "Reshape" or len(node.input) < 2 or node.input[1] not in feeds:
+            continue
+        data, length = feeds.get(node.input[0]), feeds[node.input[1]].size
+        promised = pair.promised.get(node.output[0], ())
+        if not isinstance(data, np.ndarray) or not length or not data.size:
+            continue
+        fixed = [dim if isinstance(dim, int) else 0 for dim in promised] or [0] * length
+        rest, uneven = divmod(data.size, math.prod(dim for dim in fixed if dim))
+        free = [index for index, dim in enumerate(fixed) if not dim]
+        if uneven or len(fixed) != length or not free:
+            continue
+        sizes = iter(data.shape)
+        for index in free[:-1]:
+            size = next(sizes, 1)
+            fixed[index] = size if rest % size == 0 else 1
+            rest //= fixed[index]
+        fixed[free[-1]] = rest
+        if rng.integers(2):
+            fixed[int(rng.choice(free))] = -1
+        feeds[node.input[1]] = np.array(fixed, np.int64)
+
+
+def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
+    """Whether the node's result is defined.
+
+    Of no integers at all some reductions have none, an image of no size none to interpolate, and of
+    sizes that differ under one letter no Einsum has, even if kernels repeat a size of 1.
+    """
+    for node in pair.before.graph.node:
+        array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
+        if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
+            return False
+        image = feeds.get(node.input[0]) if node.op_type in _INTERPOLATING else None
+        if isinstance(image, np.ndarray) and not image.size:
+            return False
+        if node.op_type == "Einsum" and not _sizes_agree(node, feeds):
+            return False
+    return True
+
+
+def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
+    """Whether each letter of an Einsum's equation stands for one size."""
+    equation = next(item.s.decode() for item in node.attribute if item.name == "equation")
+    terms = equation.replace(" ", "").split("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    for name, term in zip(node.input, terms, strict=False):
+        if name not in feeds:
+            continue
+        shape = feeds[name].shape
+        before, _, behind = term.partition("...")
+        pairs = [*zip(before, shape, strict=False)]
+        pairs += zip(reversed(behind), reversed(shape), strict=False)
+        if any(sizes.setdefault(letter, size) != size for letter, size in pairs):
+            return False
+    return True
+
+
+def asked_shapes(pair: Pair) -> list[Attempt]:
+    """What the node itself asks of tensors whose rank is not known.
+
+    That is the shape that its output is known to have, and for a Split the sum of its parts.
+    """
+    shapes = [
+        tuple(dim if isinstance(dim, int) else 2 for dim in dims) for dims in pair.promised.values()
+    ]
+    sums = {
+        sum(attribute.ints)
+        for node in pair.before.graph.node
+        for attribute in node.attribute
+        if node.op_type == "Split" and attribute.name == "split"
+    }
+    shapes += [(size,) * rank for size in sorted(sums) for rank in range(1, 5) if size <= 64]
+    return [Attempt({}, 2, len(shape), shape=shape) for shape in shapes]
+
+
+def runs(
+    drawer: Drawer, rng: np.random.Generator, special: str, asked: list[Attempt]
+) -> Iterator[tuple[list[Attempt], str]]:
+    """For each run the attempts to make, until the node accepts one, and the value profile."""
+    if drawer.open_ranks:
+        for rank in range(6):
+            rising = Attempt({}, 2, rank, rising=True)
+            same = replace(rising, rising=False)
+            for values in (ORDINARY, special):
+                usual = [rising, same, replace(rising, sizes=drawer.hints)]
+                yield [*usual, *(item for item in asked if item.rank == rank)], values
+        yield [Attempt({}, 0, 2), Attempt({}, 0, 1)], ORDINARY
+        return
+    shapes = []
+    for trial in range(3):
+        tries = [item for _, item in zip(range(_TRIES), drawer.attempts(trial, rng), strict=False)]
+        shapes.append(tries)
+    for shape, values in _RUNS:
+        yield shapes[shape], special if values == SPECIAL else values
+    # Empty tensors, along each open dimension.
+    for key in drawer.symbols[:4]:
+        yield [replace(shapes[0][0], sizes={**shapes[0][0].sizes, key: 0})], ORDINARY
