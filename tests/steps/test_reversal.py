@@ -1,0 +1,59 @@
+"""ReverseSequence below opset 10: the same steps of each sequence in the same places."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import blockers, converts, model, one_node
+
+
+@pytest.mark.parametrize("time_axis", [0, 1])
+@pytest.mark.parametrize("rest", [(), (3,), (2, 3)])
+@pytest.mark.parametrize("known", [True, False])
+def test_reverse_sequence_of_each_length(
+    time_axis: int, rest: tuple[int, ...], known: bool
+) -> None:
+    def inputs(steps: int, lengths: list[int]) -> dict[str, Any]:
+        shape = (steps, len(lengths)) if time_axis == 0 else (len(lengths), steps)
+        x = np.arange(np.prod(shape + rest), dtype=np.float32).reshape(shape + rest)
+        return {"x": x, "lengths": np.array(lengths, np.int64)}
+
+    feeds, others = inputs(4, [4, 1, 0, 2, 3]), inputs(2, [2])
+    shape = feeds["x"].shape if known else [f"d{n}" for n in range(2 + len(rest))]
+    source = one_node(
+        "ReverseSequence",
+        10,
+        feeds,
+        shapes={} if known else {"x": shape, "lengths": ["n"]},
+        output_shapes=[shape],
+        time_axis=time_axis,
+        batch_axis=1 - time_axis,
+    )
+    for target in (9, 8, 7):
+        converts(source, target, *((feeds,) if known else (feeds, others)), exact=True)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.bool_, np.float64])
+def test_other_dtypes(dtype: type) -> None:
+    feeds = {"x": np.array([[0, 1], [1, 1], [0, 0]]).astype(dtype), "lengths": np.array([3, 2])}
+    source = one_node("ReverseSequence", 10, feeds)
+    for target in (9, 7):
+        converts(source, target, feeds, exact=True)
+
+
+def test_an_unknown_rank_blocks() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,2] x, int64[k] s, int64[n] lengths) => (float[m] y) {
+            r = Reshape(x, s)
+            t = ReverseSequence(r, lengths)
+            flat = Constant<value_ints = [-1]>()
+            y = Reshape(t, flat)
+        }"""
+    )
+    (blocker,) = blockers(source, 9)
+    assert blocker.op_type == "ReverseSequence"
+    assert blocker.reason.startswith("the rank of 'r' is not known")
