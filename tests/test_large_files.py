@@ -190,22 +190,24 @@ def test_verify_maps_the_weights(large: Path) -> None:
 def inline(path: Path, tensors: int, rows: int) -> Path:
     """A model of inline weights that are holes of the file, each of so many rows."""
     size = 4 * WIDTH * rows
-    weight = TensorProto(name="w0", dims=[rows, WIDTH], data_type=TensorProto.FLOAT)
-    fields = weight.SerializeToString() + wire.header(RAW, size)
+    names = [f"w{n}" for n in range(tensors)]
+    heads = []
+    for name in names:
+        weight = TensorProto(name=name, dims=[rows, WIDTH], data_type=TensorProto.FLOAT)
+        fields = weight.SerializeToString() + wire.header(RAW, size)
+        heads.append(wire.header(INITIALIZER, len(fields) + size) + fields)
     bare = onnx.load(save(path, []), load_external_data=False)
-    nodes = [helper.make_node("Gather", [f"w{n}", "i"], [f"row{n}"]) for n in range(tensors)]
+    nodes = [helper.make_node("Gather", [name, "i"], [f"row_{name}"]) for name in names]
     bare.graph.node[0].input[:] = [node.output[0] for node in nodes]
     bare.graph.node.extend(nodes)
     bare.graph.node.sort(key=lambda node: node.op_type != "Gather")
     rest = bare.graph.SerializeToString()
-    initializer = wire.header(INITIALIZER, len(fields) + size)
     bare.ClearField("graph")
     with path.open("wb") as file:
         file.write(bare.SerializeToString())
-        file.write(wire.header(GRAPH, len(rest) + tensors * (len(initializer + fields) + size)))
-        for n in range(tensors):
-            weight.name = f"w{n}"
-            file.write(initializer + weight.SerializeToString() + wire.header(RAW, size))
+        file.write(wire.header(GRAPH, len(rest) + sum(len(head) + size for head in heads)))
+        for head in heads:
+            file.write(head)
             file.seek(size, os.SEEK_CUR)
         file.write(rest)
     return path
