@@ -208,7 +208,9 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
         )
         os.close(handle)
         try:
-            with open(temporary, "wb") as file:
+            # Not to be emptied, which it is already: a file that was, ext4 writes out when it is
+            # closed, and that takes longer than to copy it.
+            with open(temporary, "r+b") as file:
                 yield file
                 file.flush()
                 # What is replaced is lost, so its successor must be on the disk before. A new file
