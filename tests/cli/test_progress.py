@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import onnx
 import pytest
 
@@ -51,3 +52,21 @@ def test_of_many_models(tmp_path):
         check=False,
     )
     assert done.stderr.decode() == f"{tmp_path / 'ab.onnx'} is empty\n"
+
+
+def test_of_data_that_goes_along(tmp_path):
+    source = model(TEXT)
+    weight = onnx.numpy_helper.from_array(np.zeros(1000, np.float32), "w")
+    source.graph.initializer.append(weight)
+    path = tmp_path / "model.onnx"
+    onnx.save(source, path, save_as_external_data=True, location="w.bin", size_threshold=100)
+    target = tmp_path / "there" / "model.onnx"
+    target.parent.mkdir()
+    call = ("convert", path, "--opset", 13, "-o", target, "--no-check")
+    shown, code = on_a_terminal(*call)
+    assert code == 0
+    assert "copying data" in shown
+    assert "100%" in shown
+    assert (target.parent / "w.bin").read_bytes() == (tmp_path / "w.bin").read_bytes()
+    shown, code = on_a_terminal(*call[:-2], path.with_name("here.onnx"), "--no-check")
+    assert (shown, code) == ("", 0)
