@@ -237,6 +237,7 @@ def test_a_folder_that_must_not_be_written_to(folder: Path) -> None:
         number, name = receiver.recv()
         assert number == errno.EACCES
         assert name.startswith(str(target.parent))
+        assert ".part" not in name, "the file goes by its own name"
         assert target.read_bytes() == b"old"
         assert os.listdir(target.parent) == ["model.onnx"]
         os.chmod(target.parent, 0o755)

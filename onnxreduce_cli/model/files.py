@@ -202,6 +202,7 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
     stem, extension = os.path.splitext(os.path.basename(final))
     # A name may be as long as the file system takes, and the temporary one is longer.
     stem = stem[:40]
+    temporary = None
     try:
         handle, temporary = tempfile.mkstemp(
             dir=os.path.dirname(final), prefix=f".{stem}.", suffix=f".part{extension}"
@@ -225,7 +226,8 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
                 os.unlink(temporary)
             raise
     except OSError as error:
-        if error.filename is None:
+        # Users know the file by its own name.
+        if temporary is None or error.filename in (None, temporary):
             error.filename = final
         raise
 
