@@ -1,18 +1,26 @@
-"""Attention: 24 let a mask be shorter than the sequence, and added `nonpad_kv_seqlen`.
+"""Attention: 24 let a mask be shorter than the sequence, and added `nonpad_kv_seqlen`; 25 windows.
 
-A mask whose last dimension is 1 was broadcast before; since then it is a short one.
+A mask whose last dimension is 1 was broadcast before 24; since then it is a short one.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.births import arange, unsqueezed
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 _MASK = 3
+_PAST_KEY = 4
+_VALID = 6
+#: How far before and after its own place a query looks.
+_WINDOW = ("left_window_size", "right_window_size")
+_OPEN = -1
 
 
 def _lengths(context: Context) -> tuple[int | None, int | None]:
@@ -25,25 +33,27 @@ def _lengths(context: Context) -> tuple[int | None, int | None]:
         found = None if known is None or not known.dims else known.dims[axis]
         return found if isinstance(found, int) else None
 
-    parts = [dim(1, -2), dim(4, -2)]
+    parts = [dim(1, -2), dim(_PAST_KEY, -2)]
     total = sum(part for part in parts if part is not None) if None not in parts else None
     return dim(_MASK, -1), total
 
 
+def _length(context: Context, index: int) -> str:
+    """The length of the queries, keys or past keys, as a vector of one element."""
+    return context.emit("Shape", [context.input(index)], "length", start=-2, end=-1)
+
+
 def _total(context: Context) -> str:
     """The length of past and present keys, as a vector of one element."""
-    lengths = [
-        context.emit("Shape", [context.input(index)], "length", start=-2, end=-1)
-        for index in (1, 4)
-        if context.input(index)
-    ]
+    lengths = [_length(context, index) for index in (1, _PAST_KEY) if context.input(index)]
     return lengths[0] if len(lengths) == 1 else context.emit("Add", lengths, "total_length")
 
 
-def _with_mask(context: Context, mask: str) -> None:
-    inputs = list(context.node.input)
+def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> None:
+    """The node with another mask, and without inputs that are unknown on the far side."""
+    inputs = [context.input(index) for index in range(_VALID + 1)]
     inputs[_MASK] = mask
-    context.replace(inputs=inputs)
+    context.replace(inputs=inputs if context.far >= 24 else inputs[:_VALID], drop=dropped)
 
 
 @up("Attention", 24, "a mask whose last dimension may be 1 expanded")
@@ -63,26 +73,100 @@ def mask_expanded(context: Context) -> None:
 @down(
     "Attention",
     24,
-    "a mask that may be shorter than the sequence padded",
-    blocks="it has nonpad_kv_seqlen",
+    "a mask that may be shorter than the sequence padded; nonpad_kv_seqlen put into it",
+    blocks="the dtype of the mask is not known",
 )
 def mask_padded(context: Context) -> None:
     """``Attention(q, k, v, mask)``, mask of shape [5, 3], becomes
     ``Attention(q, k, v, Pad(mask, [0, total_sequence_length - 3], -inf, [-1]))``.
+
+    ``Attention<is_causal=1>(q, k, v, , , , lengths)`` becomes ``Attention(q, k, v, mask)`` with
+    ``mask`` true where ``j < lengths[b]`` and ``j <= lengths[b] - query_length + i``.
     """
-    if context.input(6):
-        raise Blocked("its input nonpad_kv_seqlen came with opset 24", "choose opset 24 or later")
-    if not context.input(_MASK):
+    valid = context.input(_VALID)
+    if not valid:
+        mask = _padded(context)
+        if mask != context.input(_MASK):
+            _with_mask(context, mask)
         return
-    last, total = _lengths(context)
-    if last is not None and last == total:
+    key = arange(context, _total(context))
+    lengths = unsqueezed(context, valid, [1, 2, 3])
+    seen = context.emit("Less", [key, lengths], "is_valid")
+    if context.value("is_causal", 0):
+        ahead = context.emit("LessOrEqual", [key, _position(context)], "is_not_ahead")
+        seen = context.emit("And", [seen, ahead], "is_seen")
+    else:
+        # ONNX Runtime takes no mask of one row for several queries.
+        one = context.array([1], "one")
+        rows = context.emit("Concat", [one, one, _length(context, 0), one], "rows", axis=0)
+        seen = context.emit("Expand", [seen, rows], "is_seen")
+    _with_mask(context, _limited(context, seen), dropped=["is_causal"])
+
+
+@down("Attention", 25, "windows put into the mask", blocks="the dtype of the mask is not known")
+def windows_in_mask(context: Context) -> None:
+    """``Attention<left_window_size=2>(q, k, v)`` becomes ``Attention(q, k, v, mask)`` with
+    ``mask`` true where a key is at most two places before its query.
+    """
+    left, right = (context.value(name, _OPEN) for name in _WINDOW)
+    if left == right == _OPEN:
+        if any(context.attribute(name) is not None for name in _WINDOW):
+            context.replace(drop=_WINDOW)
         return
+    position, key = _position(context), arange(context, _total(context))
+    limits = []
+    for size, ends in ((left, [position, key]), (right, [key, position])):
+        if size != _OPEN:
+            away = context.emit("Sub", ends, "away")
+            window = context.array([size], "window")
+            limits.append(context.emit("LessOrEqual", [away, window], "is_near"))
+    seen = limits[0] if len(limits) == 1 else context.emit("And", limits, "is_seen")
+    _with_mask(context, _limited(context, seen), dropped=_WINDOW)
+
+
+def _position(context: Context) -> str:
+    """The places of the queries among the keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
+    queries = _length(context, 0)
+    row = unsqueezed(context, arange(context, queries), [1])
+    valid = context.input(_VALID)
+    if valid:
+        before = context.emit("Sub", [valid, queries], "before")
+        return context.emit("Add", [row, unsqueezed(context, before, [1, 2, 3])], "position")
+    if context.input(_PAST_KEY):
+        return context.emit("Add", [row, _length(context, _PAST_KEY)], "position")
+    return row
+
+
+def _padded(context: Context) -> str:
+    """The mask, as long as the sequence; empty where there is none."""
     name = context.input(_MASK)
+    last, total = _lengths(context)
+    if not name or (last is not None and last == total):
+        return name
     elem_type = context.need_elem_type(name, "it may have to be padded")
     excluded = False if elem_type == TensorProto.BOOL else -np.inf
     given = context.emit("Shape", [name], "mask_length", start=-1)
     missing = context.emit("Sub", [_total(context), given], "missing")
     pads = context.emit("Concat", [context.array([0], "none"), missing], "pads", axis=0)
     value = context.array(np.array(excluded, numpy_dtype(elem_type)), "excluded")
-    mask = context.emit("Pad", [name, pads, value, context.array([-1], "axes")], "mask")
-    _with_mask(context, mask)
+    return context.emit("Pad", [name, pads, value, context.array([-1], "axes")], "mask")
+
+
+def _limited(context: Context, seen: str) -> str:
+    """The mask together with what of the keys is seen, a bool tensor.
+
+    A mask of floats is added to the scores, so that what is not seen adds minus infinity to it.
+    """
+    mask = _padded(context)
+    if not mask:
+        return seen
+    elem_type = context.need_elem_type(mask, "what is not seen goes into it")
+    if elem_type == TensorProto.BOOL:
+        return context.emit("And", [mask, seen], "mask")
+    zero, excluded = (
+        context.array(np.array(number, numpy_dtype(elem_type)), hint)
+        for number, hint in ((0, "zero"), (-np.inf, "excluded"))
+    )
+    return context.emit(
+        "Add", [mask, context.emit("Where", [seen, zero, excluded], "bias")], "mask"
+    )

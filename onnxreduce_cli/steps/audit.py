@@ -183,13 +183,12 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
             "The input nonpad_kv_seqlen was added, and an attn_mask whose last dimension "
             "is shorter than the total sequence is padded with minus infinity, even a last "
             "dimension of 1, which was broadcast before. Going up a mask whose last "
-            "dimension may be 1 is expanded first; going down nonpad_kv_seqlen must be "
-            "absent and a shorter mask is padded first."
+            "dimension may be 1 is expanded first; going down a shorter mask is padded first, "
+            "and nonpad_kv_seqlen becomes part of the mask."
         ),
-        25: same_without(
+        25: up_only(
             "The attributes left_window_size and right_window_size were added; -1 leaves a "
-            "side open, as before.",
-            {"left_window_size": -1, "right_window_size": -1},
+            "side open, as before. Going down a window becomes part of the mask."
         ),
     },
     "AveragePool": {

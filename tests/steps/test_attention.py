@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, helper
 
 from onnxreduce_cli import convert
 from tests.support import assert_same, blockers, converts, one_node, op_types, run
@@ -81,10 +81,117 @@ def test_a_short_mask_is_padded(dtype: type, past: int, dynamic: bool) -> None:
     assert_same(expected, run(older, feeds)["y0"])
 
 
-def test_nonpad_lengths() -> None:
-    source, _ = attention(24, MASKS["whole"])
-    source.graph.node[0].input.extend(["", "", "lengths"])
-    source.graph.input.add(name="lengths").type.tensor_type.elem_type = 7
-    source.graph.input[-1].type.tensor_type.shape.dim.add(dim_value=2)
+def expected_of(feeds: dict[str, Any], seen: np.ndarray) -> np.ndarray:
+    """Attention by its definition, of what is seen: [batch or 1, 1, queries, keys]."""
+    keys, values = (
+        np.concatenate([feeds[name] for name in names if name in feeds], 2)
+        for names in (("past_key", "k"), ("past_value", "v"))
+    )
+    bias = np.where(seen, 0.0, -np.inf)
+    mask = feeds.get("mask")
+    if mask is not None:
+        mask = np.where(mask, 0.0, -np.inf) if mask.dtype == bool else mask
+        missing = keys.shape[2] - mask.shape[-1]
+        bias = bias + np.pad(
+            mask, [(0, 0)] * (mask.ndim - 1) + [(0, missing)], constant_values=-np.inf
+        )
+    scores = feeds["q"] @ keys.swapaxes(2, 3) / np.sqrt(keys.shape[3]) + bias
+    highest = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - np.where(np.isfinite(highest), highest, 0.0))
+    total = weights.sum(-1, keepdims=True)
+    # What sees nothing gives zeros.
+    return np.asarray(weights / np.where(total == 0, 1, total) @ values, np.float32)
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize(
+    ("kind", "causal", "window", "dynamic"),
+    [
+        ("none", 0, None, False),
+        ("none", 1, None, True),
+        ("none", 1, (2, -1), False),
+        ("short", 0, None, True),
+        ("short", 1, (2, -1), False),
+        ("short", 0, (0, 0), True),
+        ("bool", 0, None, False),
+        ("bool", 0, (-1, 1), True),
+        ("bool", 1, (1, 1), False),
+        ("each batch", 1, None, False),
+        ("each batch", 0, (-1, 1), False),
+        ("each batch", 1, (2, 0), True),
+    ],
+)
+def test_nonpad_lengths(
+    kind: str, causal: int, window: tuple[int, int] | None, dynamic: bool
+) -> None:
+    mask = {
+        "none": None,
+        "short": normal(4, 5),
+        "bool": MASKS["bool"],
+        "each batch": normal(2, 1, 4, 6),
+    }[kind]
+    lengths = np.array([5, 2])
+    feeds = {
+        "q": normal(2, 3, 4, 8),
+        "k": normal(2, 3, 6, 8),
+        "v": normal(2, 3, 6, 8),
+        "mask": mask,
+        "past_key": None,
+        "past_value": None,
+        "lengths": lengths,
+    }
+    sizes = {}
+    position = lengths[:, None, None, None] - 4 + np.arange(4)[:, None]
+    key = np.arange(6)
+    seen = key < lengths[:, None, None, None]
+    if causal:
+        seen = seen & (key <= position)
+    if window is not None:
+        sizes = dict(zip(("left_window_size", "right_window_size"), window, strict=True))
+        left, right = window
+        seen = seen & ((position - key <= left) | (left < 0))
+        seen = seen & ((key - position <= right) | (right < 0))
+    opset = 24 if window is None else 25
+    shapes = {"q": ["b", "h", "s", 8], "k": ["b", "h", "t", 8]} if dynamic else None
+    source = one_node("Attention", opset, feeds, shapes=shapes, is_causal=causal, **sizes)
+    given = {name: array for name, array in feeds.items() if array is not None}
+    wanted = expected_of(given, seen)
+    for target in (24, 23, 20)[25 - opset :]:
+        result = convert(source, target, check=False)
+        assert ("Attention" in op_types(result)) == (target >= 23)
+        assert_same(wanted, run(result, given)["y0"])
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("past", [0, 3])
+@pytest.mark.parametrize("kind", MASKS)
+def test_windows_in_mask(past: int, kind: str) -> None:
+    mask = MASKS[kind]
+    if mask is not None and past:
+        mask = np.concatenate([mask[:, :past], mask], 1)
+    _, feeds = attention(25, mask, past=past)
+    given = {**dict.fromkeys(("q", "k", "v", "mask")), **feeds}
+    source = one_node("Attention", 25, given, outputs=3 if past else 1, left_window_size=2)
+    position, key = past + np.arange(4)[:, None], np.arange(6 + past)
+    wanted = expected_of(feeds, position - key <= 2)
+    for target in (24, 23, 18):
+        assert_same(wanted, run(convert(source, target, check=False), feeds)["y0"])
+
+
+@pytest.mark.newest
+def test_an_open_window_is_dropped() -> None:
+    _, feeds = attention(25, None)
+    open_sides = {"left_window_size": -1, "right_window_size": -1}
+    source = one_node("Attention", 25, feeds, **open_sides)
+    (node,) = convert(source, 24, check=False).graph.node
+    assert not node.attribute
+    assert len(node.input) == 3
+
+
+def test_a_mask_of_unknown_dtype_blocks() -> None:
+    source, _ = attention(24, MASKS["whole"], dynamic=True)
+    source.graph.node[0].input[3] = "odd"
+    source.graph.node.insert(0, helper.make_node("Odd", ["mask"], ["odd"], domain="own"))
+    source.opset_import.add(domain="own", version=1)
     (blocker,) = blockers(source, 23)
-    assert "nonpad_kv_seqlen" in blocker.reason
+    assert "the dtype of 'odd' is not known" in blocker.reason
