@@ -2,7 +2,8 @@
 
 Source: Cast 1 (`to` is a type's name), 6 (its number), 9 (strings), 13 (bfloat16), 19
 (float 8, `saturate`), 21 (4-bit integers), 23 to 28 (float4e2m1, float8e8m0, 2-bit
-integers and wider lists), CastLike 15 to 25.
+integers and wider lists), CastLike 15 to 25. Before 24 an infinity saturates to NaN in the two
+float 8 types that are FNUZ, from 24 on to the largest value as in the others.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import numpy as np
 from onnxreduce_cli.executor.dtypes import (
     FLOAT8,
     FLOAT32,
+    FLOAT64,
+    FNUZ,
     STRING,
     Array,
     dtype_of_name,
@@ -45,7 +48,7 @@ def _refuse_scale_type(dtype: np.dtype[Any]) -> None:
 @kernel("Cast", 1, 6, 9, 13, 19, 21, 23, 24, 25, 28, check=_check_target)
 def cast(call: Call, x: Array) -> Array:
     """Convert to the element type `to`, shape unchanged."""
-    return _convert(x, _target(call), bool(call.attrs.get("saturate", 1)))
+    return _convert(call, x, _target(call))
 
 
 @kernel("CastLike", 15, 19, 21, 23, 24, 25)
@@ -53,18 +56,23 @@ def cast_like(call: Call, x: Array, target: Array) -> Array:
     """Convert to the element type of the second input."""
     dtype = STRING if target.dtype.kind in "US" else target.dtype
     _refuse_scale_type(dtype)
-    return _convert(x, dtype, bool(call.attrs.get("saturate", 1)))
+    return _convert(call, x, dtype)
 
 
-def _convert(x: Array, dtype: np.dtype[Any], saturate: bool) -> Array:
-    from_string = x.dtype == STRING or x.dtype.kind in "US"
-    if from_string:
-        return _parse(x, dtype)
+def _convert(call: Call, x: Array, dtype: np.dtype[Any]) -> Array:
+    if x.dtype == STRING or x.dtype.kind in "US":
+        if dtype not in FLOAT8:
+            return _parse(x, dtype)
+        x = _parse(x, FLOAT64)
     if dtype == STRING:
         return _print(x)
     if x.dtype == dtype:
         return x
     if dtype in FLOAT8:
+        saturate = bool(call.attrs.get("saturate", 1))
+        if call.since < 24 and dtype in FNUZ and x.dtype.kind in "fV":
+            x = x.astype(FLOAT64)
+            x = np.where(np.isinf(x), np.nan, x)
         return to_float8(x, dtype, saturate)
     if dtype.name in {"int4", "uint4", "int2", "uint2"}:
         return _to_narrow_integer(x, dtype)

@@ -55,6 +55,8 @@ FLOAT8 = frozenset(
     for dtype, name in _NAME_BY_DTYPE.items()
     if name in {"float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz"}
 )
+#: Those of them that have neither infinities nor a negative zero.
+FNUZ = frozenset(dtype for dtype in FLOAT8 if dtype.name.endswith("fnuz"))
 FLOATS = frozenset({FLOAT16, FLOAT32, FLOAT64, BFLOAT16})
 
 

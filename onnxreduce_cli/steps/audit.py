@@ -141,9 +141,8 @@ POOL_22 = changed(
 FNUZ_24 = changed(
     "An infinity that is cast to float8e4m3fnuz or float8e5m2fnuz with saturate=1 gives the "
     "largest value, where the text said NaN; float8e8m0 and the attribute round_mode, which acts "
-    "on float8e8m0 only, were added. For all other target types nothing changed; both ways a cast "
-    "to one of the two needs saturate=0 or an input without infinities, and going down round_mode "
-    "is dropped."
+    "on float8e8m0 only, were added. For all other target types nothing changed; both ways "
+    "infinities are replaced before a cast to one of the two, and going down round_mode is dropped."
 )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from onnx import NodeProto, TensorProto
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.model.values import dtype_name, tensor_type
+from onnxreduce_cli.steps.births import constant
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
 
@@ -93,7 +94,59 @@ def to_number(context: Context) -> None:
 
 
 _FNUZ = frozenset({TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ})
+#: Those with infinities that Where takes.
+_WITH_INFINITIES = frozenset({*HALVES, TensorProto.FLOAT, TensorProto.DOUBLE})
+#: The largest number of the wider FNUZ type. To the other it saturates too.
+_LARGEST_FNUZ = 57344.0
 _CASTS = ("Cast", "CastLike")
+
+
+@up(_CASTS, 24, "infinities made NaN where it saturates to a FNUZ float8")
+def infinities_up(context: Context) -> None:
+    """``Cast<to=FLOAT8E5M2FNUZ>(x)`` becomes
+    ``Cast<to=FLOAT8E5M2FNUZ>(Where(IsInf(x), NaN, x))``, which 24 would make the largest number.
+
+    A Cast to anything but a FNUZ float8 stays as it is. Where the dtype that a CastLike casts to
+    is only known at run time, an If asks for it.
+    """
+    if not _saturates_to_fnuz(context):
+        return
+    numbers, elem_type = _numbers(context)
+    if elem_type not in _WITH_INFINITIES:
+        return
+    infinite = context.emit("IsInf", [numbers], "is_infinite")
+    nan = constant(context, float("nan"), elem_type, "nan")
+    finite = context.emit("Where", [infinite, nan, numbers], "finite")
+    if _target_type(context) is None:
+        _where_fnuz(context, finite)
+    else:
+        context.replace(inputs=[finite, *context.node.input[1:]])
+
+
+@down(_CASTS, 24, "infinities made the largest number where it saturates to a FNUZ float8")
+def infinities_down(context: Context) -> None:
+    """``Cast<to=FLOAT8E5M2FNUZ>(x)`` becomes ``Cast<to=FLOAT8E5M2FNUZ>(Where(x is inf, 57344,
+    Where(x is -inf, -57344, x)))``, as 23 would make infinities NaN.
+
+    `round_mode` goes, which acts on float8e8m0 only.
+    """
+    inputs = list(context.node.input)
+    if _saturates_to_fnuz(context):
+        numbers, elem_type = _numbers(context)
+        if elem_type in _WITH_INFINITIES:
+            for positive, number in ((1, _LARGEST_FNUZ), (0, -_LARGEST_FNUZ)):
+                infinite = context.emit(
+                    "IsInf",
+                    [numbers],
+                    "is_infinite",
+                    detect_positive=positive,
+                    detect_negative=1 - positive,
+                )
+                largest = constant(context, number, elem_type, "largest")
+                numbers = context.emit("Where", [infinite, largest, numbers], "finite")
+            inputs[0] = numbers
+    if context.attribute("round_mode") is not None or inputs != list(context.node.input):
+        context.replace(inputs=inputs, drop=("round_mode",))
 
 
 def _target_type(context: Context) -> int | None:
@@ -103,27 +156,47 @@ def _target_type(context: Context) -> int | None:
     return context.elem_type(context.input(1))
 
 
-@up(_CASTS, 24, "unchanged", blocks="it saturates to a FNUZ float8, where infinities changed")
-def infinities_up(context: Context) -> None:
-    """A Cast to anything but a FNUZ float8 stays as it is."""
-    _check_infinities(context)
-
-
-@down(_CASTS, 24, "unchanged", blocks="it saturates to a FNUZ float8, where infinities changed")
-def infinities_down(context: Context) -> None:
-    """``Cast<round_mode=...>`` loses its `round_mode`, which acts on float8e8m0 only."""
-    _check_infinities(context)
-    if context.attribute("round_mode") is not None:
-        context.replace(drop=("round_mode",))
-
-
-def _check_infinities(context: Context) -> None:
+def _saturates_to_fnuz(context: Context) -> bool:
+    """Whether a Cast or CastLike saturates to a FNUZ float8, or may do so."""
     to = _target_type(context)
-    if (to is None or to in _FNUZ) and context.value("saturate", 1):
-        raise Blocked(
-            "it saturates to a FNUZ float8, and what becomes of an infinity changed at opset 24",
-            "set saturate=0 if there are none",
+    return (to is None or to in _FNUZ) and bool(context.value("saturate", 1))
+
+
+def _numbers(context: Context) -> tuple[str, int]:
+    """What is cast, in a dtype that Where takes and that gives the same; and that dtype."""
+    given = context.elem_type(context.input(0))
+    wide: dict[int | None, int] = {
+        TensorProto.FLOAT8E5M2: TensorProto.FLOAT,
+        # A float8 holds no integer that a double does not, and a string may say "INF".
+        TensorProto.STRING: TensorProto.DOUBLE,
+        None: TensorProto.DOUBLE,
+    }
+    if given not in wide:
+        assert given is not None
+        return context.input(0), given
+    return cast(context, context.input(0), wide[given]), wide[given]
+
+
+def _where_fnuz(context: Context, finite: str) -> None:
+    """Cast `finite` where the dtype to cast to turns out to be a FNUZ float8, else what is given.
+
+    Of all floats these alone have no negative zero; what becomes of the infinities of the others
+    depends on it, and integers have no word in it.
+    """
+    like = context.input(1)
+    zero = context.emit("CastLike", [context.scalar(-0.0, "zero"), like], "its_zero")
+    number = cast(context, zero, TensorProto.FLOAT)
+    one = context.scalar(1.0, "one")
+    sign = context.emit("Div", [one, number], "sign")
+    positive = context.emit("Greater", [sign, context.scalar(0.0, "none")], "is_fnuz")
+    branches: dict[str, Any] = {}
+    for branch, data in (("then_branch", finite), ("else_branch", context.input(0))):
+        result = context.fresh("cast")
+        node = NodeProto(op_type="CastLike", name=result, input=[data, like], output=[result])
+        branches[branch] = GraphProto(
+            name=result, node=[node], output=[ValueInfoProto(name=result)]
         )
+    context.replace("If", [positive], keep=(), **branches)
 
 
 @down(_CASTS, 19, "saturate dropped: it acts on float8 only, which came with it")

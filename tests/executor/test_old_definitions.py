@@ -111,6 +111,19 @@ def test_cast_to_float8_saturates_or_not() -> None:
     np.testing.assert_array_equal(got, [1, np.nan, np.nan, np.nan, np.nan])
 
 
+@pytest.mark.parametrize("opset", [19, 23, 24])
+def test_infinities_of_the_float8_types_that_have_none(opset: int) -> None:
+    x = np.array([1.0, 1e6, np.inf, -np.inf], dtype=np.float32)
+    infinite = [240, -240] if opset >= 24 else [np.nan, np.nan]
+    to = TensorProto.FLOAT8E4M3FNUZ
+    texts = np.array(["1", "1e6", "INF", "-INF"], dtype=object)
+    for given in (x, x.astype(np.float64), x.astype(ml_dtypes.bfloat16), texts):
+        got = result("Cast", opset, given, to=to).astype(np.float32)
+        np.testing.assert_array_equal(got, [1, 240, *infinite])
+        got = result("CastLike", opset, given, x[:1].astype(ml_dtypes.float8_e4m3fnuz))
+        np.testing.assert_array_equal(got.astype(np.float32), [1, 240, *infinite])
+
+
 def test_shapes_by_attributes() -> None:
     np.testing.assert_array_equal(result("Reshape", 1, A, shape=[0, -1]), A.reshape(2, 12))
     np.testing.assert_array_equal(

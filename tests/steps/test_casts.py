@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.schemas import newest_opset
-from tests.support import blockers, converts, model, one_node
+from onnxreduce_cli import executor
+from tests.support import blockers, converts, model, one_node, op_types
 
 X = np.array([[1.5, -2.0, 0.0], [3.25, 100.0, -7.75]], np.float32)
 KINDS = [
@@ -56,15 +59,82 @@ def test_float8_below_19_blocks(to: int) -> None:
     assert "does not take tensor(float8" in blocker.reason
 
 
-def test_infinities_of_fnuz() -> None:
-    fnuz = TensorProto.FLOAT8E4M3FNUZ
-    assert newest_opset() >= 24
+FNUZ = [TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ]
+GIVEN = ["FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "FLOAT8E5M2", "STRING", "INT32"]
+
+
+def nasty(kind: str) -> Any:
+    """Infinities, too large and ordinary numbers, in a dtype."""
+    if kind == "STRING":
+        return np.array(["INF", "-inf", "1e30", "3", "-0.0", "nan", "-57344"], object)
+    dtype = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, kind))
+    numbers = [1e4, -1e4, 3, 0] if kind == "INT32" else [np.inf, -np.inf, 1e30, 3, -0.0, np.nan]
+    with np.errstate(over="ignore"):
+        return np.array(numbers).astype(dtype)
+
+
+def through(node: onnx.NodeProto, opset: int, kind: str) -> onnx.ModelProto:
+    """A model of one node that casts `x` to a float8, and back: as ONNX Runtime gives floats."""
+    graph = helper.make_graph(
+        [node, helper.make_node("Cast", ["z"], ["y"], to=TensorProto.FLOAT)],
+        "graph",
+        [helper.make_tensor_value_info("x", getattr(TensorProto, kind), ["n"])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"])],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=11)
+
+
+@pytest.mark.parametrize("op_type", ["Cast", "CastLike"])
+@pytest.mark.parametrize("kind", GIVEN)
+@pytest.mark.parametrize("to", FNUZ)
+def test_infinities_of_fnuz(op_type: str, kind: str, to: int) -> None:
+    x = nasty(kind)
+    for source, target in ((23, 24), (24, 23), (25, 19)):
+        if op_type == "Cast":
+            model = through(helper.make_node("Cast", ["x"], ["z"], to=to), source, kind)
+        else:
+            model = through(helper.make_node("CastLike", ["x", "like"], ["z"]), source, kind)
+            like = helper.make_tensor("like", to, [1], [1.0])
+            model.graph.initializer.append(like)
+        result = converts(model, target, {"x": x}, exact=True, in_numpy=True)
+        assert ("Where" in op_types(result)) == (kind != "INT32")
+        onnxreduce_cli.convert(model, target)  # By its own check too.
+
+
+def test_infinities_stay_where_nothing_changed() -> None:
     for source, target in ((23, 24), (24, 23)):
-        (blocker,) = blockers(one_node("Cast", source, {"x": X}, to=fnuz), target)
-        assert "what becomes of an infinity changed at opset 24" in blocker.reason
-        unsaturated = one_node("Cast", source, {"x": X}, to=fnuz, saturate=0)
+        unsaturated = one_node("Cast", source, {"x": X}, to=FNUZ[0], saturate=0)
         assert onnxreduce_cli.convert(unsaturated, target).graph == unsaturated.graph
         converts(one_node("Cast", source, {"x": X}, to=TensorProto.DOUBLE), target, {"x": X})
+
+
+@pytest.mark.parametrize("like", ["FLOAT8E5M2FNUZ", "FLOAT8E5M2", "FLOAT", "INT32", "BOOL"])
+def test_infinities_where_no_dtype_is_known(like: str) -> None:
+    """An operator that onnx does not know hides them; it is Identity when the models run."""
+    kind = getattr(TensorProto, like)
+    source = through(helper.make_node("CastLike", ["hidden_x", "hidden_like"], ["z"]), 23, "FLOAT")
+    source.graph.input.append(helper.make_tensor_value_info("like", kind, [1]))
+    hide = [
+        helper.make_node("Hide", [name], [f"hidden_{name}"], domain="custom")
+        for name in ("x", "like")
+    ]
+    nodes = [*hide, *source.graph.node]
+    del source.graph.node[:]
+    source.graph.node.extend(nodes)
+    source.opset_import.append(helper.make_opsetid("custom", 1))
+    result = onnxreduce_cli.convert(source, 24, check=False)
+    assert "If" in op_types(result)
+    x = nasty("FLOAT") if like != "INT32" else np.array([1.5, -3], np.float32)
+    inputs = {"x": x, "like": np.ones(1).astype(helper.tensor_dtype_to_np_dtype(kind))}
+    outputs = []
+    for made in (source, result):
+        for node in made.graph.node:
+            if node.domain == "custom":
+                node.op_type, node.domain = "Identity", ""
+        onnx.checker.check_model(made, full_check=True)
+        outputs.append(executor.run(made, inputs)["y"])
+    np.testing.assert_array_equal(*outputs)
+    assert np.isnan(outputs[0][0]) == (like == "FLOAT8E5M2FNUZ")
 
 
 def test_round_mode_goes_below_24() -> None:
