@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import math
 
+from onnx import TensorProto
+
 from onnxreduce_cli.steps.births import born, constant
 from onnxreduce_cli.steps.casts import finish, widened
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down
 
 
 @born("Gelu", 20, "written out with Erf or Tanh")
@@ -95,6 +98,13 @@ def celu(context: Context) -> None:
     curve = context.emit("Elu", [context.emit("Div", [negative, scale], "scaled")], alpha=1.0)
     back = context.emit("Mul", [curve, scale], "back")
     context.replace("Add", [positive, back], keep=())
+
+
+@down("Celu", 28, "double as Elu of a scaled input", blocks="alpha of doubles is not positive")
+def celu_of_doubles(context: Context) -> None:
+    """``Celu(x)`` of doubles becomes ``Elu(x)`` (see `celu`): before there was float only."""
+    if context.elem_type(context.input(0)) == TensorProto.DOUBLE:
+        celu(context)
 
 
 @born("ThresholdedRelu", 10, "Where(x > alpha, x, 0)")

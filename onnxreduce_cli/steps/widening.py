@@ -1,17 +1,19 @@
 """Casts there and back: an operator computed in a wider dtype where its older definition lacks one.
 
-Only where that gives the very same numbers: operators that move elements or put them in order,
+Where that gives the very same numbers: operators that move elements or put them in order,
 comparisons, and the arithmetic that is rounded, or wrapped, as if it had been done in the narrow
-dtype.
+dtype. And where a definition says what real number comes out, and leaves open how it is rounded to
+16 bits: then once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import NodeProto, TensorProto
+from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
@@ -21,9 +23,11 @@ _MOVING = frozenset(
     {
         "Compress",
         "Concat",
+        "ConstantOfShape",
         "DepthToSpace",
         "Dropout",
         "Expand",
+        "EyeLike",
         "Flatten",
         "Gather",
         "GatherElements",
@@ -72,6 +76,63 @@ _ROUNDING = frozenset({"Ceil", "Floor", "Round"})
 #: Rounding to float and then to a half type is rounding once, as float has more than twice the
 #: digits; integers wrap, and a Cast to fewer bits cuts off what had wrapped.
 _ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
+#: Functions of real numbers, or draws of them, given in 16 bits as near as they are.
+_REAL = frozenset(
+    {
+        "Acos",
+        "Acosh",
+        "Asin",
+        "Asinh",
+        "Atan",
+        "Atanh",
+        "AveragePool",
+        "Bernoulli",
+        "Celu",
+        "Conv",
+        "ConvTranspose",
+        "Cos",
+        "Cosh",
+        "CumSum",
+        "DeformConv",
+        "Det",
+        "Einsum",
+        "Elu",
+        "GRU",
+        "GlobalAveragePool",
+        "GlobalLpPool",
+        "GlobalMaxPool",
+        "GridSample",
+        "HardSigmoid",
+        "HardSwish",
+        "InstanceNormalization",
+        "LSTM",
+        "LeakyRelu",
+        "LpNormalization",
+        "LpPool",
+        "MaxPool",
+        "MaxRoiPool",
+        "MaxUnpool",
+        "Mish",
+        "Multinomial",
+        "NegativeLogLikelihoodLoss",
+        "PRelu",
+        "Pow",
+        "QLinearMatMul",
+        "RNN",
+        "RandomNormal",
+        "RandomNormalLike",
+        "RandomUniform",
+        "RandomUniformLike",
+        "RoiAlign",
+        "Selu",
+        "Sin",
+        "Sinh",
+        "Softplus",
+        "Softsign",
+        "Tan",
+        "ThresholdedRelu",
+    }
+)
 
 _FLOAT8 = (
     TensorProto.FLOAT8E4M3FN,
@@ -117,7 +178,7 @@ def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int
         holding = _HOLDING
     elif op_type in _ARITHMETIC:
         holding = _WRAPPING
-    elif op_type in _ROUNDING and narrow in _HALVES:
+    elif op_type in _ROUNDING | _REAL and narrow in _HALVES:
         holding = _HOLDING
     else:
         return None
@@ -155,7 +216,10 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
             back.append((outputs[-1], narrow, name))
         else:
             outputs.append(name)
-    context.again(node, inputs, outputs)
+    again = context.again(node, inputs, outputs)
+    given = context.elem_type(node.output[0])
+    if given is not None:
+        _state_dtype(again, wide.get(schema.outputs[0].type_str, given))
     for widened, narrow, name in back:
         if narrow in _FLOAT8:
             # What comes back was a float8 before: only its infinities could saturate.
@@ -163,6 +227,17 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         else:
             cast(context, widened, narrow, [name])
     context.emitted += rest
+
+
+def _state_dtype(node: NodeProto, elem_type: int) -> None:
+    """Let a node's attributes say the dtype that it gives, where they do."""
+    value = attributes.find(node, "value")
+    if node.op_type == "ConstantOfShape" and value is not None:
+        array = numpy_helper.to_array(value.t).astype(numpy_dtype(elem_type))
+        value.t.CopyFrom(numpy_helper.from_array(array))
+    elif "dtype" in schemas.schema(node.op_type, schemas.newest_opset()).attributes:
+        attributes.drop(node, ("dtype",))
+        node.attribute.append(helper.make_attribute("dtype", elem_type))
 
 
 def _cast_input(context: Context, name: str, wide: int) -> str:

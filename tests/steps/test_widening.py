@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -101,6 +102,120 @@ def test_float8(name):
     assert (actual.view(np.uint8)[~nans] == expected.view(np.uint8)[~nans]).all()
 
 
+X = np.array([[[[0.3, -0.7, 0.9, 0.1], [0.2, 0.5, -0.4, 0.6], [0.8, -0.1, 0.7, -0.9]]] * 2])
+FOUR = np.concatenate([X[0, :1], X[0, :1, :1]], 1)
+#: Functions of real numbers: the opset that gave them the dtype, their inputs, their attributes.
+REAL = {
+    "Acos": (22, [X], {}),
+    "Acosh": (22, [X + 2], {}),
+    "Asin": (22, [X], {}),
+    "Asinh": (22, [X], {}),
+    "Atan": (22, [X], {}),
+    "Atanh": (22, [X * 0.9], {}),
+    "AveragePool": (22, [X], {"kernel_shape": [2, 2]}),
+    "Celu": (28, [X], {"alpha": 0.5}),
+    "Conv": (22, [X, X[:, :, :2, :2]], {}),
+    "ConvTranspose": (22, [X, X[:, :, :2, :2].reshape(2, 1, 2, 2)], {}),
+    "Cos": (22, [X], {}),
+    "Cosh": (22, [X], {}),
+    "DeformConv": (22, [X, X[:, :, :2, :2], np.full((1, 8, 2, 3), 0.5)], {}),
+    "Det": (22, [X[..., :3]], {}),
+    "Einsum": (28, [X, X], {"equation": "abij,abkj->abik"}),
+    "Elu": (22, [X], {"alpha": 2.0}),
+    "EyeLike": (22, [X[0, 0]], {"k": 1}),
+    "GRU": (22, [X[0], X[0, :1], X[0, :1, :, :1]], {"hidden_size": 1}),
+    "GlobalAveragePool": (22, [X], {}),
+    "GlobalLpPool": (22, [X], {}),
+    "GlobalMaxPool": (22, [X], {}),
+    "GridSample": (22, [X, np.stack([X[:, 0], X[:, 1]], -1)], {}),
+    "HardSigmoid": (22, [X], {}),
+    "HardSwish": (22, [X * 5], {}),
+    "InstanceNormalization": (22, [X, X[0, 0, 0, :2], X[0, 0, 1, :2]], {}),
+    "LSTM": (22, [X[0], FOUR, FOUR[:, :, :1]], {"hidden_size": 1}),
+    "LeakyRelu": (16, [X], {"alpha": 0.2}),
+    "LpNormalization": (22, [X], {}),
+    "LpPool": (22, [X], {"kernel_shape": [2, 2]}),
+    "MaxPool": (22, [X], {"kernel_shape": [2, 2]}),
+    "Mish": (22, [X], {}),
+    "PRelu": (16, [X, X[0, :, :1, :1]], {}),
+    "RNN": (22, [X[0], X[0, :1, :1], X[0, :1, :1, :1]], {"hidden_size": 1}),
+    "Selu": (22, [X], {}),
+    "Sin": (22, [X], {}),
+    "Sinh": (22, [X], {}),
+    "Softplus": (22, [X], {}),
+    "Softsign": (22, [X], {}),
+    "Tan": (22, [X], {}),
+    "ThresholdedRelu": (22, [X], {"alpha": 0.25}),
+}
+
+
+@pytest.mark.parametrize("op_type", REAL)
+def test_real_functions_of_bfloat16(op_type):
+    boundary, arrays, attributes = REAL[op_type]
+    inputs = {f"x{index}": array.astype(ml_dtypes.bfloat16) for index, array in enumerate(arrays)}
+    source = one_node(op_type, boundary, inputs, **attributes)
+    result = converts(source, boundary - 1, inputs, in_numpy=True)
+    assert {"Cast", op_type} == set(op_types(result))
+    if op_type != "DeformConv":
+        assert convert(source, 13).opset_import[0].version == 13
+
+
+BFLOAT16 = TensorProto.BFLOAT16
+
+
+@pytest.mark.parametrize(
+    ("op_type", "boundary", "inputs", "attributes"),
+    [
+        ("RandomNormal", 22, {}, {"dtype": BFLOAT16, "shape": [3]}),
+        ("RandomUniform", 22, {}, {"dtype": BFLOAT16, "shape": [3]}),
+        ("RandomNormalLike", 22, {"x": X}, {}),
+        ("RandomUniformLike", 22, {"x": X.astype(np.float32)}, {"dtype": BFLOAT16}),
+        ("Bernoulli", 22, {"x": X}, {}),
+        ("Multinomial", 22, {"x": X[0, 0]}, {}),
+        ("EyeLike", 22, {"x": X[0, 0].astype(np.float32)}, {"dtype": BFLOAT16}),
+        ("MaxRoiPool", 22, {"x": X, "roi": np.ones((1, 5))}, {"pooled_shape": [1, 1]}),
+    ],
+)
+def test_what_gives_its_dtype_by_an_attribute(op_type, boundary, inputs, attributes):
+    """The results, random or of no kernel, keep their dtype: that is all there is to compare."""
+    inputs = {
+        name: array if array.dtype == np.float32 else array.astype(ml_dtypes.bfloat16)
+        for name, array in inputs.items()
+    }
+    source = one_node(op_type, boundary, inputs, **attributes)
+    result = convert(source, boundary - 1)
+    onnx.checker.check_model(result, full_check=True)
+    assert "Cast" in op_types(result)
+    assert result.graph.output == source.graph.output
+
+
+@pytest.mark.parametrize("name", ["BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E5M2FNUZ"])
+def test_filled_with_a_narrow_value(name):
+    value = helper.make_tensor("value", getattr(TensorProto, name), [1], [1.5])
+    shape = np.array([2, 3])
+    source = one_node("ConstantOfShape", 20, {"shape": shape}, value=value, output_shapes=([2, 3],))
+    result = converts(source, 19, {"shape": shape}, in_numpy=True)
+    assert op_types(result) == ["ConstantOfShape", "Cast"]
+
+
+def test_sums_and_exponents():
+    x = np.array([[0.1, 3, -7], [100, 0.5, 2]])
+    for dtype, source in ((np.float16, 14), (ml_dtypes.bfloat16, 14)):
+        inputs = {"x": x.astype(dtype), "axis": np.array(1)}
+        converts(one_node("CumSum", source, inputs), 13, inputs, in_numpy=True)
+    inputs = {"x": np.abs(x).astype(np.float32), "y": x.astype(ml_dtypes.bfloat16)}
+    converts(one_node("Pow", 15, inputs), 14, inputs, in_numpy=True)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+def test_celu(dtype, alpha):
+    inputs = {"x": np.array([-1e4, -0.3, 0, 7, np.inf, -np.inf, np.nan], dtype)}
+    source = one_node("Celu", 28, inputs, alpha=alpha)
+    for target in (27, 12, 11, 7):
+        converts(source, target, inputs, in_numpy=True)
+
+
 @pytest.mark.parametrize("op_type", ["Add", "Sub", "Mul", "Div", "LeakyRelu"])
 def test_bfloat16_below_13_has_no_way(op_type):
     inputs = ["x"] if op_type == "LeakyRelu" else ["x", "x"]
@@ -144,7 +259,13 @@ def test_holding(narrow):
 def test_operators_exist():
     from onnxreduce_cli.steps import widening
 
-    named = widening._MOVING | widening._COMPARING | widening._ROUNDING | widening._ARITHMETIC
+    named = set().union(
+        widening._MOVING,
+        widening._COMPARING,
+        widening._ROUNDING,
+        widening._ARITHMETIC,
+        widening._REAL,
+    )
     assert named <= set(schemas.operators())
 
 
