@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import born, constant
+from onnxreduce_cli.steps.births import born
 from onnxreduce_cli.steps.casts import cast, finish, widened
 from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.curves import between, number, polynomial
 
 
 @dataclass(frozen=True)
@@ -21,15 +22,10 @@ class _Polynomial:
 
     def of(self, context: Context, name: str, elem_type: int) -> str:
         """Emit its value at `name`."""
-        centred = context.emit("Sub", [name, _number(context, self.middle, elem_type)], "centred")
-        scale = _number(context, 1 / self.half, elem_type)
+        centred = context.emit("Sub", [name, number(context, self.middle, elem_type)], "centred")
+        scale = number(context, 1 / self.half, elem_type)
         variable = context.emit("Mul", [centred, scale], "variable")
-        *lower, highest = self.coefficients
-        total = _number(context, highest, elem_type)
-        for coefficient in reversed(lower):
-            product = context.emit("Mul", [variable, total], "product")
-            total = context.emit("Add", [product, _number(context, coefficient, elem_type)], "sum")
-        return total
+        return polynomial(context, variable, self.coefficients, elem_type)
 
 
 @dataclass(frozen=True)
@@ -97,18 +93,6 @@ _IN_DOUBLE = _Approximation(
 )
 
 
-def _number(context: Context, value: float, elem_type: int) -> str:
-    return constant(context, value, elem_type, "number")
-
-
-def _between(context: Context, name: str, low: float, high: float, elem_type: int) -> str:
-    """A value cut off at both ends; ONNX Runtime's Clip takes no doubles before opset 12."""
-    if elem_type == TensorProto.FLOAT:
-        return context.emit("Clip", [name], "clipped", min=float(low), max=float(high))
-    least = context.emit("Min", [name, _number(context, high, elem_type)], "least")
-    return context.emit("Max", [least, _number(context, low, elem_type)], "clipped")
-
-
 @born("Erf", 9, "polynomials, right to a few units in the last place")
 def erf(context: Context) -> None:
     """``Erf(x)`` becomes ``Sign(x) * e``, where e is ``a * p(a * a)`` with ``a = Abs(x)`` below 1,
@@ -120,10 +104,10 @@ def erf(context: Context) -> None:
     context.far = 9  # Sign came with the same opset; its own step goes on.
     data, given, working = widened(context, TensorProto.FLOAT)
     how = _IN_DOUBLE if working == TensorProto.DOUBLE else _IN_FLOAT
-    one = _number(context, 1, working)
+    one = number(context, 1, working)
     size = context.emit("Abs", [data], "size")
-    below = _between(context, size, 0, 1, working)
-    beyond = _between(context, size, 1, how.end, working)
+    below = between(context, size, 0, 1, working)
+    beyond = between(context, size, 1, how.end, working)
     square = context.emit("Mul", [below, below], "square")
     near = context.emit("Mul", [below, how.near.of(context, square, working)], "near")
     rest = context.emit("Exp", [how.far.of(context, beyond, working)], "rest")
