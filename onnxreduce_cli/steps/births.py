@@ -123,6 +123,27 @@ def times(context: Context, first: Number, second: Number) -> Number:
     return context.emit("Mul", [as_name(context, first), as_name(context, second)], "product")
 
 
+def plus(context: Context, first: Number, second: Number) -> Number:
+    """The sum of two numbers."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first + second
+    if first == 0:
+        return second
+    if second == 0:
+        return first
+    return context.emit("Add", [as_name(context, first), as_name(context, second)], "sum")
+
+
+def minus(context: Context, first: Number, second: Number) -> Number:
+    """The difference of two numbers."""
+    if isinstance(first, int) and isinstance(second, int):
+        return first - second
+    if second == 0:
+        return first
+    names = [as_name(context, first), as_name(context, second)]
+    return context.emit("Sub", names, "difference")
+
+
 def arange(context: Context, count: Number) -> str:
     """The int64 numbers from 0 up to `count`, as a tensor of one dimension.
 

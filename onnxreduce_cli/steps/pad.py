@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import AttributeProto
+from typing import Literal
 
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli import schemas
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
+    Number,
+    arange,
+    as_name,
+    minus,
+    plus,
+    reduced,
+    size_of,
+    unsqueezed,
+)
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.widening import wider
 
 #: An end that means the whole axis; every opset takes it.
 _END = int(np.iinfo(np.int32).max)
@@ -20,28 +36,17 @@ def paddings_to_pads(context: Context) -> None:
     context.replace(drop=("paddings",), pads=context.attribute("paddings"))
 
 
-@down(
-    "Pad",
-    2,
-    "pads: renamed to paddings; negative ones become a Slice",
-    blocks="some are negative in another mode than constant",
-)
+@down("Pad", 2, "pads: renamed to paddings; negative ones become a Slice")
 def pads_to_paddings(context: Context) -> None:
     """``Pad<pads=[-1, 2]>(x)`` becomes ``Pad<paddings=[0, 2]>(Slice<starts=[1]>(x))``."""
     pads = context.value("pads")
-    data = context.input(0)
     if all(pad >= 0 for pad in pads):
         context.replace(drop=("pads",), paddings=context.attribute("pads"))
         return
-    if context.value("mode", "constant") != "constant":
-        raise Blocked(
-            "it crops and pads in one, and before opset 2 pads may not be negative",
-            "choose opset 2 or later",
-        )
     rank = len(pads) // 2
     starts = [max(0, -pad) for pad in pads[:rank]]
     ends = [pad if pad < 0 else _END for pad in pads[rank:]]
-    cropped = context.emit("Slice", [data], "cropped", starts=starts, ends=ends)
+    cropped = context.emit("Slice", [context.input(0)], "cropped", starts=starts, ends=ends)
     paddings = [max(0, pad) for pad in pads]
     context.replace(inputs=[cropped], drop=("pads",), paddings=paddings)
 
@@ -61,123 +66,273 @@ def pads_to_inputs(context: Context) -> None:
 @down(
     "Pad",
     11,
-    "pads and value: inputs to attributes",
-    blocks="they are only known at run time, or float does not hold the value",
+    "pads and value: inputs to attributes, or elements gathered from behind each other",
+    blocks="neither the pads nor the rank are known",
 )
 def pads_to_attributes(context: Context) -> None:
-    """``Pad(x, [0, 1], 2.0)`` becomes ``Pad<pads=[0, 1], value=2.0>(x)``."""
-    pads = known_axes(context)
-    if pads is None:
-        raise Blocked(
-            f"its pads {context.input(1)!r} are only known at run time, and before opset 11 they "
-            "are an attribute",
-            "make them a constant, or choose opset 11 or later",
+    """``Pad(x, [0, 1], 2.0)`` becomes ``Pad<pads=[0, 1], value=2.0>(x)``.
+
+    Where pads or value are only known at run time, or no attribute holds the value, and for dtypes
+    that Pad did not take, it is written out along each axis; see `_along_axes`.
+    """
+    pads, value = known_axes(context), _value_of_attribute(context)
+    if pads is not None and value is not None and _takes_dtype(context):
+        constant_mode = context.input(2) and context.value("mode", "constant") == "constant"
+        context.replace(
+            inputs=[context.input(0)], pads=pads, value=value if constant_mode else None
         )
-    value = None
-    if context.input(2) and context.value("mode", "constant") == "constant":
-        constant = context.constant(context.input(2))
-        if constant is None:
-            raise Blocked(
-                f"its value {context.input(2)!r} is only known at run time, and before opset 11 "
-                "it is an attribute",
-                "make it a constant, or choose opset 11 or later",
-            )
-        with np.errstate(over="ignore"):
-            single = constant.reshape(-1)[:1].astype(np.float32)
-        back = single.astype(constant.dtype)
-        if back.tobytes() != constant.reshape(-1)[:1].tobytes() and not np.isnan(single[0]):
-            raise Blocked(
-                f"its value {constant.item()} is no number that float can hold, as the attribute "
-                "before opset 11 must",
-                "choose opset 11 or later",
-            )
-        value = float(single[0])
-    context.replace(inputs=[context.input(0)], pads=pads, value=value)
+        return
+    _along_axes(context, context.input(1))
 
 
-@down("Pad", 18, "axes: worked into pads", blocks="they or the rank are not known")
+def _value_of_attribute(context: Context) -> float | None:
+    """The value to pad with, as a float; None where there is none that is the same."""
+    if not context.input(2) or context.value("mode", "constant") != "constant":
+        return 0.0
+    constant = context.constant(context.input(2))
+    if constant is None or constant.dtype.kind not in "biuf":
+        return None
+    with np.errstate(over="ignore"):
+        single = constant.reshape(-1)[:1].astype(np.float32)
+    back = single.astype(constant.dtype)
+    if back.tobytes() != constant.reshape(-1)[:1].tobytes() and not np.isnan(single[0]):
+        return None
+    return float(single[0])
+
+
+def _takes_dtype(context: Context) -> bool:
+    """Whether Pad at the far side takes the data, or a wider dtype that holds it."""
+    elem_type, kind = context.elem_type(context.input(0)), context.kind(context.input(0))
+    allowed = schemas.allowed_types("Pad", context.far)["in0"]
+    if elem_type is None or kind in allowed:
+        return True
+    if elem_type == TensorProto.BFLOAT16:
+        return True  # Below 13 nothing takes it; Pad shall say so.
+    return wider("Pad", elem_type, allowed, context.far) is not None
+
+
+@down("Pad", 18, "axes: worked into pads", blocks="the rank is not known")
 def pads_of_every_axis(context: Context) -> None:
     """``Pad(x, [1, 2], "", [1])`` with x of rank 2 becomes ``Pad(x, [0, 1, 0, 2])``."""
-    if not context.input(3):
-        return
-    axes = context.constant(context.input(3))
-    if axes is None:
-        raise Blocked(
-            f"its axes {context.input(3)!r} are only known at run time, and before opset 18 pads "
-            "are given for every axis",
-            "make them a constant",
-        )
+    if context.input(3):
+        context.replace(inputs=[context.input(0), _of_every_axis(context), context.input(2)])
+
+
+def _of_every_axis(context: Context) -> str:
+    """The pads of a node that has axes, for all axes.
+
+    Where those are only known at run time the pads at each axis are added up:
+    ``ReduceSum(Reshape(pads, [2, -1, 1]) * Cast(axes == [0, 1, ...]), 1)``.
+    """
     rank = context.need_rank(context.input(0), "before opset 18 pads are given for every axis")
+    pads, axes = context.constant(context.input(1)), context.constant(context.input(3))
+    if axes is None:
+        given = context.input(3)
+        if context.elem_type(given) != TensorProto.INT64:
+            given = cast(context, given, TensorProto.INT64)
+        from_front = context.emit("Mod", [given, context.array([rank], "rank")], "from_front")
+        column = unsqueezed(context, from_front, [1])
+        hits = context.emit("Equal", [column, context.array(list(range(rank)), "range")], "hits")
+        sides = context.array([2, -1, 1], "sides")
+        columns = context.emit("Reshape", [context.input(1), sides], "columns")
+        parts = context.emit("Mul", [columns, cast(context, hits, TensorProto.INT64)], "parts")
+        total = reduced(context, "ReduceSum", parts, [1], keep=False)
+        return context.emit("Reshape", [total, context.array([-1], "flat")], "pads")
     named = list(normalised(tuple(axes.tolist()), rank))
     # Where each pad of the full list comes from; the place after the last holds a zero.
     count = len(named)
     sources = [named.index(axis) if axis in named else 2 * count for axis in range(rank)]
     sources += [count + at if at < count else at for at in sources]
-    pads = context.constant(context.input(1))
     if pads is not None:
-        full = context.array([int([*pads.tolist(), 0][at]) for at in sources], "pads")
-    else:
-        with_zero = [context.input(1), context.array([0], "zero")]
-        extended = context.emit("Concat", with_zero, "extended", axis=0)
-        places = context.array(sources, "places")
-        full = context.emit("Gather", [extended, places], "pads", axis=0)
-    context.replace(inputs=[context.input(0), full, context.input(2)])
+        return context.array([int([*pads.tolist(), 0][at]) for at in sources], "pads")
+    with_zero = [context.input(1), context.array([0], "zero")]
+    extended = context.emit("Concat", with_zero, "extended", axis=0)
+    return context.emit("Gather", [extended, context.array(sources, "places")], "pads", axis=0)
 
 
 @down(
     "Pad",
     19,
     "mode wrap: the other end is put before and after",
-    blocks="the pads are only known at run time, or longer than their axes may be",
+    blocks="neither the pads nor the rank are known",
 )
 def wrapped(context: Context) -> None:
-    """``Pad<mode="wrap">(x, [2, 1])`` becomes ``Concat(x[-2:], x, x[:1])`` along each axis."""
-    if context.value("mode", "constant") != "wrap":
-        return
-    data = context.input(0)
-    pads, axes = known_axes(context), known_axes(context, 3)
-    if pads is None or isinstance(pads, AttributeProto) or axes is None:
-        raise Blocked(
-            "its mode 'wrap' came with opset 19, and its pads or axes are only known at run time",
-            "make them constants, or choose opset 19 or later",
-        )
-    rank = context.need_rank(data, "its mode 'wrap' came with opset 19")
-    known = context.type(data)
-    dims = known.dims if known is not None and known.dims is not None else (None,) * rank
-    named = context.constant(context.input(3)) if context.input(3) else np.arange(rank)
-    if named is None:
-        raise Blocked("its axes are an attribute of the function", "make them a constant")
-    places = normalised(tuple(int(axis) for axis in named), rank)
-    steps = []
-    for at, axis in enumerate(places):
-        before, after = pads[at], pads[at + len(places)]
-        dim = dims[axis]
-        if before == after == 0:
-            continue
-        if min(before, after) < 0 or not isinstance(dim, int) or max(before, after) > dim:
-            raise Blocked(
-                f"its mode 'wrap' came with opset 19, and its pads {before} and {after} are not "
-                f"known to be within axis {axis} of size {dim}",
-                "choose opset 19 or later",
-            )
-        steps.append((axis, before, after))
+    """``Pad<mode="wrap">(x, [2, 1])`` becomes ``Concat(x[-2:], x, x[:1])`` along each axis.
+
+    Where the pads are not known to be within the axis, elements are gathered; see `_along_axes`.
+    """
+    if context.value("mode", "constant") == "wrap":
+        pads = _of_every_axis(context) if context.input(3) else context.input(1)
+        _along_axes(context, pads)
+
+
+# Written out along each axis
+
+
+def _along_axes(context: Context, pads: str) -> None:
+    """Pad one axis after the other.
+
+    ``Pad(x, [1, 0], v)`` becomes ``Concat(Expand(v, [1]), x)`` where the pads are known, and else
+    ``Gather(Concat(x, Expand(v, [1])), places)`` with places past the end of x where the value is
+    to stand. The other modes become a Gather, or where known pads wrap around a Concat.
+    """
+    mode = context.value("mode", "constant")
+    sides = _sides(context, pads)
+    steps = [axis for axis, side in enumerate(sides) if side != (0, 0)]
+    data, output = context.input(0), context.node.output[0]
     if not steps:
         context.replace("Identity", [data], keep=())
-    for count, (axis, before, after) in enumerate(steps, 1):
-        parts = [data]
-        if before:
-            parts.insert(0, _part(context, data, axis, -before, _END))
-        if after:
-            parts.append(_part(context, data, axis, 0, after))
-        if count < len(steps):
-            data = context.emit("Concat", parts, "wrapped", axis=axis)
+    for axis in steps:
+        last = axis == steps[-1]
+        op_type, inputs = _along_axis(context, data, axis, sides[axis], mode, len(sides))
+        if last:
+            context.replace(op_type, inputs, [output], keep=(), axis=axis)
         else:
-            context.replace("Concat", parts, keep=(), axis=axis)
+            data = context.emit(op_type, inputs, "padded", axis=axis)
+
+
+def _sides(context: Context, pads: str) -> list[tuple[Number, Number]]:
+    """The pads before and after each axis."""
+    known = context.elements(pads)
+    rank = context.rank(context.input(0)) if known is None else len(known) // 2
+    if rank is None:
+        rank = context.need_rank(context.input(0), f"its pads {pads!r} are not known either")
+
+    def pad(index: int) -> Number:
+        number = None if known is None else known[index]
+        if number is not None:
+            return number
+        return context.emit("Gather", [pads, context.array([index], "index")], "pad", axis=0)
+
+    return [(pad(axis), pad(axis + rank)) for axis in range(rank)]
+
+
+def _along_axis(
+    context: Context, data: str, axis: int, sides: tuple[Number, Number], mode: str, rank: int
+) -> tuple[Literal["Concat", "Gather"], list[str]]:
+    """The operator that pads one axis, and its inputs."""
+    before, after = sides
+    size = size_of(context, data, axis)
+    if isinstance(before, int) and isinstance(after, int):
+        room = size if mode == "wrap" and isinstance(size, int) else 0
+        if mode == "constant":
+            return "Concat", _between_values(context, data, axis, before, after, rank)
+        if min(before, after) >= 0 and max(before, after) <= room:
+            return "Concat", _between_ends(context, data, axis, before, after)
+    if mode == "constant":
+        value = _expanded(context, data, axis, 1, rank)
+        data = context.emit("Concat", [data, value], "with_value", axis=axis)
+    return "Gather", [data, _places(context, size, before, after, mode)]
+
+
+def _between_values(
+    context: Context, data: str, axis: int, before: int, after: int, rank: int
+) -> list[str]:
+    """The value, the data and the value again, the data cropped where a pad is negative."""
+    if min(before, after) < 0:
+        data = _part(context, data, axis, max(0, -before), after if after < 0 else _END)
+    parts = [
+        _expanded(context, data, axis, before, rank) if before > 0 else "",
+        data,
+        _expanded(context, data, axis, after, rank) if after > 0 else "",
+    ]
+    return [part for part in parts if part]
+
+
+def _between_ends(context: Context, data: str, axis: int, before: int, after: int) -> list[str]:
+    """The end of the data, all of it, and its beginning again."""
+    parts = [
+        _part(context, data, axis, -before, _END) if before else "",
+        data,
+        _part(context, data, axis, 0, after) if after else "",
+    ]
+    return [part for part in parts if part]
 
 
 def _part(context: Context, data: str, axis: int, start: int, end: int) -> str:
+    if context.far < 10:
+        return context.emit("Slice", [data], "part", starts=[start], ends=[end], axes=[axis])
     bounds = [
         context.array([value], hint)
         for value, hint in ((start, "start"), (end, "end"), (axis, "axis"))
     ]
     return context.emit("Slice", [data, *bounds], "part")
+
+
+def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> str:
+    """The value to pad with in the shape of the data, but for `count` elements along an axis."""
+    value = context.input(2)
+    if not value:
+        elem_type = context.need_elem_type(data, "it is padded with the zero of its dtype")
+        value = context.array(np.zeros((), numpy_dtype(elem_type)), "nothing")
+    dims = [count if at == axis else size_of(context, data, at) for at in range(rank)]
+    sizes = [dim for dim in dims if isinstance(dim, int)]
+    if len(sizes) == rank:
+        shape = context.array(sizes, "shape")
+    else:
+        shape = context.emit("Concat", [as_name(context, dim) for dim in dims], "shape", axis=0)
+    return context.emit("Expand", [value, shape], "values")
+
+
+def _places(context: Context, size: Number, before: Number, after: Number, mode: str) -> str:
+    """Where in the data each element along an axis is from; `size` where it is the value."""
+    numbers = (size, before, after)
+    known = [number for number in numbers if isinstance(number, int)]
+    if len(known) == len(numbers) and sum(known) <= MOST_WRITTEN:
+        return context.array(_known_places(known, mode), "places")
+    if mode == "constant":
+        place = _counted(context, plus(context, plus(context, size, before), after), before)
+        inside = context.emit(
+            "And",
+            [_is_below(context, -1, place), _is_below(context, place, size)],
+            "inside",
+        )
+        return context.emit("Where", [inside, place, as_name(context, size)], "places")
+    (begin, cropped), (end, cut) = (_cropped(context, pad) for pad in (before, after))
+    left = minus(context, minus(context, size, cropped), cut)
+    place = _counted(context, plus(context, plus(context, left, begin), end), begin)
+    if mode == "wrap":
+        place = context.emit("Mod", [place, as_name(context, left)], "wrapped")
+    elif mode == "edge":
+        zero = context.array([0], "zero")
+        place = context.emit("Where", [_is_below(context, place, 0), zero, place], "from_first")
+        last = as_name(context, minus(context, left, 1))
+        place = context.emit("Where", [_is_below(context, place, last), place, last], "to_last")
+    else:
+        # There and back; one element alone has nothing to mirror, and is not padded.
+        twice = minus(context, plus(context, left, left), 2)
+        one = context.array([1], "one")
+        alone = _is_below(context, twice, one)
+        period = context.emit("Where", [alone, one, as_name(context, twice)], "period")
+        way = context.emit("Mod", [place, period], "way")
+        back = context.emit("Sub", [period, way], "back")
+        place = context.emit("Where", [_is_below(context, way, left), way, back], "mirrored")
+    return as_name(context, plus(context, place, cropped))
+
+
+def _known_places(numbers: list[int], mode: str) -> Array:
+    size, before, after = numbers
+    own = np.arange(size, dtype=np.int64)[max(0, -before) : size + min(0, after)]
+    beside = (max(0, before), max(0, after))
+    if mode == "constant":
+        return np.pad(own, beside, constant_values=size)
+    return np.pad(own, beside, mode=mode)  # type: ignore[call-overload, no-any-return]
+
+
+def _counted(context: Context, count: Number, before: Number) -> str:
+    """``[0 - before, 1 - before, ...]``."""
+    return as_name(context, minus(context, arange(context, count), before))
+
+
+def _is_below(context: Context, first: Number, second: Number) -> str:
+    inputs = [as_name(context, first), as_name(context, second)]
+    return context.emit("Less", inputs, "is_below")
+
+
+def _cropped(context: Context, pad: Number) -> tuple[Number, Number]:
+    """How much a pad adds, and how much it takes away."""
+    if isinstance(pad, int):
+        return max(0, pad), max(0, -pad)
+    zero = context.array([0], "zero")
+    added = context.emit("Where", [_is_below(context, pad, 0), zero, pad], "added")
+    return added, context.emit("Sub", [added, pad], "taken")

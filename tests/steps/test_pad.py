@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from tests.support import blockers, converts, model, one_node, op_types
 
@@ -38,15 +39,72 @@ def test_pads_to_inputs_of_other_floats(dtype):
     converts(converts(source, 9, inputs), 13, inputs)
 
 
+UNKNOWN = {"shapes": {"x": ["n", "m"]}, "output_shapes": [[None] * 2]}
+
+
+@pytest.mark.parametrize("target", [10, 8, 7])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint8, np.bool_])
+def test_pads_to_attributes_of_a_value_at_run_time(dtype, target):
+    x = X.astype(dtype)
+    for pads in ([1, 0, 2, 3], [-1, 2, 0, -3], [-1, -1, 0, 0], [0] * 4):
+        for options in ({}, UNKNOWN):
+            source, inputs = pad(13, pads, 1, run_time=("value",), x=x, **options)
+            assert "Pad" not in op_types(converts(source, target, inputs, exact=True))
+
+
+@pytest.mark.parametrize("target", [10, 8, 7])
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect"])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_pads_to_attributes_of_pads_at_run_time(mode, dtype, target):
+    x = X.astype(dtype)
+    wanted = [[1, 0, 2, 3], [-1, 2, 0, -1], [-1, -1, 0, 0], [0] * 4, [-1, 1, 1, -1]]
+    for value in (None, 5):
+        for shapes in ({}, UNKNOWN["shapes"]):
+            options = {"mode": mode, "shapes": shapes, "output_shapes": [[None] * 2]}
+            source, inputs = pad(11, wanted[0], value, run_time=("pads",), x=x, **options)
+            more = [{**inputs, "pads": np.array(pads)} for pads in wanted[1:]]
+            converts(source, target, inputs, *more, exact=True)
+
+
+def test_pads_to_attributes_of_nothing():
+    for x in (np.ones((0, 2), np.float32), np.ones((0, 2), np.int64)):
+        options = {"run_time": ("pads", "value"), "x": x, **UNKNOWN}
+        source, inputs = pad(11, [1, 0, 1, 1], 3, **options)
+        converts(source, 10, inputs, exact=True)
+    source = one_node("Pad", 11, {"x": np.float32(2), "pads": np.array([], np.int64)})
+    converts(source, 10, {"x": np.float32(2), "pads": np.array([], np.int64)}, in_numpy=True)
+
+
+def test_pads_to_attributes_of_a_value_that_float_does_not_hold():
+    for x, value in ((X.astype(np.float64), 0.1), (X.astype(np.int32), 2**24 + 1)):
+        source, inputs = pad(11, [1] * 4, value, x=x)
+        converts(source, 10, inputs, exact=True)
+
+
+def test_pads_to_attributes_with_one_element_beside_what_is_mirrored():
+    options = {"mode": "reflect", "run_time": ("pads",), **UNKNOWN}
+    for x in (X[:1], X[:0]):
+        source, inputs = pad(11, [0, 2, 0, 1], x=x, **options)
+        converts(source, 7, inputs, exact=True)
+
+
+def test_pads_to_attributes_mirrored_more_than_once():
+    options = {"mode": "reflect", "run_time": ("pads",), **UNKNOWN}
+    source, inputs = pad(11, [7, 0, 0, 9], **options)
+    converts(source, 10, inputs, exact=True, in_numpy=True)
+
+
 def test_pads_to_attributes_blocked():
-    for name in ("pads", "value"):
-        source, _ = pad(11, [1] * 4, 1, run_time=(name,), output_shapes=[[None] * 2])
-        (blocker,) = blockers(source, 10)
-        assert f"its {name} {name!r} " in str(blocker)
-        assert "only known at run time" in str(blocker)
-    source, _ = pad(11, [1] * 4, 0.1, x=X.astype(np.float64))
+    source, _ = pad(
+        11,
+        [1] * 4,
+        1,
+        run_time=("pads",),
+        shapes={"x": None, "pads": [None]},
+        output_shapes=[[None] * 2],
+    )
     (blocker,) = blockers(source, 10)
-    assert "its value 0.1 is no number that float can hold" in str(blocker)
+    assert "its pads 'pads' are not known either" in str(blocker)
 
 
 @pytest.mark.parametrize("axes", [[1], [-1], [0, 1], [1, 0], []])
@@ -61,10 +119,25 @@ def test_pads_of_every_axis(axes, run_time):
         converts(source, 7, inputs, exact=True)
 
 
+@pytest.mark.parametrize("run_time", [("axes",), ("pads", "axes")])
+@pytest.mark.parametrize("target", [17, 10, 7])
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_pads_of_every_axis_at_run_time(run_time, target, dtype):
+    for axes, pads in (([1], [1, 2]), ([-1, 0], [1, -1, 2, 3]), ([], [])):
+        source, inputs = pad(
+            18, np.array(pads, np.int64), 1, axes, run_time, output_shapes=[[None] * 2]
+        )
+        inputs["axes"] = inputs["axes"].astype(dtype)
+        for value in source.graph.input:
+            if value.name == "axes":
+                value.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        converts(source, target, inputs, exact=True)
+
+
 def test_pads_of_every_axis_blocked():
-    source, _ = pad(18, [1, 1], 1, [0], ("axes",), output_shapes=[[None] * 2])
+    source, _ = pad(18, [1, 1], 1, [0], shapes={"x": None}, output_shapes=[[None] * 2])
     (blocker,) = blockers(source, 17)
-    assert "its axes 'axes' are only known at run time" in str(blocker)
+    assert "the rank of 'x' is not known" in str(blocker)
 
 
 @pytest.mark.parametrize("pads", [[1, 2, 3, 0], [0, 0, 0, 0], [3, 4, 3, 4], [0, 1, 0, 0]])
@@ -78,15 +151,24 @@ def test_wrapped(pads, target):
     converts(source, target, inputs, exact=True)
 
 
+@pytest.mark.parametrize("target", [18, 10, 7])
+@pytest.mark.parametrize("run_time", [(), ("pads",), ("pads", "axes")])
+@pytest.mark.parametrize("shapes", [{}, UNKNOWN["shapes"]])
+def test_wrapped_around_more_than_once(run_time, shapes, target):
+    for pads in ([9, 0, 1, 11], [-1, 4, 7, -2], [-1, -1, -1, -1]):
+        for axes in (None, [1, 0]):
+            if axes is None and "axes" in run_time:
+                continue
+            options = {"mode": "wrap", "shapes": shapes, "output_shapes": [[None] * 2]}
+            source, inputs = pad(19, pads, None, axes, run_time, **options)
+            converts(source, target, inputs, exact=True)
+
+
 def test_wrapped_blocked():
-    source, _ = pad(19, [9, 0, 0, 0], mode="wrap")
+    options = {"mode": "wrap", "shapes": {"x": None, "pads": [None]}}
+    source, _ = pad(19, [1, 0, 0, 0], run_time=("pads",), output_shapes=[[None] * 2], **options)
     (blocker,) = blockers(source, 18)
-    assert "pads 9 and 0 are not known to be within axis 0 of size 3" in str(blocker)
-    source, _ = pad(
-        19, [1, 0, 0, 0], None, None, ("pads",), mode="wrap", output_shapes=[[None] * 2]
-    )
-    (blocker,) = blockers(source, 18)
-    assert "its pads or axes are only known at run time" in str(blocker)
+    assert "its pads 'pads' are not known either" in str(blocker)
 
 
 def test_pads_to_paddings_and_paddings_to_pads():
@@ -94,8 +176,10 @@ def test_pads_to_paddings_and_paddings_to_pads():
     low = converts(source, 1, {"x": X})
     assert op_types(low) == ["Slice", "Pad"]
     converts(low, 2, {"x": X})
-    (blocker,) = blockers(one_node("Pad", 2, {"x": X}, pads=[-1, 2, 0, 0], mode="edge"), 1)
-    assert "it crops and pads in one" in str(blocker)
+    for mode in ("edge", "reflect"):
+        source = one_node("Pad", 2, {"x": X}, pads=[-1, 2, 1, -1], mode=mode)
+        low = converts(source, 1, {"x": X})
+        assert op_types(low) == ["Slice", "Pad"]
 
 
 def test_paddings_to_pads():
