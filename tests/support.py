@@ -261,6 +261,28 @@ def one_node(
     )
 
 
+def of_unknown_rank(
+    source: ModelProto, feeds: Mapping[str, Any], *names: str
+) -> tuple[ModelProto, dict[str, Any]]:
+    """The model and its inputs, of which it does not know the rank of those named.
+
+    Each is reshaped to a shape that is an input too, from opset 5 on.
+    """
+    found, fed = ModelProto(), dict(feeds)
+    found.CopyFrom(source)
+    graph = found.graph
+    for node in graph.node:
+        node.input[:] = [f"{name}_reshaped" if name in names else name for name in node.input]
+    for name in names:
+        shape = f"{name}_shape"
+        inputs = [name, shape]
+        graph.node.insert(0, helper.make_node("Reshape", inputs, [f"{name}_reshaped"]))
+        rank = f"{name}_rank"
+        graph.input.append(helper.make_tensor_value_info(shape, onnx.TensorProto.INT64, [rank]))
+        fed[shape] = np.array(np.shape(feeds[name]), np.int64)
+    return found, fed
+
+
 @functools.cache
 def least_ir_version(opset: int) -> int:
     # By the table of releases: the helper for this knows only opsets that were the newest of one.

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.values import Dims, dtype_name, numpy_dtype
+from onnxreduce_cli.steps.births import as_name, dims_of, size_of
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.expansion import expanded
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.repeating import aligned, rank_of, repeated_to, trailing_ones
 
 _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16})
 _64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
@@ -75,30 +76,36 @@ def gemm_without_broadcast(context: Context) -> None:
 @down(
     "Gemm",
     7,
-    "broadcast=1 where C is repeated along the rows",
-    blocks="C is repeated along the columns and the sizes are not known",
+    "broadcast=1 where C is repeated along the rows, else C repeated by Tile",
+    blocks="neither the rank nor the dtype of C are known",
 )
 def gemm_with_broadcast(context: Context) -> None:
-    """``Gemm(a, b, c)`` with c of shape [N] becomes ``Gemm<broadcast=1>(a, b, c)``."""
+    """``Gemm(a, b, c)`` with c of shape [N] becomes ``Gemm<broadcast=1>(a, b, c)``, and with c of
+    shape [M, 1] ``Gemm(a, b, Tile(c, [1, N]))``.
+    """
     a, b, c = (context.input(index) for index in range(3))
-    known, result = context.type(c), context.type(context.node.output[0])
-    dims = None if known is None else known.dims
-    if dims is None:
-        raise Blocked(
-            f"the rank of {c!r} is not known, and before opset 7 broadcasting depends on it",
-            "state its shape in the model's value_info",
-        )
-    if len(dims) < 2:
+    dims, full = dims_of(context, c), dims_of(context, context.node.output[0])
+    if dims is not None and len(dims) < 2:
         context.replace(broadcast=1)
+    elif dims is not None and None not in dims and dims == full:
         return
-    full = None if result is None else result.dims
-    if None not in dims and dims == full:
-        return
-    if dims[0] == 1:
+    elif dims is not None and dims[0] == 1:
         row = context.emit("Squeeze", [c], "row", axes=[0])
         context.replace(inputs=[a, b, row], broadcast=1)
-        return
-    context.replace(inputs=[a, b, expanded(context, c, full)])
+    else:
+        matrix = aligned(context, c, a)
+        wide = repeated_to(context, matrix, full or (None, None), lambda: _product_sizes(context))
+        context.replace(inputs=[a, b, wide])
+
+
+def _product_sizes(context: Context) -> str:
+    """The shape of a product of two matrices, each of which may be transposed."""
+    ends = (
+        (context.input(0), 1 if context.value("transA", 0) else 0),
+        (context.input(1), 0 if context.value("transB", 0) else 1),
+    )
+    sizes = [as_name(context, size_of(context, name, axis)) for name, axis in ends]
+    return context.emit("Concat", sizes, "sizes", axis=0)
 
 
 @down("Gemm", 11, "a missing C written as 0")
@@ -110,52 +117,56 @@ def gemm_with_bias(context: Context) -> None:
         context.replace(inputs=[context.input(0), context.input(1), zero])
 
 
-@up("PRelu", 7, "slope: aligned with the channels", blocks="the rank is not known")
+@up("PRelu", 7, "slope: aligned with the channels")
 def slope_aligned(context: Context) -> None:
     """``PRelu(x, slope)`` with slopes [C], x [N, C, H, W], becomes ``PRelu(x, Unsqueeze(slope))``.
 
-    The slope then has the shape [C, 1, 1].
+    The slope then has the shape [C, 1, 1]. Where a rank is not known that is done at run time.
     """
-    slope = context.type(context.input(1))
-    if slope is not None and slope.dims is not None and all(dim == 1 for dim in slope.dims):
+    data, slope = context.input(0), context.input(1)
+    dims, rank = dims_of(context, slope), context.rank(data)
+    if dims is not None and all(dim == 1 for dim in dims):
         return
-    purpose = "from opset 7 on the slope is aligned at the end of the shape"
-    inner = context.need_rank(context.input(1), purpose)
-    behind = context.need_rank(context.input(0), purpose) - 2
-    if inner == 1 and behind > 0:
-        axes = list(range(1, behind + 1))
-        aligned = context.emit("Unsqueeze", [context.input(1)], "aligned", axes=axes)
-        context.replace(inputs=[context.input(0), aligned])
+    if rank is None or dims is None:
+        two = context.array(np.array([2], np.float32), "two")
+        apart = context.emit("Sub", [rank_of(context, data, TensorProto.FLOAT), two], "apart")
+        behind = cast(context, context.emit("Relu", [apart], "behind"), TensorProto.INT64)
+        slopes = context.emit("Reshape", [slope, context.array([-1], "list")], "slopes")
+        context.replace(inputs=[data, trailing_ones(context, slopes, behind)])
+    elif len(dims) == 1 and rank > 2:
+        axes = list(range(1, rank - 1))
+        context.replace(inputs=[data, context.emit("Unsqueeze", [slope], "aligned", axes=axes)])
 
 
-@down(
-    "PRelu",
-    7,
-    "slope: one element, or one for each channel",
-    blocks="it is neither, as far as is known",
-)
+@down("PRelu", 7, "slope: one element, or one for each channel, which may be every element")
 def slope_for_channels(context: Context) -> None:
-    """``PRelu(x, slope)`` with slopes [C, 1, 1] becomes ``PRelu(x, Reshape(slope, [-1]))``."""
-    known = context.type(context.input(1))
-    dims = None if known is None else known.dims
-    if dims is None:
-        raise Blocked(
-            f"the rank of {context.input(1)!r} is not known, and before opset 7 the slope has one "
-            "element or one for each channel",
-            "state its shape in the model's value_info",
-        )
-    if any(dim != 1 for dim in dims):
-        rank = context.need_rank(context.input(0), "the slope must belong to the channels")
-        channel = 1 - (rank - len(dims))
-        if not all(dim == 1 or index == channel for index, dim in enumerate(dims)):
-            raise Blocked(
-                "its slope is not one element or one for each channel, as before opset 7 it must "
-                "be",
-                "choose opset 7 or later",
-            )
-    if len(dims) > 1:
-        slopes = context.emit("Reshape", [context.input(1), context.array([-1], "list")], "slopes")
-        context.replace(inputs=[context.input(0), slopes])
+    """``PRelu(x, slope)`` with slopes [C, 1, 1] becomes ``PRelu(x, Reshape(slope, [-1]))``.
+
+    Any other slope is repeated to the shape of x, whose elements are all channels of one then:
+    ``Reshape(PRelu(Flatten<axis=0>(x), Reshape(Expand(slope, Shape(x)), [-1])), Shape(x))``.
+    """
+    data, slope = context.input(0), context.input(1)
+    dims, rank = dims_of(context, slope), context.rank(data)
+    if dims is not None and (
+        all(dim == 1 for dim in dims) or (rank is not None and _is_for_channels(dims, rank))
+    ):
+        if len(dims) > 1:
+            slopes = context.emit("Reshape", [slope, context.array([-1], "list")], "slopes")
+            context.replace(inputs=[data, slopes])
+        return
+    context.far = 14  # A Reshape takes a 0 for what it is there; its own step goes on.
+    shape = context.emit("Shape", [data], "shape")
+    wide = context.emit("Expand", [slope, shape], "wide")
+    slopes = context.emit("Reshape", [wide, context.array([-1], "list")], "slopes")
+    flat = context.emit("Flatten", [data], "flat", axis=0)
+    output = context.node.output[0]
+    result = context.replace(inputs=[flat, slopes], outputs=[context.fresh("flat")]).output[0]
+    context.emit("Reshape", [result, shape], outputs=[output], allowzero=1)
+
+
+def _is_for_channels(dims: Dims, rank: int) -> bool:
+    channel = 1 - (rank - len(dims))
+    return all(dim == 1 or index == channel for index, dim in enumerate(dims))
 
 
 @down("Mod", 28, "fmod=0 of floats: fmod=1, to which B is added where the signs differ")

@@ -7,8 +7,18 @@ shape stood within the first's, at `axis` (by default at the end).
 from __future__ import annotations
 
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.births import dims_of
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.repeating import (
+    aligned,
+    lacks,
+    rank_of,
+    repeated,
+    repeated_together,
+    together,
+    trailing_ones,
+)
 
 _OPERATORS = (
     "Add",
@@ -23,12 +33,17 @@ _OPERATORS = (
     "Sub",
     "Xor",
 )
-_COMMUTATIVE = frozenset({"Add", "And", "Equal", "Mul", "Or", "Xor"})
+#: What means the same with the inputs in each other's place.
+_TURNED = {op: op for op in ("Add", "And", "Equal", "Mul", "Or", "Xor")}
+_TURNED |= {"Less": "Greater", "Greater": "Less"}
 
 
-@up(_OPERATORS, 7, "broadcast and axis: dropped, trailing dimensions added", blocks="unknown ranks")
+@up(_OPERATORS, 7, "broadcast and axis: dropped, trailing dimensions added")
 def without_attributes(context: Context) -> None:
-    """``Add<broadcast=1, axis=1>(x, y)`` becomes ``Add(x, Unsqueeze(y))``, aligned at the end."""
+    """``Add<broadcast=1, axis=1>(x, y)`` becomes ``Add(x, Unsqueeze(y))``, aligned at the end.
+
+    Where a rank is not known y is reshaped at run time.
+    """
     if context.attribute("broadcast") is None and context.attribute("axis") is None:
         return
     first, second = context.input(0), context.input(1)
@@ -37,76 +52,80 @@ def without_attributes(context: Context) -> None:
     if not context.value("broadcast", 0) or axis is None:
         context.replace(drop=drop)
         return
-    purpose = f"its attribute axis={axis} aligns the second input within the first"
-    rank, inner = context.need_rank(first, purpose), context.need_rank(second, purpose)
-    behind = rank - (axis % rank if rank else 0) - inner
-    if behind > 0 and inner > 0:
-        axes = list(range(inner, inner + behind))
-        second = context.emit("Unsqueeze", [second], "aligned", axes=axes)
+    rank, inner = context.rank(first), context.rank(second)
+    if inner is None or (rank is None and axis >= 0):
+        second = trailing_ones(context, second, _behind(context, axis))
+    else:
+        behind = (-axis if rank is None else rank - (axis % rank if rank else 0)) - inner
+        if behind > 0 and inner > 0:
+            axes = list(range(inner, inner + behind))
+            second = context.emit("Unsqueeze", [second], "aligned", axes=axes)
     context.replace(inputs=[first, second], drop=drop)
+
+
+def _behind(context: Context, axis: int) -> str:
+    """How many dimensions the first input has behind those of the second one."""
+    if axis < 0:
+        from_axis = context.array([-axis], "from_axis")
+    else:
+        ends = [rank_of(context, context.input(0)), context.array([axis], "axis")]
+        from_axis = context.emit("Sub", ends, "from_axis")
+    return context.emit("Sub", [from_axis, rank_of(context, context.input(1))], "behind")
 
 
 @down(
     _OPERATORS,
     7,
-    "broadcast=1 where the second input is repeated",
-    blocks="the shapes are not known, or broadcast in a way that the older version cannot",
+    "broadcast=1 where the second input is repeated, else a Tile for each that is",
+    blocks="neither its rank nor its dtype are known of an input",
 )
 def with_attributes(context: Context) -> None:
-    """``Add(x, y)``, y of shape [3], becomes ``Add<broadcast=1>(x, y)``."""
-    names = [context.input(0), context.input(1)]
-    if _is_one_element(context, names[1]):
-        _with_one_element(context)
+    """``Add(x, y)``, y of shape [3], becomes ``Add<broadcast=1>(x, y)``.
+
+    The first input is repeated by Tile where it must be, and the second where it does not stand
+    within the first as it is: of shapes [4, 1] and [1, 3] ``Sub(x, y)`` becomes
+    ``Sub<broadcast=1>(Tile(x, [1, 3]), Squeeze(y))``.
+    """
+    outer, inner = context.input(0), context.input(1)
+    first, second = dims_of(context, outer), dims_of(context, inner)
+    if outer == inner or (first is not None and first == second and None not in first):
         return
-    if names[0] == names[1]:
+    op_type = context.node.op_type
+    turned = _TURNED.get(op_type)
+    if turned is not None and _grows_more(first, second):
+        op_type, outer, inner, first, second = turned, inner, outer, second, first
+    if _is_one_element(second):
+        # The result has the first input's shape there, so that has all the dimensions.
+        outer = aligned(context, outer, inner) if second else outer
+        context.replace(op_type, [outer, inner], broadcast=1)
         return
-    shapes = [_dims(context, name) for name in names]
-    if shapes[0] == shapes[1] and None not in shapes[0]:
+    if first is None or second is None:
+        context.replace(op_type, repeated_together(context, [outer, inner]))
         return
-    if context.node.op_type in _COMMUTATIVE and len(shapes[0]) < len(shapes[1]):
-        names.reverse()
-        shapes.reverse()
-    outer, inner = shapes
-    found = _place(outer, inner)
+    if lacks(first, second) or len(first) < len(second):
+        outer, first = repeated(context, outer, [inner]), together([first, second])
+    found = _place(first, second)
     if found is None:
-        raise Blocked(
-            f"its inputs have shapes {_text(outer)} and {_text(inner)}, which before opset 7 are "
-            "not known to broadcast",
-            "choose opset 7 or later",
-        )
+        context.replace(op_type, [outer, repeated(context, inner, [outer])])
+        return
     axis, ones = found
     if ones:
-        names[1] = context.emit("Squeeze", [names[1]], "within", axes=ones)
-    at_end = axis + len(inner) - len(ones) == len(outer)
-    context.replace(inputs=names, broadcast=1, axis=None if at_end else axis)
+        inner = context.emit("Squeeze", [inner], "within", axes=ones)
+    at_end = axis + len(second) - len(ones) == len(first)
+    context.replace(op_type, [outer, inner], broadcast=1, axis=None if at_end else axis)
 
 
-def _with_one_element(context: Context) -> None:
-    """``Sub(x, y)`` with y of shape [1, 1], x of [5], becomes ``Sub<broadcast=1>(x of [1, 5], y)``.
-
-    The result has the first input's shape there, so that has all the dimensions.
-    """
-    first, second = context.input(0), context.input(1)
-    wanted = len(_dims(context, second))
-    missing = wanted - len(_dims(context, first)) if wanted else 0
-    if missing > 0:
-        first = context.emit("Unsqueeze", [first], "of_all_ranks", axes=list(range(missing)))
-    context.replace(inputs=[first, second], broadcast=1)
+def _grows_more(first: Dims | None, second: Dims | None) -> bool:
+    """Whether the second input alone is known to have the shape of the result."""
+    if _is_one_element(second) or _is_one_element(first):
+        return not _is_one_element(second)
+    if first is None or second is None:
+        return False
+    return lacks(first, second) and not lacks(second, first)
 
 
-def _is_one_element(context: Context, name: str) -> bool:
-    known = context.type(name)
-    return known is not None and known.dims is not None and all(dim == 1 for dim in known.dims)
-
-
-def _dims(context: Context, name: str) -> Dims:
-    known = context.type(name)
-    if known is None or known.dims is None:
-        raise Blocked(
-            f"the rank of {name!r} is not known, and before opset 7 broadcasting depends on it",
-            "state its shape in the model's value_info",
-        )
-    return known.dims
+def _is_one_element(dims: Dims | None) -> bool:
+    return dims is not None and all(dim == 1 for dim in dims)
 
 
 def _place(outer: Dims, inner: Dims) -> tuple[int, list[int]] | None:
@@ -124,7 +143,3 @@ def _place(outer: Dims, inner: Dims) -> tuple[int, list[int]] | None:
     if start < 0 or None in core or outer[start : start + len(core)] != core:
         return None
     return start, [index for index in range(len(inner)) if not wide[0] <= index <= wide[-1]]
-
-
-def _text(dims: Dims) -> str:
-    return "[" + ", ".join("?" if dim is None else str(dim) for dim in dims) + "]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, model, one_node, op_types
+from tests.support import blockers, converts, model, of_unknown_rank, one_node, op_types
 
 X = np.array([[1.5, -2, 0], [np.inf, -np.inf, np.nan], [-0.0, 3, -4]], np.float32)
 
@@ -59,14 +59,19 @@ def test_gemm_with_broadcast_and_gemm_without_broadcast(shape, constant):
     assert not any(a.name == "broadcast" for a in high.graph.node[-1].attribute)
 
 
-def test_gemm_with_broadcast_blocked():
-    inputs = {"a": A, "b": B, "c": np.ones((2, 1), np.float32)}
-    source = one_node("Gemm", 7, inputs, shapes={"c": ["m", 1], "a": ["m", 3]})
-    (blocker,) = blockers(source, 6)
-    assert "'c' has the shape [m, 1] and must be repeated to [m, 4]" in str(blocker)
-    source = one_node("Gemm", 7, inputs, shapes={"c": None})
-    (blocker,) = blockers(source, 6)
-    assert "the rank of 'c' is not known" in str(blocker)
+def test_gemm_with_broadcast_of_sizes_known_at_run_time():
+    inputs = {"a": A, "b": B, "c": np.array([[1], [2]], np.float32)}
+    wide = {**inputs, "c": np.linspace(1, 2, 8, dtype=np.float32).reshape(2, 4)}
+    for shapes in ({"c": ["m", 1], "a": ["m", 3]}, {"c": ["m", 1], "b": [3, "n"]}):
+        converts(one_node("Gemm", 7, inputs, shapes=shapes), 6, inputs, in_numpy=True)
+    either = one_node("Gemm", 7, inputs, shapes={"c": ["m", "n"]})
+    converts(either, 6, inputs, wide, in_numpy=True)
+    turned = {"a": A.T.copy(), "b": B.T.copy()}
+    for c in (wide["c"], inputs["c"], wide["c"][0], wide["c"][0, 0]):
+        feeds = {**turned, "c": c}
+        source = one_node("Gemm", 7, feeds, transA=1, transB=1, output_shapes=(["m", "n"],))
+        source, fed = of_unknown_rank(source, feeds, "c")
+        converts(source, 6, fed, in_numpy=True)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -96,12 +101,29 @@ def test_slope_aligned():
     assert op_types(converts(low, 7, inputs)) == ["PRelu"]
 
 
-def test_slope_for_channels_blocked():
-    inputs = {"x": IMAGE, "s": np.ones(2, np.float32)}
-    (blocker,) = blockers(one_node("PRelu", 7, inputs), 6)
-    assert "not one element or one for each channel" in str(blocker)
-    (blocker,) = blockers(one_node("PRelu", 7, inputs, shapes={"s": None}), 6)
-    assert "the rank of 's' is not known" in str(blocker)
+@pytest.mark.parametrize("shape", [(2,), (2, 1), (3, 1, 2), (2, 3, 2, 2), (3, 1, 1), (1,), ()])
+def test_slope_for_channels_which_are_all_elements(shape):
+    values = IMAGE.copy()
+    values[0, 0] = [[np.nan, np.inf], [-np.inf, -0.0]]
+    slope = np.linspace(-1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape)
+    inputs = {"x": values, "s": slope}
+    empty = {"x": values[:0], "s": slope[:0] if shape[:1] == (2,) and len(shape) == 4 else slope}
+    source = one_node("PRelu", 7, inputs, output_shapes=(["n", 3, "h", "w"],))
+    converts(source, 6, inputs, in_numpy=True, exact=True)
+    named = {"x": ["n", 3, "h", "w"], "s": [None] * len(shape)}
+    source = one_node("PRelu", 7, inputs, shapes=named)
+    converts(source, 6, inputs, empty, in_numpy=True, exact=True)
+
+
+@pytest.mark.parametrize("names", [("x",), ("s",), ("x", "s")])
+def test_slope_aligned_of_unknown_rank(names):
+    for values in (IMAGE, IMAGE[0, :, :, 0].T):
+        inputs = {"x": values, "s": np.array([-1, 2, 0.5], np.float32)}
+        declared = [f"y{axis}" for axis in range(values.ndim)]
+        source = one_node("PRelu", 6, inputs, output_shapes=(declared,))
+        source, fed = of_unknown_rank(source, inputs, *names)
+        converts(source, 7, fed, in_numpy=True)
+        converts(source, 9, fed)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])

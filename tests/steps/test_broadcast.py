@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, model, one_node
+from tests.support import converts, model, of_unknown_rank, one_node, op_types
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 COMPARING = ("Greater", "Less")
@@ -62,36 +62,78 @@ def test_one_element_of_more_dimensions(op_type: str, first: Any, second: Any) -
 
 def test_the_smaller_first_input_swaps_where_that_is_the_same() -> None:
     feeds = {"a": data("Add", 4), "b": data("Add", 2, 3, 4)}
-    converts(one_node("Add", 7, feeds), 6, feeds, in_numpy=True)
-    (blocker,) = blockers(one_node("Sub", 7, feeds), 6)
-    assert "shapes [4] and [2, 3, 4]" in blocker.reason
+    for op_type, turned in (("Add", "Add"), ("Less", "Greater"), ("Greater", "Less")):
+        low = converts(one_node(op_type, 7, feeds), 6, feeds, in_numpy=True)
+        assert op_types(low) == [turned]
+        assert list(low.graph.node[0].input) == ["b", "a"]
+    low = converts(one_node("Sub", 7, feeds), 6, feeds, in_numpy=True)
+    assert op_types(low) == ["Unsqueeze", "Tile", "Sub"]
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [((2, 1, 4), (1, 3, 4)), ((2, 3, 4), (2, 1, 4)), ((1,), (3,))]
-)
-def test_what_the_older_version_cannot_blocks(first: Any, second: Any) -> None:
-    feeds = {"a": data("Sub", *first), "b": data("Sub", *second)}
-    (blocker,) = blockers(one_node("Sub", 7, feeds), 6)
-    assert "before opset 7 are not known to broadcast" in blocker.reason
+SHAPES = [
+    ((4, 1), (1, 4)),
+    ((2, 1, 4), (1, 3, 4)),
+    ((2, 3, 4), (2, 1, 4)),
+    ((2, 1, 4), (2, 3, 4)),
+    ((4,), (2, 3, 4)),
+    ((1,), (3,)),
+    ((), (1, 2)),
+    ((1, 1), (0, 3)),
+    ((0, 1), (1, 3)),
+    ((2, 3), (1, 1, 3)),
+    ((), ()),
+]
+
+
+@pytest.mark.parametrize("op_type", ["Sub", "Less", "And"])
+@pytest.mark.parametrize(("first", "second"), SHAPES)
+def test_what_the_older_version_cannot_is_repeated(op_type: str, first: Any, second: Any) -> None:
+    feeds = {"a": data(op_type, *first), "b": data(op_type, *second)}
+    named = {"a": [f"a{i}" for i, _ in enumerate(first)]}
+    either = {**named, "b": [None] * len(second)}
+    for shapes in ({}, named, either):
+        source = one_node(op_type, 7, feeds, shapes=shapes)
+        converts(source, 6, feeds, in_numpy=True)
+    result = np.broadcast_shapes(first, second)
+    declared = ([f"y{i}" for i, _ in enumerate(result)],)
+    source = one_node(op_type, 7, feeds, output_shapes=declared)
+    for names in (("a",), ("b",), ("a", "b")):
+        unknown, fed = of_unknown_rank(source, feeds, *names)
+        converts(unknown, 6, fed, in_numpy=True)
+
+
+def test_constants_are_repeated_at_conversion() -> None:
+    feeds = {"a": data("Sub", 4), "b": data("Sub", 2, 3, 4)}
+    source = one_node("Sub", 7, feeds, initializers=("a",))
+    assert op_types(converts(source, 6, feeds, in_numpy=True)) == ["Sub"]
 
 
 def test_symbolic_dimensions() -> None:
     feeds = {"a": data("Sub", 2, 3), "b": data("Sub", 2, 3)}
     same = one_node("Sub", 7, feeds, shapes={"a": ["N", "M"], "b": ["N", "M"]})
-    converts(same, 6, feeds, in_numpy=True)
+    assert op_types(converts(same, 6, feeds, in_numpy=True)) == ["Sub"]
     other = one_node("Sub", 7, feeds, shapes={"a": ["N", "M"], "b": ["N", "K"]})
-    assert blockers(other, 6)
+    single = {"a": data("Sub", 2, 1), "b": data("Sub", 2, 3)}
+    converts(other, 6, feeds, single, {"a": single["b"], "b": single["a"]}, in_numpy=True)
 
 
 def test_a_value_with_itself_whatever_its_rank() -> None:
-    source = model("""<ir_version: 8, opset_import: ["" : 7]>
-        g (float[2,3] x, int64[k] s) => (float[a,b] y) { r = Reshape(x, s) y = Mul(r, r) }""")
-    converts(source, 6, {"x": data("Mul", 2, 3), "s": np.array([3, 2])}, in_numpy=True)
+    feeds = {"x": data("Mul", 2, 3)}
+    source, fed = of_unknown_rank(
+        model("""<ir_version: 8, opset_import: ["" : 7]>
+        g (float[2,3] x) => (float[a,b] y) { y = Mul(x, x) }"""),
+        feeds,
+        "x",
+    )
+    assert op_types(converts(source, 6, fed, in_numpy=True)) == ["Reshape", "Mul"]
 
 
-def test_an_unknown_rank_blocks() -> None:
-    source = model("""<ir_version: 8, opset_import: ["" : 7]>
-        g (float[2,3] x, int64[k] s) => (float[a,b] y) { r = Reshape(x, s) y = Mul(r, x) }""")
-    (blocker,) = blockers(source, 6)
-    assert "the rank of 'r' is not known" in blocker.reason
+@pytest.mark.parametrize("axis", [0, 1, -2])
+@pytest.mark.parametrize("names", [("a",), ("b",), ("a", "b")])
+def test_unknown_ranks_going_up(axis: int, names: tuple[str, ...]) -> None:
+    shape = (3,) if axis % 3 == 1 else (2, 3)
+    feeds = {"a": data("Sub", 2, 3, 4), "b": data("Sub", *shape)}
+    source = one_node("Sub", 6, feeds, broadcast=1, axis=axis, output_shapes=(["k", "l", "m"],))
+    unknown, fed = of_unknown_rank(source, feeds, *names)
+    for opset in (7, 13):
+        converts(unknown, opset, fed, in_numpy=opset == 7)

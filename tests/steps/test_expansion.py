@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import converts, of_unknown_rank, one_node, op_types
 
 X = np.array([[1, -2, np.inf], [0, np.nan, -np.inf]], np.float32)
 
@@ -40,8 +40,12 @@ def test_one_shape_clips(op_type):
 
 
 @pytest.mark.parametrize("op_type", ["Max", "Mean"])
-def test_one_shape_blocked(op_type):
-    inputs = {"x": X, "z": X[0]}
-    source = one_node(op_type, 8, inputs, shapes={"x": ["a", "b"], "z": ["b"]})
-    (blocker,) = blockers(source, 7)
-    assert "must be repeated to [a, b]" in str(blocker)
+@pytest.mark.parametrize("target", [7, 6])
+def test_one_shape_of_sizes_known_at_run_time(op_type, target):
+    inputs = {"x": X, "z": X[:1], "w": X[:, :1]}
+    shapes = {"x": ["a", "b"], "z": ["c", "b"], "w": [None, None]}
+    more = {"x": X[1:], "z": X[:1], "w": X}
+    source = one_node(op_type, 8, inputs, shapes=shapes)
+    converts(source, target, inputs, more)
+    source, fed = of_unknown_rank(one_node(op_type, 8, inputs), inputs, "x", "w")
+    converts(source, target, fed)

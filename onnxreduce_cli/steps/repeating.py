@@ -1,0 +1,232 @@
+"""Values repeated so that their shapes are equal, where nothing broadcasts and there is no Expand.
+
+What is emitted here is read at opset 6 or 7: Tile takes one count for each dimension there, and
+binary operators are given equal shapes, which mean the same with and without broadcasting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial, reduce
+
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto, helper
+
+from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
+from onnxreduce_cli.steps.births import MOST_WRITTEN, dims_of, squeezed, static
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Context
+
+#: One dimension: a number, a name, or nothing known.
+Dim = int | str | None
+
+
+def lacks(dims: Dims, other: Dims) -> bool:
+    """Whether a tensor of shape `dims` may have to be repeated to fit one of shape `other`."""
+    rank = max(len(dims), len(other))
+    return any(map(_may_grow, padded(dims, rank), padded(other, rank)))
+
+
+def _may_grow(dim: Dim, other: Dim) -> bool:
+    if other == 1 or (isinstance(dim, int) and dim != 1):
+        return False
+    return dim is None or dim != other
+
+
+def padded(dims: Dims, rank: int) -> Dims:
+    """The shape with as many dimensions of 1 before it as it takes to have that rank."""
+    return (1,) * (rank - len(dims)) + dims
+
+
+def together(shapes: Sequence[Dims]) -> Dims:
+    """The shape that tensors have when broadcast to each other, as far as it is known."""
+    rank = max(map(len, shapes))
+    return tuple(map(_common, zip(*(padded(dims, rank) for dims in shapes), strict=True)))
+
+
+def _common(dims: tuple[Dim, ...]) -> Dim:
+    others = {dim for dim in dims if dim != 1}
+    numbers = [dim for dim in others if isinstance(dim, int)]
+    if numbers:
+        return numbers[0]
+    return others.pop() if len(others) == 1 else None if others else 1
+
+
+def repeated_together(context: Context, names: Sequence[str]) -> list[str]:
+    """Each of the values repeated to the shape that they have when broadcast to each other."""
+    if any(context.rank(name) is None for name in names):
+        longest = reduce(partial(aligned, context), names)
+        names = [longest, *(aligned(context, name, longest) for name in names[1:])]
+    return [repeated(context, name, [n for n in names if n != name]) for name in names]
+
+
+def repeated(context: Context, name: str, others: Sequence[str]) -> str:
+    """The value repeated to the shape that it has when broadcast with the others.
+
+    A dimension of 1 is repeated as often as the others' sizes say; which one is 1 may only be
+    known at run time. Of unknown ranks all must be the same.
+    """
+    shapes = [dims_of(context, value) for value in (name, *others)]
+    ranked = [dims for dims in shapes if dims is not None]
+    if len(ranked) < len(shapes):
+        for other in others:
+            name = _tiled(context, name, context.emit("Shape", [other], "sizes"), None)
+        return name
+    wanted = together(ranked)
+    found = _by_known_counts(context, name, wanted)
+    if found is not None:
+        return found
+    name, own = _lengthened(context, name, len(wanted)), ranked[0]
+    for other, dims in zip(others, ranked[1:], strict=True):
+        if lacks(own, dims):
+            own = together([own, dims])
+            name = _tiled(context, name, _sizes(context, other, len(wanted)), own)
+    return name
+
+
+def repeated_to(context: Context, name: str, wanted: Dims, sizes: Callable[[], str]) -> str:
+    """The value repeated to a shape of its own rank.
+
+    Args:
+        context: the node.
+        name: the value.
+        wanted: the shape, as far as it is known.
+        sizes: emits what gives the shape at run time.
+    """
+    found = _by_known_counts(context, name, wanted) if context.rank(name) is not None else None
+    return found or _tiled(context, name, sizes(), wanted)
+
+
+def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
+    """The value repeated to a shape; None where it is not known how often."""
+    sizes = static(wanted)
+    constant = context.constant(name) if sizes is not None else None
+    if constant is not None and sizes is not None and np.prod(sizes, dtype=float) <= MOST_WRITTEN:
+        return context.array(np.ascontiguousarray(np.broadcast_to(constant, sizes)), "expanded")
+    own = padded(dims_of(context, name) or (), len(wanted))
+    counts = [
+        size if dim == 1 else 1 if not _may_grow(dim, size) else None
+        for dim, size in zip(own, wanted, strict=True)
+    ]
+    known = static(tuple(counts))
+    if known is None:
+        return None
+    name = _lengthened(context, name, len(wanted))
+    if all(count == 1 for count in known):
+        return name
+    return context.emit("Tile", [name, context.array(known, "repeats")], "expanded")
+
+
+def _lengthened(context: Context, name: str, rank: int) -> str:
+    """The value with dimensions of 1 before its own, to have that rank."""
+    missing = rank - len(dims_of(context, name) or ())
+    if not missing:
+        return name
+    return context.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+
+
+def _sizes(context: Context, name: str, rank: int) -> str:
+    """A tensor's shape, with 1 for each dimension that it lacks."""
+    sizes = context.emit("Shape", [name], "sizes")
+    missing = rank - len(dims_of(context, name) or ())
+    if not missing:
+        return sizes
+    return context.emit("Concat", [context.array([1] * missing, "ones"), sizes], "sizes", axis=0)
+
+
+def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> str:
+    """The value with each dimension of 1 repeated to the size that `sizes` gives for it.
+
+    Its result is said to have the shape `wanted`, as far as that is known.
+    """
+    own = dims_of(context, name)
+    if own is not None and all(dim == 1 for dim in own):
+        repeats = sizes
+    else:
+        repeats = _repeats(context, name, sizes)
+    elem_type = context.elem_type(name)
+    like = None if elem_type is None else tensor_type(elem_type, wanted)
+    return context.emit("Tile", [name, repeats], "expanded", like=like)
+
+
+def _repeats(context: Context, name: str, sizes: str) -> str:
+    """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0.
+
+    Below opset 6 that is computed in double, which holds any size.
+    """
+    own = dims_of(context, name)
+    working = TensorProto.INT64 if context.target >= 6 else TensorProto.DOUBLE
+    broadcast = 1 if own is None and context.far < 7 else None
+
+    def ones(elem_type: int) -> str:
+        values = np.ones(1 if own is None else len(own))
+        return context.array(values.astype(numpy_dtype(elem_type)), "ones")
+
+    one = ones(working)
+    numbers = static(own)
+    if numbers is None:
+        inputs = [context.emit("Shape", [name], "own_sizes"), ones(TensorProto.INT64)]
+        single = cast(
+            context, context.emit("Equal", inputs, "is_one", broadcast=broadcast), working
+        )
+    else:
+        mask = np.array([number == 1 for number in numbers])
+        single = context.array(mask.astype(numpy_dtype(working)), "is_one")
+    if working != TensorProto.INT64:
+        sizes = cast(context, sizes, working)
+    more = context.emit("Sub", [sizes, one], "more", broadcast=broadcast)
+    extra = context.emit("Mul", [single, more], "extra")
+    repeats = context.emit("Add", [extra, one], "repeats", broadcast=broadcast)
+    return repeats if working == TensorProto.INT64 else cast(context, repeats, TensorProto.INT64)
+
+
+# Where a rank is only known at run time
+
+
+def trailing_ones(context: Context, name: str, count: str) -> str:
+    """The value with dimensions of 1 behind its own: as many as the int64 tensor `count` says."""
+    ones = context.emit("Tile", [context.array([1], "one"), count], "ones")
+    shape = context.emit("Concat", [context.emit("Shape", [name], "sizes"), ones], "shape", axis=0)
+    return context.emit("Reshape", [name, shape], "aligned")
+
+
+def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> str:
+    """A tensor's rank as a tensor of shape [1]."""
+    rank = context.rank(name)
+    if rank is not None:
+        return context.array(np.array([rank], numpy_dtype(elem_type)), "rank")
+    found = context.emit("Shape", [context.emit("Shape", [name], "shape")], "rank")
+    return found if elem_type == TensorProto.INT64 else cast(context, found, elem_type)
+
+
+def aligned(context: Context, name: str, other: str) -> str:
+    """The value with dimensions of 1 before its own where the other one has more.
+
+    Each is put there by one round of a Loop: what that carries may change its rank.
+    """
+    own, wanted = context.rank(name), context.rank(other)
+    if own is not None and wanted is not None:
+        return _lengthened(context, name, max(own, wanted))
+    elem_type = context.need_elem_type(name, "it is carried through a Loop")
+    ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
+    apart = context.emit("Sub", ranks, "apart")
+    missing = cast(context, context.emit("Relu", [apart], "missing"), TensorProto.INT64)
+    shorter, longer = context.fresh("shorter"), context.fresh("longer")
+    unfinished, again = context.fresh("unfinished"), context.fresh("again")
+    nodes = [
+        NodeProto(op_type="Identity", name=again, input=[unfinished], output=[again]),
+        helper.make_node("Unsqueeze", [shorter], [longer], longer, axes=[0]),
+    ]
+    scalar = helper.make_tensor_value_info
+    body = GraphProto(
+        name=longer,
+        node=nodes,
+        input=[
+            scalar(context.fresh("round"), TensorProto.INT64, []),
+            scalar(unfinished, TensorProto.BOOL, []),
+            scalar(shorter, elem_type, None),
+        ],
+        output=[scalar(again, TensorProto.BOOL, []), scalar(longer, elem_type, None)],
+    )
+    inputs = [squeezed(context, missing, [0]), "", name]
+    return context.emit("Loop", inputs, "aligned", like=tensor_type(elem_type, None), body=body)
