@@ -1019,7 +1019,8 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
     "TopK": {
         10: changed(
             "The attribute k became the input K, 1-D with one element. Going up it becomes "
-            "a constant; going down it must be a constant."
+            "a constant; going down a constant becomes the attribute, and of a K that is "
+            "known at run time only all elements are ordered and the first K taken."
         ),
         11: up_only(
             "The attributes largest and sorted were added (1 is the old meaning of both), "

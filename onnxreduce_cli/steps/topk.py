@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.steps.births import (
+    arange,
+    as_name,
+    constant,
+    reduced,
+    size_of,
+    unsqueezed,
+)
 from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -16,24 +24,95 @@ def number_to_input(context: Context) -> None:
     context.replace(inputs=[context.input(0), number], drop=("k",))
 
 
-@down("TopK", 10, "K: input to attribute", blocks="it is only known at run time")
+@down(
+    "TopK",
+    10,
+    "K: input to attribute; one only known at run time: the first K of all, in order",
+    blocks="K and the rank are not known",
+)
 def number_to_attribute(context: Context) -> None:
-    """``TopK(x, [3])`` becomes ``TopK<k=3>(x)``."""
-    number = context.constant(context.input(1))
-    if number is None:
-        raise Blocked(
-            f"its K {context.input(1)!r} is only known at run time, and before opset 10 it is an "
-            "attribute",
-            "make it a constant, or choose opset 10 or later",
+    """``TopK(x, [3])`` becomes ``TopK<k=3>(x)``.
+
+    With a K that is only known at run time and n elements along the axis it becomes
+    ``Gather(TopK<k=n>(x), [0, ..., K - 1])``. Where n is not known either, what comes before each
+    element is counted.
+    """
+    data, number = context.input(0), context.input(1)
+    known = context.constant(number)
+    if known is not None:
+        context.replace(inputs=[data], k=int(known.reshape(-1)[0]))
+        return
+    rank = context.need_rank(data, "with a K only known at run time its axis must be")
+    axis = context.value("axis", -1) % rank
+    length = size_of(context, data, axis)
+    if context.rank(number) != 1:
+        number = context.emit("Reshape", [number, context.array([1], "one")], "k")
+    context.far = 13
+    first = arange(context, number)
+    outputs = list(context.node.output)
+    if isinstance(length, int):
+        whole = [context.fresh(hint) for hint in ("values", "indices")]
+        context.replace(inputs=[data, context.array([length], "k")], outputs=whole, axis=axis)
+        for name, output in zip(whole, outputs, strict=False):
+            if output:
+                context.emit("Gather", [name, first], outputs=[output], axis=axis)
+        return
+    order = _counted_order(context, arange(context, length), first, axis, rank)
+    _gathered(context, order, axis)
+
+
+def _gathered(context: Context, order: str, axis: int) -> None:
+    """Give the elements at the places, and the places, as the node's outputs."""
+    values, *indices = context.node.output
+    if values:
+        inputs = [context.input(0), order]
+        context.replace("GatherElements", inputs, [values], keep=(), axis=axis)
+    if indices and indices[0]:
+        context.emit("Identity", [order], outputs=indices)
+
+
+def _counted_order(context: Context, numbers: str, first: str, axis: int, rank: int) -> str:
+    """The places along the axis of the largest elements, as many as `first` counts from 0 on.
+
+    Each element is compared with each: those that are larger come before it, and of those that are
+    equal the ones with a lower index. NaN comes before all numbers.
+    """
+    data = context.input(0)
+    behind = list(range(2, rank - axis + 1))
+    one, other = (unsqueezed(context, data, [at]) for at in (axis + 1, axis))
+    nan = context.emit("IsNaN", [data], "nan")
+    one_nan, other_nan = (unsqueezed(context, nan, [at]) for at in (axis + 1, axis))
+    more, less = (
+        context.emit(
+            "Or",
+            [
+                context.emit(op_type, [other, one]),
+                context.emit("And", [nans[0], context.emit("Not", [nans[1]])]),
+            ],
+            hint,
         )
-    context.replace(inputs=[context.input(0)], k=int(number.reshape(-1)[0]))
+        for op_type, nans, hint in (
+            ("Greater", (other_nan, one_nan), "more"),
+            ("Less", (one_nan, other_nan), "less"),
+        )
+    )
+    rows, columns = (unsqueezed(context, numbers, [at, *behind]) for at in (1, 0))
+    earlier = context.emit("Less", [columns, rows], "earlier")
+    earlier_equal = context.emit("And", [context.emit("Not", [less]), earlier])
+    before = cast(context, context.emit("Or", [more, earlier_equal], "before"), TensorProto.INT64)
+    place = reduced(context, "ReduceSum", before, [axis + 1], keep=False)
+    wanted = unsqueezed(context, first, [1, *behind])
+    hits = context.emit("Equal", [unsqueezed(context, place, [axis]), wanted], "hits")
+    found = context.emit("Mul", [cast(context, hits, TensorProto.INT64), columns], "found")
+    return reduced(context, "ReduceSum", found, [axis + 1], keep=False)
 
 
 @down(
     "TopK",
     11,
-    "largest=0: the largest of the negated; integers in a float type that holds them",
-    blocks="they are 64-bit integers, or the axis is below -1 and the rank is not known",
+    "largest=0: the largest of the negated; integers in a float type that holds them, those of 64 "
+    "bits by their halves",
+    blocks="the rank is not known, and the axis is below -1 or the dtype is int64 or uint64",
 )
 def largest_of_floats(context: Context) -> None:
     """``TopK<largest=0>(x, k)`` becomes ``Neg(TopK(Neg(x), k))`` for the values.
@@ -45,6 +124,9 @@ def largest_of_floats(context: Context) -> None:
     drop = ("largest", "sorted")
     smallest = not context.value("largest", 1)
     given = context.need_elem_type(data, "before opset 11 it takes floats only")
+    if given in _HALVED:
+        _ordered_by_halves(context)
+        return
     working = _holding(given)
     axis = context.value("axis", -1)
     if axis < -1:
@@ -75,16 +157,41 @@ def largest_of_floats(context: Context) -> None:
         context.emit("Neg", [found], "smallest", outputs=[values])
 
 
+_HALVED = (TensorProto.INT64, TensorProto.UINT64)
+
+
 def _holding(elem_type: int) -> int:
     """The float type that TopK is computed in: it holds every number of the dtype."""
     if elem_type not in INTEGERS:
         return elem_type
-    if elem_type in (TensorProto.INT64, TensorProto.UINT64):
-        raise Blocked(
-            "it orders 64-bit integers, which no float type holds; it takes floats only before "
-            "opset 11",
-            "choose opset 11 or later",
-        )
     if elem_type in (TensorProto.INT32, TensorProto.UINT32):
         return TensorProto.DOUBLE
     return TensorProto.FLOAT
+
+
+def _ordered_by_halves(context: Context) -> None:
+    """Order 64-bit integers by their lower halves, and what comes of that by the upper ones.
+
+    The order of equal elements is kept each time. A double holds each half: the lower one is
+    ``x mod 2**32``, the upper one what is left of x, rounded to a multiple of ``2**32`` again.
+    """
+    data, number = context.input(0), context.input(1)
+    rank = context.need_rank(data, "it orders 64-bit integers")
+    axis = context.value("axis", -1) % rank
+    given = context.need_elem_type(data, "it is taken apart")
+    length = as_name(context, size_of(context, data, axis))
+    context.far = 13
+    base = constant(context, 2**32, given, "base")
+    rest = cast(context, context.emit("Mod", [data, base], "rest"), TensorProto.DOUBLE)
+    apart = context.emit("Sub", [cast(context, data, TensorProto.DOUBLE), rest], "apart")
+    inverse, half = (constant(context, n, TensorProto.DOUBLE, "part") for n in (2.0**-32, 0.5))
+    scaled = context.emit("Mul", [apart, inverse], "scaled")
+    upper = context.emit("Floor", [context.emit("Add", [scaled, half])], "upper")
+    values = {"axis": axis, "largest": context.attribute("largest")}
+    names = [context.fresh("values"), context.fresh("order")]
+    order = [context.fresh("values"), context.fresh("places")]
+    context.emit("TopK", [rest, length], outputs=names, **values)
+    upper = context.emit("GatherElements", [upper, names[1]], "upper", axis=axis)
+    context.emit("TopK", [upper, number], outputs=order, **values)
+    chosen = context.emit("GatherElements", [names[1], order[1]], "chosen", axis=axis)
+    _gathered(context, chosen, axis)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnxreduce_cli import convert
-from tests.support import blockers, converts, one_node, op_types, run_ort
+from tests.support import blockers, converts, model, one_node, op_types, run_ort
 
 X = np.array([[3, 1, 3, -2, 0], [-1, np.inf, 2, -np.inf, 2]], np.float32)
 INTS = np.array([[3, 1, 3, -2, 0], [-1, 100, 2, -100, 2]])
@@ -33,9 +33,33 @@ def test_number_to_attribute_and_number_to_input(axis):
     assert len(high.graph.node[0].input) == 2
 
 
-def test_number_to_attribute_blocked():
-    (blocker,) = blockers(top(10, run_time=True), 9)
-    assert "its K 'k' is only known at run time" in str(blocker)
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("named", [True, False])
+def test_number_to_attribute_at_run_time(axis, named):
+    """Of as many as there are the first K are taken; of an unknown number each is placed."""
+    x = np.array([X, X[:, ::-1], -X])
+    shapes = {"x": ["a", "b", "c"]} if named else {}
+    options = {"shapes": shapes, "output_shapes": [[None] * 3] * 2, "outputs": 2, "axis": axis}
+    source = one_node("TopK", 10, {"x": x, "k": K}, **options)
+    for k in (0, 1, 2):
+        inputs = {"x": x, "k": np.array([k])}
+        for target in (9, 7):
+            converts(source, target, inputs, {**inputs, "x": x[:, :, :3]} if named else inputs)
+    x = np.where(x == 0, np.nan, x)
+    for target in (9, 8):
+        converts(source, target, {"x": x, "k": K}, in_numpy=True)
+
+
+def test_number_to_attribute_by_counting():
+    source = one_node(
+        "TopK",
+        10,
+        {"x": X, "k": K},
+        shapes={"x": ["a", "b"]},
+        outputs=2,
+        output_shapes=[[None] * 2] * 2,
+    )
+    assert "TopK" not in op_types(converts(source, 9, {"x": X, "k": K}, in_numpy=True))
 
 
 @pytest.mark.parametrize("largest", [0, 1])
@@ -63,6 +87,42 @@ def test_largest_of_floats_unsorted():
     np.testing.assert_array_equal(np.sort(before), np.sort(after))
 
 
+BIG = 2**53
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_largest_of_floats_of_64_bits(dtype, largest):
+    """A double would not tell them apart; equal ones come by index."""
+    lowest, highest = np.iinfo(dtype).min, np.iinfo(dtype).max
+    near = [highest - 1, lowest, highest, lowest + 1, BIG, BIG + 1, BIG, 2**32, 2**32 - 1, 1]
+    far = [2**63 - 513, 2**63 - 512, 2**63 - 1, 2**62, lowest, 0, highest - 1024, 3, 3, highest]
+    x = np.array([near, far], dtype)
+    number = np.array([7])
+    for axis, run_time in ((1, False), (-1, True), (-2, True)):
+        inputs = {"x": x, "k": number if axis != -2 else np.array([2])}
+        source = one_node(
+            "TopK",
+            11,
+            inputs,
+            outputs=2,
+            initializers=() if run_time else ("k",),
+            shapes={"x": ["a", "b"]} if run_time else {},
+            output_shapes=[[None, None]] * 2,
+            axis=axis,
+            largest=largest,
+        )
+        for target in (10, 9, 7):
+            converts(source, target, inputs, exact=True, in_numpy=dtype == np.uint64)
+    if dtype == np.int64:
+        y = np.concatenate([-x, x], 1)
+        converts(source, 10, {"x": y, "k": np.array([1])}, exact=True)
+
+
 def test_largest_of_floats_blocked():
-    (blocker,) = blockers(top(11, INTS), 10)
-    assert "it orders 64-bit integers" in str(blocker)
+    source = model(
+        '<ir_version: 7, opset_import: ["" : 11]> g (int64[n] flat, int64[r] shape, int64[1] k)'
+        " => (int64[a, b] y) { x = Reshape (flat, shape) y, i = TopK (x, k) }"
+    )
+    (blocker,) = blockers(source, 10)
+    assert "the rank of 'x' is not known" in str(blocker)
