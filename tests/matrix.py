@@ -483,9 +483,6 @@ def may_block(case: Case) -> str:
     """Why this case may be blocked; empty where it must be converted."""
     if case.dtype == "bfloat16" and case.target < 13:
         return "bfloat16 below 13"
-    in_graph = case.knowledge == "unknown" or "branch" in case.form or "outer" in case.form
-    if case.dtype == "bfloat16" and case.target < 16 <= case.source and in_graph:
-        return "bfloat16 in the If or Loop around the node, below 16"
     if case.knowledge != "unknown":
         return ""
     if case.op in SOFTMAX:

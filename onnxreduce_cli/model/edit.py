@@ -112,7 +112,7 @@ def _graft(node: NodeProto, heir: NodeProto) -> None:
             for copy in heir.attribute:
                 if copy.name == attribute.name:
                     stepped = None
-                    if _names(copy.g.output) != _names(attribute.g.output):
+                    if _interface(copy.g) != _interface(attribute.g):
                         stepped = GraphProto.FromString(copy.g.SerializeToString())
                     copy.CopyFrom(attribute)
                     if stepped is not None:
@@ -133,6 +133,10 @@ def _keep_added(graph: GraphProto, given: GraphProto, done: GraphProto) -> None:
     graph.node.extend([*first, *done.node, *last])
     graph.input.extend(given.input)
     graph.output.extend(given.output)
+
+
+def _interface(graph: GraphProto) -> tuple[set[str], set[str]]:
+    return _names(graph.input), _names(graph.output)
 
 
 def _names(values: Iterable[ValueInfoProto]) -> set[str]:

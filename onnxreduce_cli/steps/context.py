@@ -256,11 +256,14 @@ class Context:
 
     def subgraph_outputs(self, name: str) -> list[Dims | None]:
         """The dimensions of what the graph in attribute `name` gives, as far as they are known."""
+        return [None if item is None else item.dims for item in self.subgraph_types(name)]
+
+    def subgraph_types(self, name: str) -> list[ValueType | None]:
+        """The types of what the graph in attribute `name` gives, as far as they are known."""
         attribute = self.attribute(name)
         assert attribute is not None
         inner = self._facts.inner(attribute.g) or Scope(attribute.g, self.scope, self.opset, name)
-        known = [self._facts.type(inner, output.name) for output in attribute.g.output]
-        return [None if item is None else item.dims for item in known]
+        return [self._facts.type(inner, output.name) for output in attribute.g.output]
 
     def warn(self, text: str) -> None:
         """Leave a remark for the user about this site."""
@@ -348,6 +351,10 @@ class Context:
             node.output[:] = outputs
             self._accept(node)
         return node
+
+    def state_type(self, name: str, like: ValueType) -> None:
+        """Make the type of a value that was emitted known, where shape inference cannot tell it."""
+        self._facts.declare_type(self.scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
         """Emit a node once more, with other inputs and outputs."""
