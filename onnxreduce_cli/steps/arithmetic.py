@@ -1,4 +1,4 @@
-"""Pow, Gemm, PRelu, Mod, BitShift, Selu and Range: what changed besides the dtypes."""
+"""Gemm, PRelu, Mod, BitShift, Selu and Range: what changed besides the dtypes."""
 
 from __future__ import annotations
 
@@ -13,57 +13,6 @@ from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.repeating import aligned, rank_of, repeated_to, trailing_ones
-
-_SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16})
-_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
-
-
-@down(
-    "Pow",
-    12,
-    "an exponent of another type cast to that of the base, or both computed in a wider one",
-    blocks="a 64-bit integer is computed",
-)
-def one_type(context: Context) -> None:
-    """``Pow(x, [2])`` with an int64 exponent becomes ``Pow(x, [2.0])`` in the type of x.
-
-    Where that type cannot hold the exponent both are cast to one that holds both, and the result
-    back. Integers are computed in double, which holds every result that does not overflow.
-    """
-    base, exponent = context.input(0), context.input(1)
-    purpose = "before opset 12 base and exponent have one type"
-    given = context.need_elem_type(base, purpose)
-    other = context.need_elem_type(exponent, purpose)
-    if given == other and given not in INTEGERS:
-        return
-    constant = context.constant(exponent)
-    if given not in INTEGERS and constant is not None:
-        with np.errstate(over="ignore"):
-            same = constant.astype(numpy_dtype(given))
-        if np.array_equal(same.astype(constant.dtype), constant, equal_nan=other not in INTEGERS):
-            context.replace(inputs=[base, context.array(same, "exponent")])
-            return
-    if constant is not None and constant.ndim == 0 and constant == 2:
-        context.replace("Mul", [base, base], keep=())
-        return
-    for elem_type in (given, other):
-        if elem_type in _64_BITS:
-            raise Blocked(
-                f"it computes with {dtype_name(elem_type)}, and before opset 12 it takes floats "
-                "only, of which none holds that",
-                "cast to a float type, or choose opset 12 or later",
-            )
-    narrow = {TensorProto.FLOAT16, TensorProto.FLOAT, *_SMALL}
-    working = TensorProto.FLOAT if {given, other} <= narrow else TensorProto.DOUBLE
-    inputs = [
-        name if kind == working else cast(context, name, working)
-        for name, kind in ((base, given), (exponent, other))
-    ]
-    if given == working:
-        context.replace(inputs=inputs)
-        return
-    result = context.replace(inputs=inputs, outputs=[context.fresh("power")]).output[0]
-    cast(context, result, given, [context.node.output[0]])
 
 
 @up("Gemm", 7, "broadcast: dropped")

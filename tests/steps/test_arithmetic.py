@@ -1,4 +1,4 @@
-"""Pow, Gemm, PRelu, Mod, BitShift, Selu and Range."""
+"""Gemm, PRelu, Mod, BitShift, Selu and Range."""
 
 from __future__ import annotations
 
@@ -6,41 +6,6 @@ import numpy as np
 import pytest
 
 from tests.support import blockers, converts, model, of_unknown_rank, one_node, op_types
-
-X = np.array([[1.5, -2, 0], [np.inf, -np.inf, np.nan], [-0.0, 3, -4]], np.float32)
-
-
-@pytest.mark.parametrize("exponent", [2, 3, 0, -1, 0.5])
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
-def test_one_type(dtype, exponent):
-    inputs = {"x": X, "e": np.array(exponent, dtype)}
-    low = converts(one_node("Pow", 12, inputs, initializers=("e",)), 11, inputs)
-    assert op_types(low) == ["Pow"]
-    converts(one_node("Pow", 12, inputs, initializers=("e",)), 7, inputs)
-    if dtype == np.int64:
-        (blocker,) = blockers(one_node("Pow", 12, inputs), 11)
-        assert "it computes with int64" in str(blocker)
-    else:
-        converts(one_node("Pow", 12, inputs), 11, inputs)
-
-
-def test_one_type_wider():
-    inputs = {"x": X, "e": np.array(1 / 3, np.float64)}
-    low = converts(one_node("Pow", 12, inputs, initializers=("e",)), 11, inputs)
-    assert op_types(low) == ["Cast", "Pow", "Cast"]
-
-
-def test_one_type_of_integers():
-    x = np.array([0, 1, -3, 7, 46340], np.int32)
-    for exponent in (np.array(3, np.int32), np.array(0.5, np.float32), np.array([2], np.int32)):
-        feeds = {"x": np.abs(x[:4]) if exponent.dtype == np.float32 else x[:4], "e": exponent}
-        converts(one_node("Pow", 12, feeds), 11, feeds)
-    square = {"x": x.astype(np.int64), "e": np.array(2, np.int64)}
-    low = converts(one_node("Pow", 12, square, initializers=("e",)), 11, square)
-    assert op_types(low) == ["Mul"]
-    (blocker,) = blockers(one_node("Pow", 12, square), 11)
-    assert "it computes with int64" in str(blocker)
-
 
 A, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
 
@@ -163,6 +128,9 @@ def test_shifts_in_range_blocked():
     inputs = {"x": np.array([-4], np.int32), "y": np.array([1], np.int32)}
     (blocker,) = blockers(one_node("BitShift", 28, inputs, direction="LEFT"), 27)
     assert "it shifts int32" in str(blocker)
+
+
+X = np.array([[1.5, -2, 0], [np.inf, -np.inf, np.nan], [-0.0, 3, -4]], np.float32)
 
 
 def test_selu_older_defaults_and_selu_newer_defaults():
