@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from tests.support import converts, model, op_types
+from tests.support import converts, model
 
 X = np.array([[0.3, -7.5, np.inf], [np.nan, -0.0, 3.14]]).astype(ml_dtypes.bfloat16)
 
