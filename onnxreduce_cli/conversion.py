@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Mapping
 
-from onnx import FunctionProto, ModelProto, NodeProto, ValueInfoProto, helper
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import ConversionError
@@ -373,13 +373,15 @@ class Conversion:
                 continue
             if not generated:
                 site.words += (words,)
+            heirs = _heirs(context)
             if node.op_type in GRAPH_OPERATORS and (not generated or node in site.heirs):
-                site.heirs = [n for n in context.emitted if _stands_in(n, node)]
+                site.heirs = heirs
+                site.grafts = {**site.grafts, **context.grafts}
             if context.warnings or context.initializers:
                 self._note(site, context)
             for emitted in reversed(context.emitted):
-                if emitted.op_type in GRAPH_OPERATORS:
-                    self._carry_branches(site, scope, emitted, node, far, expand)
+                if emitted.op_type in GRAPH_OPERATORS and emitted not in heirs:
+                    self._carry_branches(site, scope, emitted, far, expand, context.grafts)
                 waiting.append((emitted, far, expand))
         return done
 
@@ -392,14 +394,17 @@ class Conversion:
         site: Site,
         scope: Scope,
         emitted: NodeProto,
-        node: NodeProto,
         far: int,
         expand: Collection[str],
+        grafts: Collection[str],
     ) -> None:
-        """Take the nodes of a generated node's subgraphs to the target, at once."""
-        if _stands_in(emitted, node):
-            return  # For a node of the model, or for one carried already.
+        """Take the nodes of a generated node's subgraphs to the target, at once.
+
+        Those of a graph that is one of the model's, or was carried already, stay as they are.
+        """
         for name, graph in subgraphs(emitted):
+            if graph.name in grafts:
+                continue
             inner = Scope(graph, scope, far, f"{emitted.name}.{name}", subgraph=True)
             for item in inner.nodes:
                 self.facts.declare(inner, item, far, item.output)
@@ -520,7 +525,7 @@ class Conversion:
         edits: dict[int, Edits] = {}
         for site in self.sites:
             edit = edits.setdefault(id(site.scope), Edits())
-            edit.replace(site.node, site.result, site.heirs, site.initializers)
+            edit.replace(site.node, site.result, site.heirs, site.grafts, site.initializers)
         for scope in self.leftovers.scopes:
             edits.setdefault(id(scope), Edits()).remove(self.leftovers.of(scope))
         for scope in self.scopes:
@@ -567,6 +572,8 @@ class Conversion:
         for node in nodes:
             site = Site(scope, node)
             edits.first += self._carry(site, scope, node, max(self.target, CONSTANT_OPSET), ())
+        if isinstance(scope.container, GraphProto):
+            scope.container.value_info.extend(self._untold_types(scope, edits.first, ()))
 
     def _types_to_state(self) -> Iterator[tuple[Scope, list[ValueInfoProto]]]:
         """The types that shape inference could tell at the source opset but cannot at the target.
@@ -617,8 +624,15 @@ class Conversion:
         return found
 
 
+def _heirs(context: Context) -> list[NodeProto]:
+    """What a step emitted that takes over the subgraphs of the node, if no graphs in it do."""
+    node = context.node
+    if context.grafts or node.op_type not in GRAPH_OPERATORS:
+        return []
+    return [item for item in context.emitted if _stands_in(item, node)]
+
+
 def _stands_in(emitted: NodeProto, node: NodeProto) -> bool:
-    """Whether what a step emitted takes over the subgraphs of the node."""
     if emitted.op_type == node.op_type:
         return True
     return (node.op_type, emitted.op_type, emitted.name) == ("Scan", "Loop", node.name)

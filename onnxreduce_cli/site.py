@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from onnx import NodeProto, TensorProto
 
@@ -24,6 +24,8 @@ class Site:
         warnings: remarks for the user.
         result: the nodes that replace it.
         heirs: those of them that take over its subgraphs.
+        grafts: the names of graphs within them, each with that of the attribute of `node` whose
+            graph it takes over.
         initializers: the initializers that replace it.
         blocked: why it cannot get there; None if it can.
         asked: what its steps asked about its values.
@@ -36,6 +38,7 @@ class Site:
     warnings: tuple[str, ...] = ()
     result: Sequence[NodeProto] = ()
     heirs: Sequence[NodeProto] = ()
+    grafts: Mapping[str, str] = field(default_factory=dict)
     initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
     asked: Asked = Asked.NOTHING

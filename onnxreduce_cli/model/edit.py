@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,6 +53,8 @@ class Edits:
         replaced: by a node's identity, the nodes that take its place.
         originals: those nodes by their identity.
         heirs: by a node's identity, those of them that take over its subgraphs.
+        grafts: by a node's identity, the names of graphs anywhere within what takes its place,
+            each with that of the attribute whose graph it takes over.
         initializers: those that take the place of nodes.
         first: nodes to put before all others.
         removed_nodes: identities of the nodes that go.
@@ -62,6 +64,7 @@ class Edits:
     replaced: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
     originals: dict[int, NodeProto] = field(default_factory=dict)
     heirs: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
+    grafts: dict[int, Mapping[str, str]] = field(default_factory=dict)
     initializers: list[TensorProto] = field(default_factory=list)
     first: list[NodeProto] = field(default_factory=list)
     removed_nodes: set[int] = field(default_factory=set)
@@ -72,6 +75,7 @@ class Edits:
         node: NodeProto,
         result: Sequence[NodeProto],
         heirs: Sequence[NodeProto],
+        grafts: Mapping[str, str],
         initializers: Sequence[TensorProto],
     ) -> None:
         """Let `result` and `initializers` take the place of `node`."""
@@ -79,6 +83,8 @@ class Edits:
         self.originals[id(node)] = node
         if heirs:
             self.heirs[id(node)] = heirs
+        if grafts:
+            self.grafts[id(node)] = grafts
         self.initializers += initializers
 
     def remove(self, going: tuple[set[int], set[str]]) -> None:
@@ -93,6 +99,10 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
         for node in scope.nodes:
             for heir in edits.heirs.get(id(node), ()):
                 _graft(node, heir)
+    for key, grafts in edits.grafts.items():
+        graphs = {item.name: item.g for item in edits.originals[key].attribute}
+        for new in edits.replaced[key]:
+            _graft_within(new, {name: graphs[source] for name, source in grafts.items()})
     container = scope.container
     if isinstance(container, GraphProto):
         container.initializer.extend(edits.initializers)
@@ -111,12 +121,28 @@ def _graft(node: NodeProto, heir: NodeProto) -> None:
         if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
             for copy in heir.attribute:
                 if copy.name == attribute.name:
-                    stepped = None
-                    if _interface(copy.g) != _interface(attribute.g):
-                        stepped = GraphProto.FromString(copy.g.SerializeToString())
-                    copy.CopyFrom(attribute)
-                    if stepped is not None:
-                        _keep_added(copy.g, stepped, attribute.g)
+                    if _interface(copy.g) == _interface(attribute.g):
+                        copy.CopyFrom(attribute)
+                    else:
+                        _take_over(copy.g, attribute.g)
+
+
+def _graft_within(node: NodeProto, done: Mapping[str, GraphProto]) -> None:
+    """Let the graphs in a node, at any depth, take over those given by their names."""
+    for _, graph in subgraphs(node):
+        if graph.name in done:
+            _take_over(graph, done[graph.name])
+        else:
+            for inner in graph.node:
+                _graft_within(inner, done)
+
+
+def _take_over(graph: GraphProto, done: GraphProto) -> None:
+    """Make a graph one that is done, but for its name and what a step added to it."""
+    given = GraphProto.FromString(graph.SerializeToString())
+    graph.CopyFrom(done)
+    graph.name = given.name
+    _keep_added(graph, given, done)
 
 
 def _keep_added(graph: GraphProto, given: GraphProto, done: GraphProto) -> None:

@@ -94,7 +94,7 @@ def _inline_in(
     for node in scope.nodes:
         if _called(node) in functions:
             nodes = list(_expanded(node, functions, names, calls, infos))
-            edits.replace(node, nodes, [], [])
+            edits.replace(node, nodes, [], {}, [])
     stated = {info.name for info in graph.value_info}
     if isinstance(graph, GraphProto):
         stated.update(info.name for info in graph.output)

@@ -111,6 +111,11 @@ def _dropped_reads(
 def _reads(node: NodeProto) -> Iterator[str]:
     """What a node reads, its subgraphs included."""
     yield from node.input
+    yield from _reads_within(node)
+
+
+def _reads_within(node: NodeProto) -> Iterator[str]:
+    """What a node's subgraphs read."""
     for _, graph in subgraphs(node):
         for inner in graph.node:
             yield from _reads(inner)
@@ -140,13 +145,15 @@ class _Readers:
                     self._count(scope, name)
 
     def _reads_of(self, node: NodeProto) -> Iterator[str]:
-        """What a node, or what takes its place, reads; without subgraphs that the model had."""
+        """What a node, or what takes its place, reads; without what subgraphs of the model read."""
         result = self._replacements.get(id(node))
         if result is None:
             yield from node.input
             return
+        own = set(_reads_within(node))
         for new in result:
-            yield from new.input if _has_graphs(node) else _reads(new)
+            yield from new.input
+            yield from (name for name in _reads_within(new) if name not in own)
 
     def _count(self, scope: Scope, name: str) -> None:
         resolved = self._resolved[id(scope)]
@@ -177,7 +184,3 @@ def _parameters(scope: Scope) -> Iterator[str]:
     for annotation in getattr(scope.container, "quantization_annotation", ()):
         for entry in annotation.quant_parameter_tensor_names:
             yield entry.value
-
-
-def _has_graphs(node: NodeProto) -> bool:
-    return any(True for _ in subgraphs(node))

@@ -536,8 +536,9 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
     },
     "If": {
         11: up_only(
-            "The two branches may give different shapes for one output. Going down the "
-            "shapes of both branches must be the same, and then nothing changes."
+            "The two branches may give different shapes for one output. Going down nothing "
+            "changes where the shapes of both branches are the same; others need a Loop each, of "
+            "one round or none."
         ),
         13: types("sequences"),
         16: types("bfloat16 and optional values"),
@@ -870,9 +871,9 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
             "The batch dimension and the input sequence_lens went away; directions is "
             "called scan_input_directions, and scan_output_directions, scan_input_axes and "
             "scan_output_axes were added. Going up a batch of 1 can be squeezed away and "
-            "any other needs a Loop over the batch; going down a batch dimension of 1 is "
-            "added, and the new attributes must have their defaults or be done by "
-            "Transpose."
+            "any other needs a Scan over the batch; going down a batch dimension of 1 is "
+            "added, and axes and backward outputs are done by Transpose and "
+            "Gather."
         ),
         11: negative("The attributes scan_input_axes and scan_output_axes"),
         16: types("bfloat16"),

@@ -16,7 +16,7 @@ from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import UNKNOWN, Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.values import Dims, ValueType, numpy_dtype
+from onnxreduce_cli.model.values import ValueType, numpy_dtype
 
 Array = npt.NDArray[Any]
 
@@ -77,6 +77,8 @@ class Context:
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
+        grafts: the names of graphs within what is emitted, each with that of the node's attribute
+            whose graph it takes over: with the nodes as they are here, and maybe others around.
         words: what is done here, for people, where the step's own words don't say it.
         asked: what has been asked about the node's values so far.
     """
@@ -99,6 +101,7 @@ class Context:
         self.emitted: list[NodeProto] = []
         self.initializers: list[TensorProto] = []
         self.warnings: list[str] = []
+        self.grafts: dict[str, str] = {}
         self.words = ""
         self.asked = Asked.NOTHING
         self._base = base
@@ -253,10 +256,6 @@ class Context:
                 "give it in every call",
             )
         return True in given or (not given and name in function.attribute)
-
-    def subgraph_outputs(self, name: str) -> list[Dims | None]:
-        """The dimensions of what the graph in attribute `name` gives, as far as they are known."""
-        return [None if item is None else item.dims for item in self.subgraph_types(name)]
 
     def subgraph_types(self, name: str) -> list[ValueType | None]:
         """The types of what the graph in attribute `name` gives, as far as they are known."""

@@ -3,33 +3,84 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import GraphProto, TensorProto, helper
+from onnx import GraphProto, TensorProto, ValueInfoProto, helper
 
-from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.model.values import Dims, ValueType, numpy_dtype, tensor_type
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.loops import of_one_round
 from onnxreduce_cli.steps.registry import down
 
+_BRANCHES = ("then_branch", "else_branch")
 
-@down("If", 11, "unchanged", blocks="the branches give different shapes")
+
+@down("If", 11, "unchanged; where its branches give different shapes a Loop for each of them")
 def one_shape(context: Context) -> None:
     """An If stays as it is where its branches give one shape, as far as is known.
 
     Where a shape is not known the node passes with a warning: the older wording asks for equal
-    shapes, but nothing that runs it insists on that.
+    shapes, but nothing that runs it insists on that. Where they differ see `_as_loops`.
     """
-    branches = [context.subgraph_outputs(name) for name in ("then_branch", "else_branch")]
-    for index, (first, second) in enumerate(zip(*branches, strict=True)):
+    given = [context.subgraph_types(name) for name in _BRANCHES]
+    unknown = []
+    for index, types in enumerate(zip(*given, strict=True)):
+        first, second = (None if item is None else item.dims for item in types)
         if first is None or second is None or not _concrete(first, second):
-            context.warn(
-                "before opset 11 the branches of an If must give the same shape, which is not "
-                f"known of output {index}"
-            )
+            unknown.append(index)
         elif first != second:
-            raise Blocked(
-                f"its branches give output {index} different shapes, {first} and {second}, which "
-                "opset 11 allowed",
-                "choose opset 11 or later",
-            )
+            _as_loops(context, given)
+            return
+    for index in unknown:
+        context.warn(
+            "before opset 11 the branches of an If must give the same shape, which is not "
+            f"known of output {index}"
+        )
+
+
+def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
+    """``y = If<then_branch, else_branch>(c)`` becomes
+    ``y = Loop<else_branch>(Cast(Not(c)), "", Loop<then_branch>(Cast(c), "", 0))``.
+
+    Each makes one round or none, and what a Loop carries may change its shape.
+    """
+    condition = context.emit(
+        "Reshape", [context.input(0), context.array([], "scalar")], "condition"
+    )
+    outputs = [name or context.fresh("unused") for name in context.node.output]
+    types = []
+    for name, pair in zip(outputs, zip(*given, strict=True), strict=True):
+        known = next((item for item in pair if item is not None), None)
+        elem_type = known.elem_type if known is not None else 0
+        types.append(elem_type or context.need_elem_type(name, "it is carried through a Loop"))
+    values = [context.array(_nothing(elem_type), "nothing") for elem_type in types]
+    for name in _BRANCHES:
+        attribute = context.attribute(name)
+        assert attribute is not None
+        taken = condition if name == _BRANCHES[0] else context.emit("Not", [condition], "otherwise")
+        count = cast(context, taken, TensorProto.INT64)
+        body = GraphProto()
+        body.CopyFrom(attribute.g)
+        body.name = context.fresh(name)
+        context.grafts[body.name] = name
+        carried = []
+        for output, elem_type in zip(body.output, types, strict=True):
+            proto = tensor_type(elem_type, None).to_proto()
+            output.type.CopyFrom(proto)
+            carried.append(ValueInfoProto(name=context.fresh("carried"), type=proto))
+        inputs = [count, "", *values]
+        of_one_round(context, body, carried)
+        if name == _BRANCHES[0]:
+            values = [context.fresh("chosen") for _ in outputs]
+            context.emit("Loop", inputs, outputs=values, body=body)
+        else:
+            context.replace("Loop", inputs, outputs, keep=(), body=body)
+
+
+def _nothing(elem_type: int) -> np.ndarray:
+    """A scalar of a dtype, whatever its value."""
+    if elem_type == TensorProto.STRING:
+        return np.array("", object)
+    return np.zeros((), numpy_dtype(elem_type))
 
 
 def _concrete(first: Dims, second: Dims) -> bool:

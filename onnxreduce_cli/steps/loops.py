@@ -1,4 +1,4 @@
-"""Loops that stand in for operators that an older opset lacks."""
+"""Graphs within graphs, and loops, that stand in for operators that an older opset lacks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.context import Context, fill
@@ -32,19 +32,12 @@ class Carried:
         return helper.make_tensor_value_info(name, self.elem_type, self.dims)
 
 
-class Body:
-    """The body of a Loop while it is written; it may read the values around it.
+class Nodes:
+    """The nodes of a graph within a graph while it is written; they may read what is around it."""
 
-    Attributes:
-        round: the number of the round, an int64 of rank 0.
-        values: what goes from round to round, as this round gets it.
-    """
-
-    def __init__(self, context: Context, carried: Sequence[Carried]) -> None:
+    def __init__(self, context: Context) -> None:
         self._context = context
         self.nodes: list[NodeProto] = []
-        self.round = context.fresh("round")
-        self.values = [context.fresh("current") for _ in carried]
 
     def emit(self, op_type: str, inputs: Sequence[str], hint: str = "", **values: Any) -> str:
         """Emit a node at the far side's opset; the name of its output."""
@@ -56,10 +49,50 @@ class Body:
         self.nodes.append(node)
         return name
 
+
+class Body(Nodes):
+    """The body of a Loop.
+
+    Attributes:
+        round: the number of the round, an int64 of rank 0.
+        values: what goes from round to round, as this round gets it.
+    """
+
+    def __init__(self, context: Context, carried: Sequence[Carried]) -> None:
+        super().__init__(context)
+        self.round = context.fresh("round")
+        self.values = [context.fresh("current") for _ in carried]
+
     def this(self, name: str, axis: int) -> str:
         """The slice that is this round's, of size 1 along `axis`."""
         one = self._context.array([1], "one")
         return self.emit("Gather", [name, self.emit("Reshape", [self.round, one])], axis=axis)
+
+
+def of_one_round(context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto]) -> None:
+    """Make the body of a Loop, of a count and without a condition, of what one round does.
+
+    A Loop of one round or none stands for an If where branches must give one shape: what a Loop
+    carries may change its shape.
+
+    Args:
+        context: of the step.
+        graph: the nodes that give what the round does, and what they give.
+        carried: what goes in, without shapes.
+    """
+    names = (context.fresh("round"), context.fresh("unfinished"))
+    again = context.fresh("again")
+    outputs = [helper.make_tensor_value_info(again, TensorProto.BOOL, []), *graph.output]
+    graph.node.add(op_type="Identity", name=again, input=[names[1]], output=[again])
+    graph.input.extend(
+        [
+            helper.make_tensor_value_info(names[0], TensorProto.INT64, []),
+            helper.make_tensor_value_info(names[1], TensorProto.BOOL, []),
+            *carried,
+        ]
+    )
+    del graph.output[:]
+    graph.output.extend(outputs)
 
 
 #: Emits a round's nodes; gives the values for the next round, and what is collected of each.

@@ -12,6 +12,7 @@ from onnxreduce_cli.steps.axes import unsqueezed
 from onnxreduce_cli.steps.bodies import BODIES
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.loops import of_one_round
 
 
 def reduce_at_run_time(context: Context, noop: bool) -> None:
@@ -203,21 +204,10 @@ def _as_loop(
 ) -> Conditional:
     """``Loop(count, , value)`` with a body that reduces, and a count of 1 or 0."""
     count = cast(context, condition, TensorProto.INT64)
-    reduced, again = context.fresh("reduced"), context.fresh("again")
-    carried, unfinished = context.fresh("carried"), context.fresh("unfinished")
-    body = GraphProto(
-        name=reduced,
-        node=[_identity(unfinished, again), _reduction(context, carried, reduced, axes)],
-    )
-    body.input.extend(
-        [
-            helper.make_tensor_value_info(context.fresh("round"), TensorProto.INT64, []),
-            helper.make_tensor_value_info(unfinished, TensorProto.BOOL, []),
-            _value_info(carried, elem_type),
-        ]
-    )
-    body.output.append(helper.make_tensor_value_info(again, TensorProto.BOOL, []))
+    reduced, carried = context.fresh("reduced"), context.fresh("carried")
+    body = GraphProto(name=reduced, node=[_reduction(context, carried, reduced, axes)])
     body.output.append(_value_info(reduced, elem_type))
+    of_one_round(context, body, [_value_info(carried, elem_type)])
     return "Loop", [count, "", value], {"body": body}
 
 

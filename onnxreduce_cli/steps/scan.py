@@ -1,7 +1,6 @@
 """Scan: 9 took the batch dimension away and added axes, 11 let these be negative.
 
-It came with opset 8; what is to go below becomes a Loop where opset 9 is left, as long as there is
-no batch.
+It came with opset 8; what is to go below becomes a Loop where opset 9 is left.
 """
 
 from __future__ import annotations
@@ -10,11 +9,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from onnx import AttributeProto, GraphProto, TensorProto, helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+    numpy_helper,
+)
 
+from onnxreduce_cli.model.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import arange
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.births import Number, arange, as_name, size_of
+from onnxreduce_cli.steps.context import Blocked, Context, fill
+from onnxreduce_cli.steps.loops import Nodes
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -46,24 +55,19 @@ def _from_front(context: Context, name: str, axis: int) -> int:
 @up(
     "Scan",
     9,
-    "the batch dimension squeezed away; directions called scan_input_directions",
-    blocks="it is not known to be 1, or sequence_lens is given",
+    "the batch dimension squeezed away, or a Scan over it around; directions called "
+    "scan_input_directions",
 )
 def without_batch(context: Context) -> None:
     """``Scan<directions=[1]>("", s, x)`` with a batch of 1 becomes
-    ``Unsqueeze(Scan<scan_input_directions=[1]>(Squeeze(s), Squeeze(x)))``.
+    ``Unsqueeze(Scan<scan_input_directions=[1]>(Squeeze(s), Squeeze(x)))``; else see `over_batch`.
     """
     names = context.node.input[1:]
-    if context.input(0):
-        raise Blocked(
-            "its input sequence_lens went away with opset 9", "scan each sequence on its own"
-        )
     known = [context.type(name) for name in names]
-    if not any(item is not None and item.dims and item.dims[0] == 1 for item in known):
-        raise Blocked(
-            "its batch is not known to be 1, and from opset 9 on it has no batch dimension",
-            "choose opset 8, or state the shapes of its inputs",
-        )
+    one = any(item is not None and item.dims and item.dims[0] == 1 for item in known)
+    if context.input(0) or not one:
+        over_batch(context)
+        return
     inputs = [context.emit("Squeeze", [name], "without_batch", axes=[0]) for name in names]
     outputs = [name and context.fresh("without_batch") for name in context.node.output]
     directions = context.value("directions")
@@ -73,6 +77,99 @@ def without_batch(context: Context) -> None:
     for given, output in zip(outputs, context.node.output, strict=True):
         if given:
             context.emit("Unsqueeze", [given], outputs=[output], axes=[0])
+
+
+@down("Scan", 8, "a Loop over the batch, and one over each sequence")
+def over_batch(context: Context) -> None:
+    """``t, y = Scan<num_scan_inputs=1>("", s, x)`` becomes a Scan over the batch, without states,
+    whose body is ``t1, y1 = Scan<num_scan_inputs=1>(s1, x1)``.
+
+    With ``sequence_lens`` the inner one reads ``Gather(x1, [0, ..., length - 1])``, and what it
+    gives is filled up with zeros, as ONNX Runtime does.
+    """
+    context.far = 9
+    attribute = context.attribute("body")
+    assert attribute is not None
+    body = GraphProto()
+    body.CopyFrom(attribute.g)
+    body.name = context.fresh("sequence")
+    context.grafts[body.name] = attribute.name
+    lengths, names = context.input(0), list(context.node.input[1:])
+    scanned = context.value("num_scan_inputs")
+    states = len(names) - scanned
+    inner = Nodes(context)
+    each = [context.fresh("of_one") for _ in names]
+    given = list(each)
+    infos = [_entry(context, name, of_one) for name, of_one in zip(names, each, strict=True)]
+    longest = ""
+    if lengths:
+        longest = context.emit("Shape", [names[-1]], "sizes")
+        longest = context.emit("Gather", [longest, context.array([1], "one")], "longest", axis=0)
+        length = context.fresh("length")
+        infos.append(_entry(context, lengths, length))
+        within = inner.emit("Less", [arange(context, longest), length], "within")
+        places = inner.emit("Squeeze", [inner.emit("NonZero", [within])], "places", axes=[0])
+        given[states:] = [inner.emit("Gather", [x, places], axis=0) for x in each[states:]]
+    scan = NodeProto(op_type="Scan", name=context.fresh("over_time"))
+    fill(
+        scan,
+        given,
+        {
+            "body": body,
+            "num_scan_inputs": scanned,
+            "scan_input_directions": context.value("directions"),
+        },
+    )
+    results = [context.fresh("result") for _ in body.output]
+    scan.output.extend(results)
+    inner.nodes.append(scan)
+    if lengths:
+        types = context.subgraph_types("body")
+        for index, known in enumerate(types[states:], states):
+            results[index] = _filled_up(context, inner, results[index], longest, known)
+    graph = GraphProto(
+        name=context.fresh("batch"),
+        node=inner.nodes,
+        input=infos,
+        output=[ValueInfoProto(name=name) for name in results],
+    )
+    outputs = [*context.node.output, *[""] * len(results)][: len(results)]
+    inputs = [*names, lengths] if lengths else names
+    context.replace(
+        inputs=inputs,
+        outputs=[name or context.fresh("unused") for name in outputs],
+        keep=(),
+        body=graph,
+        num_scan_inputs=len(inputs),
+    )
+
+
+def _entry(context: Context, name: str, of_one: str) -> ValueInfoProto:
+    """What a Scan's body gets of a value of which it gets one entry after the other."""
+    known = context.type(name)
+    if known is None or not known.elem_type:
+        return ValueInfoProto(name=of_one)
+    dims = known.dims and known.dims[1:]
+    return helper.make_tensor_value_info(of_one, known.elem_type, dims)
+
+
+def _filled_up(
+    context: Context, inner: Nodes, name: str, longest: str, known: ValueType | None
+) -> str:
+    """What a Scan gave for each step of one sequence, with zeros for those after its end."""
+    if known is None or not known.elem_type:
+        raise Blocked(
+            f"the dtype of {name!r} is not known, and zeros follow it where a sequence is short",
+            "state the types of what its body gives",
+        )
+    sizes = inner.emit("Shape", [name], "sizes")
+    length = inner.emit("Slice", [sizes], "length", starts=[0], ends=[1])
+    rest = inner.emit("Slice", [sizes], "rest", starts=[1], ends=[np.iinfo(np.int32).max])
+    missing = inner.emit("Sub", [longest, length], "missing")
+    shape = inner.emit("Concat", [missing, rest], "shape", axis=0)
+    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(known.elem_type)))
+    zeros = inner.emit("ConstantOfShape", [shape], "zeros", value=zero)
+    return inner.emit("Concat", [name, zeros], "filled_up", axis=0)
 
 
 _NEWER = (
@@ -86,28 +183,22 @@ _NEWER = (
 @down(
     "Scan",
     9,
-    "a batch dimension of 1 added, axes done by Transpose; a Loop where opset 8 is left too",
-    blocks="an output is written backwards, or the rank of one with an axis is not known",
+    "a batch dimension of 1 added, axes done by Transpose; a Loop where opset 8 is left too, or "
+    "the rank of an input with an axis is not known",
+    blocks="the rank of an output with an axis is not known",
 )
 def with_batch(context: Context) -> None:
     """``Scan<scan_input_axes=[1]>(s, x)`` becomes
     ``Squeeze(Scan("", Unsqueeze(s), Unsqueeze(Transpose(x))))``.
     """
-    if context.target < 8:
+    states = len(context.node.input) - context.value("num_scan_inputs")
+    scanned_along = _axes(context, "scan_input_axes", states, context.node.input)
+    read = list(zip(context.node.input, scanned_along, strict=True))
+    if context.target < 8 or any(axis and context.rank(name) is None for name, axis in read):
         _as_loop(context)
         return
-    if any(context.value("scan_output_directions", ())):
-        raise Blocked(
-            "it writes an output backwards (scan_output_directions), which came with opset 9",
-            "choose opset 9 or later",
-        )
-    states = len(context.node.input) - context.value("num_scan_inputs")
     inputs = [""]
-    for name, axis in zip(
-        context.node.input,
-        _axes(context, "scan_input_axes", states, context.node.input),
-        strict=True,
-    ):
+    for name, axis in read:
         first = name
         if axis:
             rank = context.need_rank(name, f"it is scanned along axis {axis}")
@@ -117,21 +208,25 @@ def with_batch(context: Context) -> None:
     outputs = [name and context.fresh("with_batch") for name in context.node.output]
     directions = context.value("scan_input_directions")
     context.replace(inputs=inputs, outputs=outputs, drop=_NEWER, directions=directions)
-    axes = _axes(context, "scan_output_axes", states, context.node.output)
-    for given, output, axis in zip(outputs, context.node.output, axes, strict=True):
+    changes = zip(
+        _axes(context, "scan_output_axes", states, context.node.output),
+        _axes(context, "scan_output_directions", states, context.node.output),
+        strict=True,
+    )
+    for given, output, (axis, backwards) in zip(outputs, context.node.output, changes, strict=True):
         if not given:
             continue
-        if not axis:
+        if not axis and not backwards:
             context.emit("Squeeze", [given], outputs=[output], axes=[0])
             continue
-        rank = context.need_rank(output, f"it is written along axis {axis}")
-        first = context.emit("Squeeze", [given], "written_first", axes=[0])
-        perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
-        context.emit("Transpose", [first], outputs=[output], perm=perm)
+        stacked = context.emit("Squeeze", [given], "written_first", axes=[0])
+        name, along = context.node.input[states], scanned_along[states]
+        rounds = size_of(context, name, along) if backwards else None
+        _unstack(context, stacked, output, axis, rounds)
 
 
 def _axes(context: Context, attribute: str, states: int, names: Sequence[str]) -> list[int]:
-    """The axis of each input or output, 0 for states and where none is given."""
+    """The axis or direction of each input or output, 0 for states and where none is given."""
     axes = context.value(attribute) or [0] * (len(names) - states)
     return [0] * states + list(axes)
 
@@ -143,9 +238,12 @@ def _as_loop(context: Context) -> None:
     names, outputs = list(context.node.input), list(context.node.output)
     scanned = context.value("num_scan_inputs")
     states = len(names) - scanned
+    if not states:
+        context.far = 11  # Before, a Loop must carry something; its own step sees to that.
     axes = _axes(context, "scan_input_axes", states, names)[states:]
+    scanned_along = axes[0]
     size = context.emit("Shape", [names[states]], "sizes")
-    count = context.emit("Gather", [size, context.scalar(axes[0], "axis")], "count", axis=0)
+    count = context.emit("Gather", [size, context.scalar(scanned_along, "axis")], "count", axis=0)
     attribute = context.attribute("body")
     assert attribute is not None
     body, original = GraphProto(), attribute.g
@@ -175,9 +273,13 @@ def _as_loop(context: Context) -> None:
     body.output.add().CopyFrom(scalar(again, TensorProto.BOOL, []))
     body.output.extend(original.output)
     written = [*outputs]
-    axes = _axes(context, "scan_output_axes", states, outputs)
-    directions = context.value("scan_output_directions") or [0] * (len(outputs) - states)
-    changes = [*zip(axes, [0] * states + list(directions), strict=True)]
+    changes = [
+        *zip(
+            _axes(context, "scan_output_axes", states, outputs),
+            _axes(context, "scan_output_directions", states, outputs),
+            strict=True,
+        )
+    ]
     for index, change in enumerate(changes):
         if outputs[index] and change != (0, 0):
             written[index] = context.fresh("stacked")
@@ -185,15 +287,15 @@ def _as_loop(context: Context) -> None:
     context.replace("Loop", [count, true, *names[:states]], written, keep=(), body=body)
     for index, (axis, backwards) in enumerate(changes):
         if written[index] != outputs[index]:
-            _unstack(context, written[index], outputs[index], axis, count if backwards else "")
+            rounds = size_of(context, names[states], scanned_along) if backwards else None
+            _unstack(context, written[index], outputs[index], axis, rounds)
 
 
-def _unstack(context: Context, name: str, output: str, axis: int, count: str) -> None:
-    """Bring what a Loop stacked to its axis; from the back if it has the number of rounds."""
-    if count:
-        length = context.emit("Reshape", [count, context.array([1], "one")], "length")
-        last = context.emit("Sub", [length, context.array([1], "one")], "last")
-        order = context.emit("Sub", [last, arange(context, length)], "order")
+def _unstack(context: Context, name: str, output: str, axis: int, rounds: Number | None) -> None:
+    """Bring what was stacked to its axis; from the back if it has the number of rounds."""
+    if rounds is not None:
+        last = context.emit("Sub", [as_name(context, rounds), context.array([1], "one")], "last")
+        order = context.emit("Sub", [last, arange(context, rounds)], "order")
         target = [output] if not axis else None
         name = context.emit("Gather", [name, order], "turned", outputs=target, axis=0)
     if axis:

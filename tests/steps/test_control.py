@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onnxreduce_cli
-from tests.support import blockers, converts, model
+from tests.support import converts, model
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 FEEDS = [{"x": X, "c": np.array(flag)} for flag in (True, False)]
@@ -30,14 +30,43 @@ def test_branches_of_one_shape() -> None:
         assert result.graph == source.graph
 
 
-def test_branches_of_different_shapes_block() -> None:
+@pytest.mark.parametrize("target", [10, 9, 7])
+def test_one_shape_or_loops(target: int) -> None:
     source = model(choice("Neg(x)", "Transpose(x)"))
-    (blocker,) = blockers(source, 10)
-    assert blocker.node == "pick"
-    assert blocker.reason == (
-        "its branches give output 0 different shapes, (2, 3) and (3, 2), which opset 11 allowed"
-    )
-    converts(source, 13, *FEEDS, exact=True)
+    result = converts(source, target, *FEEDS, exact=True)
+    loops = [node for node in result.graph.node if node.op_type == "Loop"]
+    assert loops[-1].name == "pick"
+    converts(result, 13, *FEEDS, exact=True)
+
+
+@pytest.mark.parametrize("target", [10, 7])
+def test_loops_for_branches_in_branches(target: int) -> None:
+    """With several outputs, of which one is not read, and bodies that change on the way."""
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3] x, bool[1] c, bool d) => (float[a,b] y, bool w) {
+            outer = Neg(x)
+            y, unread, w = If (c) <
+                then_branch = t () => (float[p,q] o, float o2, bool o3) <int64[1] top = {0}> {
+                    least = ReduceSum<keepdims = 1>(outer, top)
+                    o = If (d) <
+                        then_branch = t1 () => (float[p1,q1] u) { u = Identity(least) },
+                        else_branch = e1 () => (float[r1,s1] u2) { u2 = Transpose(least) }
+                    >
+                    o2 = ReduceSum<keepdims = 0>(o)
+                    o3 = Not(d)
+                },
+                else_branch = e () => (float[r,s] n, float[k] n2, bool n3) <bool no = {0}> {
+                    n = Concat<axis = -1>(outer, x)
+                    n2 = ReduceMax<axes = [0], keepdims = 0>(n)
+                    n3 = And(no, d)
+                }
+            >
+        }""")
+    feeds = [
+        {"x": X, "c": np.array([c]), "d": np.array(d)} for c in (True, False) for d in (True, False)
+    ]
+    result = converts(source, target, *feeds, exact=True)
+    assert "If" not in [node.op_type for node in result.graph.node]
 
 
 @pytest.mark.parametrize("target", [10, 9])

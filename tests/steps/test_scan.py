@@ -91,10 +91,81 @@ def test_sums_below_opset_8() -> None:
         converts(source, 7, inputs, exact=True)
 
 
-def test_backwards_output() -> None:
-    source = scan(9, "scan_output_directions = [1],", "float[3, 4]", "float[2, 3, 4]")
-    (blocker,) = blockers(source, 8)
-    assert "scan_output_directions" in blocker.reason
+@pytest.mark.parametrize(
+    ("attributes", "out"),
+    [
+        ("scan_output_directions = [1],", "float[2, 3, 4]"),
+        ("scan_output_directions = [1], scan_output_axes = [1],", "float[3, 2, 4]"),
+    ],
+)
+@pytest.mark.parametrize("size", ["2", "n"])
+def test_backwards_output(attributes: str, out: str, size: str) -> None:
+    source = scan(9, attributes, "float[3, 4]", out)
+    if size == "n":
+        source.graph.input[0].type.tensor_type.shape.dim[0].dim_param = size
+    converts(source, 8, {"x": X, "s": np.ones((3, 4), np.float32)}, exact=True)
+
+
+def batches(lengths: bool, directions: str, batch: str = "b", time: str = "t") -> ModelProto:
+    """A Scan-8 of two states, two inputs and two outputs, whose body changes at 13."""
+    given = f"int64[{batch}] lengths, " if lengths else ""
+    return model(
+        f"""<ir_version: 5, opset_import: ["": 8]>
+        g ({given} float[{batch}, {time}, 2] x, float[{batch}, {time}, 2] z, float[{batch}, 2] s,
+           float[{batch}, 1] r) => (float[b1, 2] s1, float[b1, 1] r1, float[b1, t1, 2] y,
+           float[b1, t1] w) {{
+          rows = Identity(x)
+          s1, r1, y, w = Scan<num_scan_inputs = 2, {directions} body = b (float[2] s_in,
+            float[1] r_in, float[2] e, float[2] f)
+            => (float[2] s_out, float[1] r_out, float[2] part, float total) {{
+              s_out = Add(s_in, e)
+              r_out = Add(r_in, r_in)
+              part = Sub(s_out, f)
+              total = ReduceSum<keepdims = 0>(part)
+            }}>({"lengths" if lengths else '""'}, s, r, rows, z)
+        }}"""
+    )
+
+
+@pytest.mark.parametrize("directions", ["", "directions = [1, 0],"])
+@pytest.mark.parametrize("lengths", [False, True])
+@pytest.mark.parametrize("target", [7, 9, 11, 13])
+def test_over_batch(lengths: bool, directions: str, target: int) -> None:
+    feeds = {
+        "lengths": np.array([4, 2, 1]),
+        "x": X.reshape(3, 4, 2),
+        "z": -X.reshape(3, 4, 2),
+        "s": np.ones((3, 2), np.float32),
+        "r": np.ones((3, 1), np.float32),
+    }
+    converts(batches(lengths, directions), target, feeds, exact=True)
+    fixed = converts(batches(lengths, directions, "3", "4"), target, feeds, exact=True)
+    if target == 9:
+        converts(fixed, 7, feeds, exact=True)
+
+
+def test_over_batch_a_sequence_of_no_length() -> None:
+    """ONNX Runtime refuses it."""
+    feeds = {
+        "lengths": np.array([4, 0]),
+        "x": X[:, :, :2].reshape(2, 3, 2)[:, [0, 1, 2, 0]],
+        "z": X[:, :, 2:].reshape(2, 3, 2)[:, [0, 1, 2, 0]],
+        "s": np.ones((2, 2), np.float32),
+        "r": np.ones((2, 1), np.float32),
+    }
+    converts(batches(True, ""), 9, feeds, exact=True, in_numpy=True)
+
+
+def test_a_scan_without_states_below_opset_8() -> None:
+    source = model(
+        """<ir_version: 5, opset_import: ["": 9]>
+        g (float[n, 3] x) => (float[n, 3] y) {
+          y = Scan<num_scan_inputs = 1, body = b (float[3] e) => (float[3] part) {
+              part = Neg(e)
+            }>(x)
+        }"""
+    )
+    converts(source, 7, {"x": X[0, :, :3]}, exact=True)
 
 
 @pytest.mark.parametrize("attributes", ["", "directions = [1],"])
@@ -105,21 +176,25 @@ def test_up(attributes: str) -> None:
         converts(source, opset, feeds, exact=True)
 
 
-def test_up_needs_a_batch_of_one() -> None:
-    source = scan(8, "", "float[batch, 3, 4]", "float[batch, 2, 3, 4]", rank=4)
-    (blocker,) = blockers(source, 9)
-    assert "batch" in blocker.reason
-    source.graph.node[0].input[0] = "lengths"
-    source.graph.input.add(name="lengths").type.tensor_type.elem_type = 7
-    (blocker,) = blockers(source, 9)
-    assert "sequence_lens" in blocker.reason
-
-
 def test_unknown_rank() -> None:
     source = scan(11, "scan_input_axes = [-1],", "float[2, 3]", "float[4, 2, 3]")
     source.graph.input[0].type.tensor_type.ClearField("shape")
     (blocker,) = blockers(source, 10)
     assert "rank" in blocker.reason
+    source = model(
+        """<ir_version: 5, opset_import: ["": 9]>
+        g (float[24] x, float[2, 4] s, int64[k] shape) => (float[2, 4] t, float[3, 2, 4] y) {
+          rows = Reshape(x, shape)
+          t, y = Scan<num_scan_inputs = 1, scan_input_axes = [1], body = b
+            (float[r, c] before, float[r, c] e) => (float[r, c] after, float[r, c] part) {
+              after = Add(before, e)
+              part = Identity(after)
+            }>(s, rows)
+        }"""
+    )
+    feeds = {"x": X.reshape(-1), "s": np.ones((2, 4), np.float32), "shape": np.array([2, 3, 4])}
+    result = converts(source, 8, feeds, exact=True)
+    assert "Loop" in op_types(result)
 
 
 def test_what_it_reads_has_its_rank_stated() -> None:
