@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import Dims, dtype_name, numpy_dtype
+from onnxreduce_cli.model.values import Dims, dtype_name
 from onnxreduce_cli.steps.births import as_name, dims_of, size_of
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Blocked, Context
@@ -147,33 +147,6 @@ def floor_of_floats(context: Context) -> None:
     sign = context.emit("Sign", [divisor], "sign")
     signed = context.emit("Mul", [size, sign], "signed")
     context.emit("Where", [differ, moved, signed], "result", outputs=[output])
-
-
-@down(
-    "BitShift",
-    28,
-    "amounts of the number of bits or more: the result 0 chosen by Where",
-    blocks="the integers are signed",
-)
-def shifts_in_range(context: Context) -> None:
-    """``BitShift(x, y)`` becomes ``Where(y < bits, BitShift(x, Where(y < bits, y, 0)), 0)``."""
-    data, amounts = context.input(0), context.input(1)
-    elem_type = context.need_elem_type(data, "signed integers came with opset 28")
-    dtype = numpy_dtype(elem_type)
-    if dtype.kind != "u":
-        raise Blocked(
-            f"it shifts {dtype_name(elem_type)}, and signed integers came with opset 28",
-            "cast to an unsigned type, or choose opset 28 or later",
-        )
-    bits = dtype.itemsize * 8
-    constant = context.constant(amounts)
-    if constant is not None and (constant < bits).all():
-        return
-    zero = context.scalar(0, "zero", elem_type)
-    inside = context.emit("Less", [amounts, context.scalar(bits, "bits", elem_type)], "inside")
-    safe = context.emit("Where", [inside, amounts, zero], "amounts")
-    shifted = context.replace(inputs=[data, safe], outputs=[context.fresh("shifted")]).output[0]
-    context.emit("Where", [inside, shifted, zero], "result", outputs=[context.node.output[0]])
 
 
 _SELU: dict[str, tuple[float, float]] = {

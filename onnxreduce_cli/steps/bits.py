@@ -9,6 +9,7 @@ from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import born, reduced, unsqueezed
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.registry import down
 
 
 @born("BitwiseNot", 18, "-1 - x, of unsigned integers their highest number less x")
@@ -114,6 +115,63 @@ def _combined(context: Context, bits: list[str]) -> str:
     if context.node.op_type == "BitwiseXor":
         both = context.emit("Add", [both, both], "both_twice")
     return context.emit("Sub", [context.emit("Add", bits, "either"), both], "combined")
+
+
+@down("BitShift", 28, "signed integers shifted as unsigned ones; amounts kept in range by Where")
+def shifts_in_range(context: Context) -> None:
+    """``BitShift(x, y)`` becomes ``Where(y < bits, BitShift(x, Where(y < bits, y, 0)), 0)``.
+
+    A signed x is shifted to the left by way of the unsigned integer of the same bits. To the right
+    a negative one is ``-1 - BitShift(-1 - x, y)``, which fills up with ones. Short ones are shifted
+    in 32 bits, which ONNX Runtime can.
+    """
+    data, amounts, output = context.input(0), context.input(1), context.node.output[0]
+    elem_type = context.need_elem_type(data, "signed integers came with opset 28")
+    dtype = numpy_dtype(elem_type)
+    if dtype.kind == "u":
+        _shift(context, data, amounts, elem_type, dtype.itemsize * 8, [output])
+        return
+    long = elem_type == TensorProto.INT64
+    signed = TensorProto.INT64 if long else TensorProto.INT32
+    unsigned = TensorProto.UINT64 if long else TensorProto.UINT32
+    whole = data if elem_type == signed else cast(context, data, signed)
+    negative, ones = "", context.scalar(-1, "ones", signed)
+    if context.value("direction") == "RIGHT":
+        negative = context.emit("Less", [whole, context.scalar(0, "zero", signed)], "is_negative")
+        inverted = context.emit("Sub", [ones, whole], "inverted")
+        whole = context.emit("Where", [negative, inverted, whole], "positive")
+    whole, amounts = (cast(context, name, unsigned) for name in (whole, amounts))
+    shifted = _shift(context, whole, amounts, unsigned, dtype.itemsize * 8)
+    if not negative:
+        cast(context, shifted, elem_type, [output])  # It cuts off what is too high.
+        return
+    shifted = cast(context, shifted, signed)
+    inverted = context.emit("Sub", [ones, shifted], "inverted")
+    own = [output] if elem_type == signed else None
+    result = context.emit("Where", [negative, inverted, shifted], "result", outputs=own)
+    if elem_type != signed:
+        cast(context, result, elem_type, [output])
+
+
+def _shift(
+    context: Context,
+    data: str,
+    amounts: str,
+    elem_type: int,
+    bits: int,
+    outputs: list[str] | None = None,
+) -> str:
+    """Shift unsigned integers by amounts that may be too large for `bits` bits, which gives 0."""
+    constant = context.constant(amounts)
+    outputs = outputs or [context.fresh("shifted")]
+    if constant is not None and (constant < bits).all():
+        context.replace(inputs=[data, amounts], outputs=outputs)
+        return outputs[0]
+    zero = context.scalar(0, "zero", elem_type)
+    inside = context.emit("Less", [amounts, context.scalar(bits, "bits", elem_type)], "inside")
+    safe = context.emit("Where", [inside, amounts, zero], "amounts")
+    shifted = context.replace(inputs=[data, safe], outputs=[context.fresh("in_range")]).output[0]
+    return context.emit("Where", [inside, shifted, zero], "result", outputs=outputs)
 
 
 @born("BitShift", 11, "a product with, or a quotient by, a power of two")

@@ -109,27 +109,6 @@ def test_floor_of_floats_leaves_integers():
         assert op_types(low) == ["Mod"]
 
 
-@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.uint32, np.uint64])
-@pytest.mark.newest
-def test_shifts_in_range(dtype, direction):
-    bits = np.dtype(dtype).itemsize * 8
-    amounts = np.array([0, 1, bits - 1, bits, 200], dtype)
-    inputs = {"x": np.full(5, np.iinfo(dtype).max - 5, dtype), "y": amounts}
-    source = one_node("BitShift", 28, inputs, direction=direction)
-    converts(source, 27, inputs)
-    inside = {"x": inputs["x"], "y": amounts % bits}
-    source = one_node("BitShift", 28, inside, initializers=("y",), direction=direction)
-    assert op_types(converts(source, 27, inside)) == ["BitShift"]
-
-
-@pytest.mark.newest
-def test_shifts_in_range_blocked():
-    inputs = {"x": np.array([-4], np.int32), "y": np.array([1], np.int32)}
-    (blocker,) = blockers(one_node("BitShift", 28, inputs, direction="LEFT"), 27)
-    assert "it shifts int32" in str(blocker)
-
-
 X = np.array([[1.5, -2, 0], [np.inf, -np.inf, np.nan], [-0.0, 3, -4]], np.float32)
 
 
