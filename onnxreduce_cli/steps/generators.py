@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
+from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
@@ -13,13 +14,12 @@ from onnxreduce_cli.steps.births import (
     born,
     constant,
     dims_of,
-    need_dims,
-    refuse,
     size_of,
     unsqueezed,
 )
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.loops import Body, Carried, loop
 
 
 def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
@@ -63,19 +63,21 @@ def constant_of_shape(context: Context) -> None:
     context.replace("Expand", [scalar, context.input(0)], keep=())
 
 
-@born("Expand", 8, "Tile", blocks="a rank is not known")
+@born("Expand", 8, "Tile")
 def expand(context: Context) -> None:
     """``Expand(x, [4, 3])`` with x of shape [3] becomes ``Tile(Unsqueeze<axes=[0]>(x), [4, 1])``.
 
     Where the sizes are not known, a dimension is repeated as often as the shape says if it is 1.
     """
     data, shape = context.input(0), context.input(1)
-    dims = need_dims(context, data, "before opset 8 each dimension is repeated by a Tile")
-    lengths = need_dims(context, shape, "before opset 8 each dimension is repeated by a Tile")
+    dims, lengths = dims_of(context, data), dims_of(context, shape)
     known = context.constant(shape)
-    if known is None and not isinstance(lengths[0], int):
-        raise refuse(context, "repeats a tensor to a rank only known at run time")
-    rank = int(lengths[0] or 0) if known is None else known.size
+    rank = lengths[0] if known is None and lengths is not None else None
+    rank = rank if known is None else known.size
+    if dims is None or not isinstance(rank, int):
+        context.settled_rank(data)
+        _repeat(context, *_of_one_rank(context))
+        return
     dims = (1,) * (rank - len(dims)) + dims
     data = unsqueezed(context, data, list(range(rank - len(dims_of(context, data) or ()))))
     wanted = (1,) * (len(dims) - rank)
@@ -87,15 +89,47 @@ def expand(context: Context) -> None:
             repeats = [length if dim == 1 else 1 for dim, length in zip(dims, wanted, strict=True)]
             context.replace("Tile", [data, context.array(repeats, "repeats")], keep=())
             return
-    one = context.array([1], "one")
     if len(dims) > rank:
         ones = context.array([1] * (len(dims) - rank), "ones")
         shape = context.emit("Concat", [ones, shape], "wanted", axis=0)
+    _repeat(context, data, shape)
+
+
+def _repeat(context: Context, data: str, shape: str) -> None:
+    """Repeat each dimension that is 1 as often as the shape says, which has one for each."""
+    one = context.array([1], "one")
     sizes = context.emit("Shape", [data], "sizes")
     single = cast(context, context.emit("Equal", [sizes, one], "is_one"), TensorProto.INT64)
     more = context.emit("Sub", [shape, one], "more")
     extra = context.emit("Mul", [single, more], "extra")
     context.replace("Tile", [data, context.emit("Add", [extra, one], "repeats")], keep=())
+
+
+def _of_one_rank(context: Context) -> tuple[str, str]:
+    """The node's data and shape, the shorter one with dimensions of 1 put in front by a Loop."""
+    data, shape = context.input(0), context.input(1)
+    elem_type = context.need_elem_type(data, "it is carried through a Loop")
+    rank = context.emit("Shape", [context.emit("Shape", [data], "sizes")], "rank")
+    length = context.emit("Shape", [shape], "length")
+
+    def put_before(body: Body) -> tuple[list[str], list[Carried]]:
+        return [body.emit("Unsqueeze", body.values, "put_before", axes=[0])], []
+
+    def lengthen(body: Body) -> tuple[list[str], list[Carried]]:
+        ones = context.array([1], "one")
+        return [body.emit("Concat", [ones, *body.values], "longer", axis=0)], []
+
+    found = []
+    for count, name, carried_type, dims, write in (
+        ([length, rank], data, elem_type, None, put_before),
+        ([rank, length], shape, TensorProto.INT64, (None,), lengthen),
+    ):
+        missing = context.emit("Sub", count, "missing")
+        carried = Carried(name, carried_type, dims)
+        inputs, graph = loop(context, missing, [carried], write)
+        like = tensor_type(carried_type, dims)
+        found.append(context.emit("Loop", inputs, "of_one_rank", like=like, body=graph))
+    return found[0], found[1]
 
 
 @born("Range", 11, "start + i * delta, i the places of as many ones")

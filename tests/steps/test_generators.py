@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import blockers, converts, model, one_node, op_types
 
 
 @pytest.mark.parametrize("upper", [0, 1])
@@ -76,11 +76,29 @@ def test_expand(shape: list[int]) -> None:
             converts(source, 7, inputs, exact=True)
 
 
-def test_expand_to_unknown_rank() -> None:
-    inputs = {"x": np.ones(3, np.float32), "shape": np.array([2, 3])}
-    shapes = {"shape": ["r"]}
-    source = one_node("Expand", 8, inputs, shapes=shapes, output_shapes=[[None, None]])
-    assert "a rank only known at run time" in blockers(source, 7)[0].reason
+@pytest.mark.parametrize("length", ["r", 2])
+@pytest.mark.parametrize("rank", ["k", 1])
+def test_expand_to_unknown_rank(rank: int | str, length: int | str) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 8]>
+        g (float[n] x, int64[{rank}] dims, int64[{length}] shape) => (float[a,b] y) {{
+            shaped = Reshape(x, dims)
+            y = Expand(shaped, shape)
+        }}""")
+    cases: list[tuple[list[int], list[int]]] = [([3], [2, 3]), ([1], [2, 4]), ([1], [2, 0])]
+    cases += [([0], [2, 1])]
+    if rank == "k":
+        cases += [([], [2, 3]), ([2, 1], [1, 3]), ([1, 3], [2, 1])]
+    if rank == "k" and length == "r":
+        cases += [([2, 3], []), ([2, 1], [3]), ([0, 1], [4])]
+    feeds = [
+        {
+            "x": np.arange(np.prod(dims), dtype=np.float32),
+            "dims": np.array(dims, np.int64),
+            "shape": np.array(shape, np.int64),
+        }
+        for dims, shape in cases
+    ]
+    converts(source, 7, *feeds, exact=True)
 
 
 RANGES = [(0, 5, 1), (5, 0, -2), (2, 9, 3), (3, 3, 1), (4, 1, 1), (1, 4, -1), (-7, 8, 5)]
