@@ -219,6 +219,7 @@ def one_node(
     initializers: tuple[str, ...] = (),
     shapes: Mapping[str, Any] | None = None,
     output_shapes: Sequence[Sequence[int | str | None]] = (),
+    hidden: Sequence[str] = (),
     **attributes: Any,
 ) -> ModelProto:
     """A model of one node; its inputs are graph inputs, or initializers where named so.
@@ -233,6 +234,7 @@ def one_node(
             names and None, or None for an unknown rank.
         output_shapes: the shapes to declare for the outputs where they cannot be inferred: the
             checker wants a rank for what a graph gives.
+        hidden: inputs whose rank the node cannot know; see `_hide_rank`.
         attributes: the node's attributes.
     """
     names = ["" if array is None else name for name, array in inputs.items()]
@@ -256,6 +258,8 @@ def one_node(
         [_output(node, index, opset, declared, tensors, output_shapes) for index in range(outputs)],
         tensors,
     )
+    for name in hidden:
+        _hide_rank(graph, name)
     return helper.make_model(
         graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=least_ir_version(opset)
     )
@@ -287,6 +291,29 @@ def of_unknown_rank(
 def least_ir_version(opset: int) -> int:
     # By the table of releases: the helper for this knows only opsets that were the newest of one.
     return max(4, min(row[1] for row in helper.VERSION_TABLE if row[2] >= opset))
+
+
+def _hide_rank(graph: onnx.GraphProto, name: str) -> None:
+    """Let an input of the graph go through a Loop of one round, through which inference can't see.
+
+    The graph tells none of the input's sizes, nor of those of what it gives, but for the ranks.
+    """
+    tensor = next(value.type.tensor_type for value in graph.input if value.name == name)
+    for node in graph.node:
+        node.input[:] = ["hidden" + n if n == name else n for n in node.input]
+    for value in (*graph.input, *graph.output):
+        if value.name == name or value in graph.output:
+            for dim in value.type.tensor_type.shape.dim:
+                dim.Clear()
+    body = parser.parse_graph(
+        "body (int64 round, bool going, float carried) => (bool still, float passed) "
+        "{ still = Identity(going) passed = Identity(carried) }"
+    )
+    for value in (body.input[2], body.output[1]):
+        value.type.tensor_type.CopyFrom(TypeProto.Tensor(elem_type=tensor.elem_type))
+    if not any(item.name == "once" for item in graph.initializer):
+        graph.initializer.append(onnx.numpy_helper.from_array(np.array(1), "once"))
+    graph.node.insert(0, helper.make_node("Loop", ["once", "", name], ["hidden" + name], body=body))
 
 
 def _output(

@@ -213,6 +213,14 @@ def _by_signature(facts: Facts, function: FunctionProto) -> list[list[Call]]:
     return list(groups.values())
 
 
+def could_know_more(facts: Facts, function: FunctionProto) -> bool:
+    """Whether a copy of a function for some of its calls may know more than it does."""
+    callers = {id(item): item for scope, _ in facts.calls(function) if (item := scope.function)}
+    return len(_by_signature(facts, function)) > 1 or any(
+        could_know_more(facts, caller) for caller in callers.values()
+    )
+
+
 def _signature(facts: Facts, function: FunctionProto, call: Call) -> Hashable:
     """All that a call tells its function: types and constants of inputs, values of attributes."""
     scope, node = call

@@ -67,16 +67,6 @@ def normalised(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(axis % rank for axis in axes)
 
 
-def without_negative(context: Context) -> None:
-    """``Op<axes=[-1]>(x)`` with x of rank 3 becomes ``Op<axes=[2]>(x)``."""
-    if any(axis < 0 for axes in context.possible_values("axes", ()) for axis in axes):
-        axes = context.value("axes")
-        rank = context.need_rank(
-            context.input(0), f"before opset {context.opset} axes may not be negative"
-        )
-        context.replace(axes=normalised(axes, rank))
-
-
 def unsqueezed(context: Context) -> str:
     """The node's data with a first dimension of 1, for a node that is read at opset 13 or later.
 

@@ -97,13 +97,27 @@ def static(dims: Dims | None) -> tuple[int, ...] | None:
 # Numbers that may only be known at run time
 
 
+#: Where a part of a list ends that goes on to its last element.
+END = int(np.iinfo(np.int32).max)
+
+
+def part(context: Context, values: str, start: Number, end: Number) -> str:
+    """The elements of a list from `start` to before `end`; below opset 10 both are numbers."""
+    if context.far < 10:
+        return context.emit("Slice", [values], "part", axes=[0], starts=[start], ends=[end])
+    bounds = [as_name(context, number) for number in (start, end)]
+    return context.emit("Slice", [values, *bounds], "part")
+
+
 def size_of(context: Context, name: str, axis: int) -> Number:
-    """The size of one dimension; `axis` is not negative."""
+    """The size of one dimension."""
     dims = dims_of(context, name)
     dim = dims[axis] if dims is not None else None
     if isinstance(dim, int):
         return dim
     shape = context.emit("Shape", [name], "shape")
+    if axis < 0:  # Gather takes no negative index before opset 11.
+        return part(context, shape, axis, axis + 1 or END)
     return context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
 
 

@@ -16,6 +16,7 @@ from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import UNKNOWN, Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.specialisation import could_know_more
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
 
 Array = npt.NDArray[Any]
@@ -212,6 +213,24 @@ class Context:
         """The value's rank, if known."""
         found = self.type(name)
         return None if found is None else found.rank
+
+    def settled_rank(self, name: str) -> int | None:
+        """The value's rank; None where it is only known at run time.
+
+        For steps that can do without it. Where it is known it makes for less, so a function whose
+        calls differ is specialised first.
+
+        Raises:
+            Blocked: a copy of the function for some of its calls may know it.
+        """
+        rank = self.rank(name)
+        function = self.scope.function
+        if rank is None and function is not None and could_know_more(self._facts, function):
+            raise Blocked(
+                f"the rank of {name!r} is not the same in all calls of the function",
+                "inline the function",
+            )
+        return rank
 
     def need_rank(self, name: str, purpose: str) -> int:
         """The value's rank.

@@ -11,6 +11,7 @@ from onnx import TensorProto
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import from_front, never_negative, size_along
+from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, impossible, up
 
 
@@ -76,19 +77,24 @@ def none_from_back(context: Context) -> None:
     context.replace(inputs=inputs)
 
 
-@down("OneHot", 11, "indices and axis counted from the front", blocks="the rank is not known")
+@down("OneHot", 11, "indices and axis counted from the front")
 def hot_from_front(context: Context) -> None:
     """``OneHot([-1], 3, values)`` becomes ``OneHot([2], 3, values)``.
 
-    What is still negative then is out of range on both sides.
+    What is still negative then is out of range on both sides. Of unknown rank the axis is that of
+    the mirrored indices.
     """
-    indices = context.input(0)
+    indices, axis = context.input(0), context.value("axis", -1)
+    rank = context.settled_rank(indices) if axis < -1 else None
+    if axis < -1 and rank is None:
+        context.far = 11  # It comes here again, with its mirrored axis.
+        replace_mirrored(context, axis=mirrored_axes([axis])[0])
+        return
     if not never_negative(context, indices):
         whole = cast(context, indices, TensorProto.INT64)
         indices = from_front(context, whole, _depth(context), TensorProto.INT64)
-    axis = context.value("axis", -1)
     if axis < -1:
-        rank = context.need_rank(context.input(0), "before opset 11 its axis may not be below -1")
+        assert rank is not None
         axis += rank + 1
     if indices != context.input(0) or axis != context.value("axis", -1):
         context.replace(inputs=[indices, *context.node.input[1:]], axis=axis)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.steps.births import END, part, squeezed
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
@@ -61,10 +62,11 @@ def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
         if isinstance(dim, int):
             return context.scalar(dim, "size", elem_type)
         axis %= len(known.dims)
-    elif axis < 0:
-        axis %= context.need_rank(name, "its axis is negative")
     shape = context.emit("Shape", [name], "shape")
-    size = context.emit("Gather", [shape, context.scalar(axis, "axis")], "size", axis=0)
+    if axis < 0:  # Gather takes no negative index before opset 11.
+        size = squeezed(context, part(context, shape, axis, axis + 1 or END), [0])
+    else:
+        size = context.emit("Gather", [shape, context.scalar(axis, "axis")], "size", axis=0)
     return size if elem_type == TensorProto.INT64 else cast(context, size, elem_type)
 
 

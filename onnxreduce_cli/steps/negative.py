@@ -6,12 +6,13 @@ Squeeze stand with those operators, the axis of TopK and OneHot with what else c
 
 from __future__ import annotations
 
+from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 
-_WORDS = "negative axis made non-negative"
-_BLOCKS = "the rank is not known"
+_WORDS = "negative axis made non-negative; of unknown rank, that of the mirrored tensor"
 
 
 @up("Concat", 4, "axis: its default 1 written out")
@@ -21,21 +22,27 @@ def axis_written_out(context: Context) -> None:
         context.replace(axis=1)
 
 
-@down(("ArgMax", "ArgMin", "Compress", "Concat", "Split"), 11, _WORDS, blocks=_BLOCKS)
+@down(("ArgMax", "ArgMin", "Compress", "Concat", "Split"), 11, _WORDS)
 def axis_of_a_dimension(context: Context) -> None:
-    """``Split<axis=-1>(x)`` with x of rank 3 becomes ``Split<axis=2>(x)``."""
+    """``Split<axis=-1>(x)`` with x of rank 3 becomes ``Split<axis=2>(x)``, of unknown rank
+    ``Transpose(Split<axis=0>(Transpose(x)))``.
+    """
     if all(axis >= 0 for axis in context.possible_values("axis", 0)):
         return
     axis = context.value("axis")
-    rank = context.need_rank(
-        context.input(0), f"before opset {context.opset} its axis may not be negative"
-    )
-    context.replace(axis=normalised((axis,), rank)[0])
+    tensors = range(len(context.node.input)) if context.node.op_type == "Concat" else (0,)
+    ranks = (context.settled_rank(context.input(index)) for index in tensors)
+    rank = next((rank for rank in ranks if rank is not None), None)
+    if rank is not None:
+        context.replace(axis=normalised((axis,), rank)[0])
+    else:
+        replace_mirrored(context, tensors, axis=mirrored_axes([axis])[0])
 
 
-@down("Flatten", 11, _WORDS, blocks=_BLOCKS)
+@down("Flatten", 11, "negative axis made non-negative; of unknown rank, a Reshape")
 def axis_between_dimensions(context: Context) -> None:
-    """``Flatten<axis=-1>(x)`` with x of rank 3 becomes ``Flatten<axis=2>(x)``.
+    """``Flatten<axis=-1>(x)`` with x of rank 3 becomes ``Flatten<axis=2>(x)``, of unknown rank
+    ``Reshape(x, shape)``.
 
     Its axis lies between dimensions, so there is one more place for it, but that has no negative
     name: -1 is before the last dimension.
@@ -43,7 +50,12 @@ def axis_between_dimensions(context: Context) -> None:
     if all(axis >= 0 for axis in context.possible_values("axis", 1)):
         return
     axis = context.value("axis")
-    rank = context.need_rank(context.input(0), "before opset 11 its axis may not be negative")
+    rank = context.settled_rank(context.input(0))
+    if rank is None:
+        context.far = shapes.OPSET
+        matrix, _ = shapes.as_matrix(context, context.input(0), axis)
+        context.replace("Identity", [matrix], keep=())
+        return
     if axis < -rank:
         raise Blocked(f"its axis {axis} is out of range for rank {rank}", "mend the model")
     context.replace(axis=axis + rank)

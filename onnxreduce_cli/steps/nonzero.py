@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import arange, born, constant, reduced, size_of, times
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
@@ -70,17 +69,15 @@ def non_zero(context: Context) -> None:
     context.replace("Concat", rows[::-1], keep=(), axis=0)
 
 
-@born("Compress", 9, "Gather at the places of NonZero", blocks="the rank is not known")
+@born("Compress", 9, "Gather at the places of NonZero")
 def compress(context: Context) -> None:
     """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
     without an axis x is flattened.
     """
     context.far = 9  # NonZero came with the same opset; its own step goes on.
-    data, axis = context.input(0), context.value("axis")
+    data, axis = context.input(0), context.value("axis")  # Gather's may be negative too.
     places = context.emit("NonZero", [context.input(1)], "places")
     places = context.emit("Squeeze", [places], "places", axes=[0])
     if axis is None:
         data = context.emit("Reshape", [data, context.array([-1], "flat")], "flat")
-    elif axis < 0:
-        axis = normalised((axis,), context.need_rank(data, "its axis is negative"))[0]
     context.replace("Gather", [data, places], keep=(), axis=axis or 0)

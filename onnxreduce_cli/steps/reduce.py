@@ -13,11 +13,12 @@ from onnx import AttributeProto, TensorProto
 from onnxreduce_cli.steps.axes import (
     attribute_to_input,
     known_axes,
+    normalised,
     unsqueezed,
-    without_negative,
 )
 from onnxreduce_cli.steps.casts import INTEGERS, cast, there_and_back
 from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.runtime_axes import reduce_at_run_time
 
@@ -40,10 +41,27 @@ LOGARITHMS = ("ReduceLogSum", "ReduceLogSumExp")
 _BLOCKS = "the axes are only known at run time and the rank is not known"
 
 
-@down(REDUCE, 11, "negative axes made non-negative", blocks="the rank is not known")
+@down(
+    REDUCE,
+    11,
+    "negative axes made non-negative; of unknown rank, those of the mirrored tensor",
+    blocks="the rank is not known and only some are negative",
+)
 def negative_axes(context: Context) -> None:
-    """``ReduceMean<axes=[-1]>(x)`` with x of rank 3 becomes ``ReduceMean<axes=[2]>(x)``."""
-    without_negative(context)
+    """``ReduceMean<axes=[-1]>(x)`` with x of rank 3 becomes ``ReduceMean<axes=[2]>(x)``, of
+    unknown rank ``Transpose(ReduceMean<axes=[0]>(Transpose(x)))``.
+    """
+    possible = context.possible_values("axes", ())
+    if all(axis >= 0 for axes in possible for axis in axes):
+        return
+    axes, rank = context.value("axes"), context.settled_rank(context.input(0))
+    if rank is None and max(axes) < 0:
+        replace_mirrored(context, axes=mirrored_axes(axes))
+        return
+    rank = context.need_rank(
+        context.input(0), "its axes are counted from the front and from the back"
+    )
+    context.replace(axes=normalised(axes, rank))
 
 
 @down(EXTREMES, 12, "int8 and uint8 computed in float, which holds them exactly")

@@ -10,20 +10,31 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
 
 
-@down(SOFTMAX, 11, "negative axis made non-negative", blocks="the rank is not known")
+@down(SOFTMAX, 11, "negative axis made non-negative; of unknown rank, that of a matrix")
 def negative_axis(context: Context) -> None:
-    """``Softmax<axis=-1>(x)`` with x of rank 3 becomes ``Softmax<axis=2>(x)``."""
-    if any(axis < 0 for axis in context.possible_values("axis", 1)):
-        axis = context.value("axis")
-        rank = context.need_rank(context.input(0), "before opset 11 its axis may not be negative")
+    """``Softmax<axis=-1>(x)`` with x of rank 3 becomes ``Softmax<axis=2>(x)``, of unknown rank
+    ``Reshape(Softmax<axis=1>(Flatten<axis=-1>(x)), Shape(x))``.
+    """
+    if all(axis >= 0 for axis in context.possible_values("axis", 1)):
+        return
+    axis = context.value("axis")
+    rank = context.settled_rank(context.input(0))
+    if rank is not None:
         context.replace(axis=normalised((axis,), rank)[0])
+        return
+    context.far = shapes.OPSET
+    data = context.input(0)
+    matrix, shape = shapes.as_matrix(context, data, axis)
+    result = context.replace(inputs=[matrix], outputs=[context.fresh("matrix")], axis=1)
+    shapes.restored(context, result.output[0], data, shape, context.node.output[0])
 
 
 @up(SOFTMAX, 13, "over all trailing dimensions: the one that is not 1, or Flatten and Reshape")
@@ -110,7 +121,6 @@ def _branch(
     SOFTMAX,
     13,
     "an axis that is not the last is transposed to the end and back",
-    blocks="the axis may not be the last and the rank is not known",
 )
 def one_axis_to_matrix(context: Context) -> None:
     """``Softmax<axis=1>(x)``, x of rank 3, becomes
@@ -120,13 +130,11 @@ def one_axis_to_matrix(context: Context) -> None:
     data = context.input(0)
     known = context.type(data)
     if known is None or known.dims is None:
-        if axis != -1:
-            raise Blocked(
-                f"the rank of {data!r} is not known, so whether axis {axis} is the last is not "
-                "known either",
-                "state its shape in the model's value_info or inputs",
-            )
-        _write_out(context, -1)
+        if axis == -1:
+            _write_out(context, -1)
+        else:
+            context.settled_rank(data)
+            _around_axis(context, axis)
         return
     dims = known.dims
     rank = len(dims)
@@ -141,6 +149,15 @@ def one_axis_to_matrix(context: Context) -> None:
     turned = context.emit("Transpose", [data], "to_last", like=like, perm=perm)
     result = context.replace(inputs=[turned], outputs=[context.fresh("last")], axis=rank - 1)
     context.emit("Transpose", [result.output[0]], "back", outputs=[output], perm=back)
+
+
+def _around_axis(context: Context, axis: int) -> None:
+    """``Reshape(Softmax<axis=1>(Reshape(x, [before, length, after])), Shape(x))``."""
+    context.far = shapes.OPSET
+    data = context.input(0)
+    view = shapes.around(context, data, axis)
+    result = context.replace(inputs=[view.name], outputs=[context.fresh("around")], axis=1)
+    shapes.restored(context, result.output[0], data, view.shape, context.node.output[0])
 
 
 def _write_out(context: Context, axis: int) -> None:

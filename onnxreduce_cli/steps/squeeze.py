@@ -9,6 +9,7 @@ from onnx import AttributeProto
 
 from onnxreduce_cli.steps.axes import attribute_to_input, known_axes, normalised
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 
 _OPERATORS = ("Squeeze", "Unsqueeze")
@@ -39,14 +40,27 @@ def axes_to_attribute(context: Context) -> None:
         )
 
 
-@down(_OPERATORS, 11, "negative axes made non-negative", blocks="the rank is not known")
+@down(
+    _OPERATORS,
+    11,
+    "negative axes made non-negative; of unknown rank, those of the mirrored tensor",
+    blocks="the rank is not known and only some are negative",
+)
 def negative_axes(context: Context) -> None:
-    """``Unsqueeze<axes=[-1]>(x)`` with x of rank 2 becomes ``Unsqueeze<axes=[2]>(x)``.
+    """``Unsqueeze<axes=[-1]>(x)`` with x of rank 2 becomes ``Unsqueeze<axes=[2]>(x)``, of unknown
+    rank ``Transpose(Unsqueeze<axes=[0]>(Transpose(x)))``.
 
     Unsqueeze counts axes in its output, which has one more dimension for each.
     """
     axes = context.value("axes", ())
-    if any(axis < 0 for axis in axes):
-        rank = context.need_rank(context.input(0), "before opset 11 axes may not be negative")
+    if all(axis >= 0 for axis in axes):
+        return
+    rank = context.settled_rank(context.input(0))
+    if rank is None and max(axes) < 0:
+        replace_mirrored(context, axes=mirrored_axes(axes))
+    else:
+        rank = context.need_rank(
+            context.input(0), "its axes are counted from the front and from the back"
+        )
         added = len(axes) if context.node.op_type == "Unsqueeze" else 0
         context.replace(axes=normalised(axes, rank + added))

@@ -14,6 +14,7 @@ from onnxreduce_cli.steps.births import (
 )
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -112,7 +113,7 @@ def _counted_order(context: Context, numbers: str, first: str, axis: int, rank: 
     11,
     "largest=0: the largest of the negated; integers in a float type that holds them, those of 64 "
     "bits by their halves",
-    blocks="the rank is not known, and the axis is below -1 or the dtype is int64 or uint64",
+    blocks="the rank is not known and the dtype is int64 or uint64",
 )
 def largest_of_floats(context: Context) -> None:
     """``TopK<largest=0>(x, k)`` becomes ``Neg(TopK(Neg(x), k))`` for the values.
@@ -130,7 +131,11 @@ def largest_of_floats(context: Context) -> None:
     working = _holding(given)
     axis = context.value("axis", -1)
     if axis < -1:
-        rank = context.need_rank(data, "before opset 11 its axis may not be below -1")
+        rank = context.settled_rank(data)
+        if rank is None:
+            context.far = 11  # It comes here again, with its mirrored axis.
+            replace_mirrored(context, axis=mirrored_axes([axis])[0])
+            return
         axis %= rank
     attributes = {"axis": axis} if context.attribute("axis") is not None else {}
     if not smallest and working == given:

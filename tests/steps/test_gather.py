@@ -85,6 +85,13 @@ def test_hot_from_front(axis, depth):
     converts(source, 11, far, exact=True)
 
 
+@pytest.mark.parametrize("axis", [-1, -2, -3])
+def test_hot_from_front_of_unknown_rank(axis):
+    inputs = {"i": np.array([[-1, 0], [2, -3], [1, 1]]), "d": np.array(3), "v": VALUES}
+    source = one_node("OneHot", 11, inputs, axis=axis, hidden=("i",), output_shapes=[[None] * 3])
+    converts(source, 9, inputs, inputs | {"i": inputs["i"][:0]}, exact=True)
+
+
 def test_hot_from_front_leaves_unsigned():
     inputs = {"i": np.array([1, 0, 3], np.uint8), "d": np.array(3), "v": VALUES}
     source = one_node("OneHot", 11, inputs, output_shapes=[[None, None]])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, model, one_node
+from tests.support import converts, model, one_node, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)[::-1].copy()
 
@@ -30,19 +30,54 @@ def test_axis_of_compress():
     converts(one_node("Compress", 11, inputs), 10, inputs)
 
 
-def test_axis_of_a_dimension_of_unknown_rank():
+@pytest.mark.parametrize("axis", [-1, -2, -3])
+@pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin", "Concat", "Split"])
+def test_axis_of_a_dimension_of_unknown_rank(op_type, axis):
+    inputs = {"x": X, "z": X + 1} if op_type == "Concat" else {"x": X}
+    sizes = [1, X.shape[axis] - 1] if op_type == "Split" else []
     source = one_node(
-        "Concat", 11, {"x": X}, axis=-1, shapes={"x": None}, output_shapes=[[None] * 3]
+        op_type,
+        11,
+        inputs,
+        outputs=len(sizes) or 1,
+        axis=axis,
+        split=sizes or None,
+        hidden=tuple(inputs),
     )
-    source.graph.output[0].type.tensor_type.ClearField("shape")
-    (blocker,) = blockers(source, 10)
-    assert "the rank of 'x' is not known" in str(blocker)
+    empty = {name: value[:, :0] if axis != -2 else value[:0] for name, value in inputs.items()}
+    for target in (10, 7, 4, 2):
+        result = converts(source, target, inputs, exact=True)
+        assert "Transpose" in op_types(result)
+        if not op_type.startswith("Arg"):
+            converts(source, target, empty, exact=True, in_numpy=True)
+
+
+def test_concat_of_one_known_rank():
+    inputs = {"x": X, "z": X + 1}
+    source = one_node("Concat", 11, inputs, axis=-1, hidden=("x",))
+    assert op_types(converts(source, 10, inputs))[-1] == "Concat"
+
+
+def test_compress_of_unknown_rank():
+    inputs = {"x": X, "c": np.array([True, False, True])}
+    for axis in (-1, -2):
+        source = one_node("Compress", 11, inputs, axis=axis, hidden=("x",))
+        for target in (10, 8):
+            converts(source, target, inputs, exact=True)
 
 
 @pytest.mark.parametrize("axis", [-3, -1, 0, 3])
 def test_axis_between_dimensions(axis):
     result = converts(one_node("Flatten", 11, {"x": X}, axis=axis), 10, {"x": X})
     assert axis_of(result) == (axis + 3 if axis < 0 else axis)
+
+
+@pytest.mark.parametrize("axis", [-3, -2, -1])
+def test_axis_between_dimensions_of_unknown_rank(axis):
+    source = one_node("Flatten", 11, {"x": X}, axis=axis, hidden=("x",))
+    for target in (10, 8, 7):
+        result = converts(source, target, {"x": X}, {"x": X[:, :0]}, exact=True, in_numpy=True)
+    assert "Flatten" not in op_types(result)
 
 
 def test_axis_between_dimensions_of_nothing():

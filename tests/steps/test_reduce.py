@@ -177,21 +177,34 @@ def test_negative_axes_are_counted_from_the_front(
     assert attributes(converts(source, 12, {"x": x}).graph.node[0]) == {"axes": axes}
 
 
-def unknown_rank(opset: int, text: str) -> ModelProto:
+def unknown_rank(opset: int, text: str, shape: str = "n") -> ModelProto:
     return model(f"""<ir_version: 8, opset_import: ["" : {opset}]>
-        g (float[2,2,3] x, int64[k] s, int64[a] axes) => (float[n] y) {{
+        g (float[2,2,3] x, int64[k] s, int64[a] axes) => (float[{shape}] y) {{
             r = Reshape(x, s)
             {text}
         }}""")
 
 
-def test_negative_axes_of_an_unknown_rank_block() -> None:
-    source = unknown_rank(11, "[n] y = ReduceMax<axes = [-1], keepdims = 0>(r)")
-    (blocker,) = blockers(source, 10)
-    assert str(blocker) == (
-        "ReduceMax node n (opset 11): the rank of 'r' is not known, and before opset 11 axes may "
-        "not be negative; state its shape in the model's value_info or inputs"
-    )
+@pytest.mark.parametrize("op_type", REDUCE)
+def test_negative_axes_of_an_unknown_rank(op_type: str) -> None:
+    x = np.abs(DATA) + 0.5
+    for axes, keep, shapes in (
+        ("[-1]", 0, [(2, 6), (12, 1)]),
+        ("[-1, -2]", 0, [(2, 2, 3), (3, 1, 4)]),
+        ("[-2]", 1, [(12, 1)]),
+    ):
+        rank = "a, b" if keep else "a"
+        source = unknown_rank(11, f"[n] y = {op_type}<axes = {axes}, keepdims = {keep}>(r)", rank)
+        feeds = [{"x": x, "s": ints(*shape), "axes": ints()} for shape in shapes]
+        for target in (10, 7, 5):
+            assert op_types(converts(source, target, *feeds))[1:] == [
+                "Transpose",
+                op_type,
+                "Transpose",
+            ]
+
+
+def test_positive_axes_of_an_unknown_rank_stay() -> None:
     feeds = {"x": DATA, "s": ints(2, 6), "axes": ints()}
     source = unknown_rank(11, "[n] y = ReduceMax<axes = [1], keepdims = 0>(r)")
     converts(source, 10, feeds, exact=True)

@@ -173,14 +173,20 @@ def test_an_unknown_rank_going_down(op_type: str) -> None:
     for axis in ("", "<axis = -1>"):
         result = converts(unknown_rank(op_type, 13, axis), 12, *feeds)
         assert axis_of(result, op_type) == -1
-    (blocker,) = blockers(unknown_rank(op_type, 13, "<axis = 1>"), 12)
-    assert blocker.reason == (
-        "the rank of 'r' is not known, so whether axis 1 is the last is not known either"
-    )
-    (blocker,) = blockers(unknown_rank(op_type, 13, ""), 10)
-    assert blocker.reason == (
-        "the rank of 'r' is not known, and before opset 11 its axis may not be negative"
-    )
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("axis", ["", "<axis = 0>", "<axis = 1>", "<axis = -1>", "<axis = -2>"])
+def test_an_axis_in_an_unknown_rank_going_down(op_type: str, axis: str) -> None:
+    x = data(2, 3, 4)
+    feeds = [{"x": x, "s": np.array(s, np.int64)} for s in ((2, 3, 4), (6, 4), (1, 2, 2, 6))]
+    none = [
+        {"x": data(2, 0, 4), "s": np.array(s, np.int64)} for s in ((2, 0, 4), (3, -1), (0, 4, 5))
+    ]
+    for opset, target in ((13, 12), (13, 10), (13, 7), (11, 10), (12, 7)):
+        source = unknown_rank(op_type, opset, axis)
+        converts(source, target, *feeds)
+        converts(source, target, *none[:1], in_numpy=True)
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)

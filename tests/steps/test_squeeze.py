@@ -77,14 +77,12 @@ def test_axes_at_run_time_block() -> None:
     )
 
 
-def test_negative_axes_of_an_unknown_rank_block() -> None:
-    source = model("""<ir_version: 8, opset_import: ["" : 11]>
-        g (float[1,2,1] x, int64[k] s) => (float[a,b] y) {
-            r = Reshape(x, s)
-            [n] y = Squeeze<axes = [-1]>(r)
-        }""")
-    (blocker,) = blockers(source, 10)
-    assert "the rank of 'r' is not known" in blocker.reason
+@pytest.mark.parametrize("axes", [[-1], [-1, -3], [-5]])
+@pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
+def test_negative_axes_of_an_unknown_rank(op_type: str, axes: list[int]) -> None:
+    source = one_node(op_type, 11, {"x": X}, axes=axes, hidden=("x",))
+    for target in (10, 7, 1):
+        converts(source, target, {"x": X}, {"x": X[:, :0]}, exact=True)
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.bool_, np.float16, np.uint8])

@@ -73,6 +73,15 @@ def test_largest_of_floats(axis, largest, dtype):
     assert not any(a.name == "largest" for node in result.graph.node for a in node.attribute)
 
 
+@pytest.mark.parametrize("largest", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, -1, -2])
+def test_largest_of_floats_of_unknown_rank(axis, largest):
+    for x in (X, INTS.astype(np.int32)):
+        source = top(11, x, axis=axis, largest=largest, hidden=("x",))
+        for target in (10, 7):
+            converts(source, target, {"x": x}, exact=True)
+
+
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.uint32])
 def test_largest_of_floats_of_small_integers(dtype):
     x = np.abs(INTS).astype(dtype)

@@ -1,0 +1,41 @@
+"""Axes counted from the back of a tensor whose rank is not known.
+
+Transpose without `perm` puts the dimensions in reverse, however many there are: what was axis -1 is
+axis 0 then. It does so at every opset, for every dtype, with no dimensions and with empty ones.
+Where axes of the result are meant, as in Unsqueeze and OneHot, it is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from onnxreduce_cli.steps.context import Context
+
+
+def mirrored(context: Context, name: str, output: str = "") -> str:
+    """A tensor with its dimensions in reverse."""
+    return context.emit("Transpose", [name], "mirrored", outputs=[output] if output else None)
+
+
+def mirrored_axes(axes: Iterable[int]) -> list[int]:
+    """Negative axes as those of the mirrored tensor, in ascending order."""
+    return sorted(-1 - axis for axis in axes)
+
+
+def replace_mirrored(context: Context, tensors: Iterable[int] = (0,), **values: Any) -> None:
+    """``Op<axis=-2>(x)`` becomes ``Transpose(Op<axis=1>(Transpose(x)))``.
+
+    Args:
+        context: the node's.
+        tensors: which of its inputs are mirrored; all of its outputs are.
+        values: its attributes that become others, with mirrored axes.
+    """
+    inputs, outputs = list(context.node.input), list(context.node.output)
+    for index in tensors:
+        inputs[index] = mirrored(context, inputs[index])
+    within = [context.fresh("mirrored") if name else "" for name in outputs]
+    context.replace(inputs=inputs, outputs=within, **values)
+    for name, output in zip(within, outputs, strict=True):
+        if output:
+            mirrored(context, name, output)

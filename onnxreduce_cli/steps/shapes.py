@@ -1,0 +1,131 @@
+"""Shapes and axes that are only known at run time, as lists of int64.
+
+For steps that set `context.far` to `OPSET` or later: there Slice takes its bounds as inputs, and
+Reshape with `allowzero` takes a 0 for what it is. The steps of those lead on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
+from onnxreduce_cli.steps.births import END, Number, as_name, part
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.loops import Body, Carried, loop
+
+OPSET = 15
+
+
+def rank_at_run_time(context: Context, name: str) -> str:
+    """The number of a tensor's dimensions, as a list of one."""
+    return context.emit("Shape", [context.emit("Shape", [name], "shape")], "rank")
+
+
+def element(context: Context, values: str, index: Number) -> str:
+    """One element of a list, as a list of one; an index that is a number may be negative."""
+    if isinstance(index, int):
+        return part(context, values, index, index + 1 or END)
+    return context.emit("Gather", [values, index], "element", axis=0)
+
+
+def product(context: Context, values: str) -> str:
+    """The product of a list, as a list of one; 1 if it is empty."""
+    with_one = context.emit("Concat", [context.array([1], "one"), values], "factors", axis=0)
+    return context.emit("ReduceProd", [with_one], "product", keepdims=1)
+
+
+def axes_from_front(context: Context, axes: str, rank: Number) -> str:
+    """Axes at run time, those below 0 raised by the rank."""
+    below = context.emit("Less", [axes, context.array([0], "zero")], "negative")
+    below = cast(context, below, TensorProto.INT64)
+    added = context.emit("Mul", [below, as_name(context, rank)], "added")
+    return context.emit("Add", [axes, added], "axes")
+
+
+def reshaped(
+    context: Context, name: str, shape: str, dims: Dims | None = None, output: str = ""
+) -> str:
+    """A tensor in a shape that holds no -1, and in which a 0 is a 0.
+
+    Args:
+        context: the node's.
+        name: the tensor.
+        shape: its new shape.
+        dims: what is known of that.
+        output: the name of the result; by default a new one.
+    """
+    return context.emit(
+        "Reshape",
+        [name, shape],
+        "reshaped",
+        outputs=[output] if output else None,
+        like=None if output or dims is None else _like(context, name, dims),
+        allowzero=1,
+    )
+
+
+def restored(context: Context, name: str, data: str, shape: str, output: str) -> None:
+    """Give a tensor the shape of another, which has as many elements and the same dtype.
+
+    Before opset 14 a Loop of one round reshapes it, or of none: what is empty is as the other.
+    """
+    if context.target >= 14:
+        reshaped(context, name, shape, output=output)
+        return
+    elem_type = context.need_elem_type(data, "it is carried through a Loop")
+    filled = cast(context, context.emit("Size", [data], "size"), TensorProto.BOOL)
+
+    def write(body: Body) -> tuple[list[str], list[Carried]]:
+        return [body.emit("Reshape", [name, shape], "restored")], []
+
+    count = cast(context, filled, TensorProto.INT64)
+    inputs, graph = loop(context, count, [Carried(data, elem_type, None)], write)
+    context.emit("Loop", inputs, "unless_empty", outputs=[output], body=graph)
+
+
+def _like(context: Context, name: str, dims: Dims) -> ValueType | None:
+    elem_type = context.elem_type(name)
+    return None if elem_type is None else tensor_type(elem_type, dims)
+
+
+@dataclass(frozen=True)
+class View:
+    """A tensor around one of its axes, in three dimensions.
+
+    Attributes:
+        name: the tensor with the shape [before, length, after].
+        shape: the tensor's own shape.
+        length: its size along the axis.
+    """
+
+    name: str
+    shape: str
+    length: str
+
+
+def around(context: Context, data: str, axis: Number) -> View:
+    """View a tensor around an axis, which may be negative where it is a number."""
+    shape = context.emit("Shape", [data], "shape")
+    following: Number
+    if isinstance(axis, int):
+        following = axis + 1 or END
+    else:
+        following = context.emit("Add", [axis, context.array([1], "one")], "next")
+    length = element(context, shape, axis)
+    before: Number = 1 if axis == 0 else product(context, part(context, shape, 0, axis))
+    after: Number = 1 if axis == -1 else product(context, part(context, shape, following, END))
+    sizes = [as_name(context, number) for number in (before, length, after)]
+    three = context.emit("Concat", sizes, "three", axis=0)
+    return View(reshaped(context, data, three, (None, None, None)), shape, length)
+
+
+def as_matrix(context: Context, data: str, axis: int) -> tuple[str, str]:
+    """A tensor as Flatten makes it a matrix, for any axis and dtype; and its own shape."""
+    shape = context.emit("Shape", [data], "shape")
+    rows = as_name(context, 1) if axis == 0 else product(context, part(context, shape, 0, axis))
+    columns = product(context, part(context, shape, axis, END))
+    two = context.emit("Concat", [rows, columns], "two", axis=0)
+    return reshaped(context, data, two, (None, None)), shape
