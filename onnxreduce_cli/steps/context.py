@@ -215,22 +215,25 @@ class Context:
         return None if found is None else found.rank
 
     def settled_rank(self, name: str) -> int | None:
-        """The value's rank; None where it is only known at run time.
+        """The value's rank; None where it is only known at run time, see `settle`."""
+        rank = self.rank(name)
+        if rank is None:
+            self.settle(f"the rank of {name!r}")
+        return rank
 
-        For steps that can do without it. Where it is known it makes for less, so a function whose
-        calls differ is specialised first.
+    def settle(self, what: str) -> None:
+        """Let a function whose calls differ be specialised before a step does without a fact.
+
+        What is known makes for less than what is found out at run time.
 
         Raises:
             Blocked: a copy of the function for some of its calls may know it.
         """
-        rank = self.rank(name)
         function = self.scope.function
-        if rank is None and function is not None and could_know_more(self._facts, function):
+        if function is not None and could_know_more(self._facts, function):
             raise Blocked(
-                f"the rank of {name!r} is not the same in all calls of the function",
-                "inline the function",
+                f"{what} is not the same in all calls of the function", "inline the function"
             )
-        return rank
 
     def need_rank(self, name: str, purpose: str) -> int:
         """The value's rank.

@@ -43,6 +43,7 @@ def number_to_attribute(context: Context) -> None:
     if known is not None:
         context.replace(inputs=[data], k=int(known.reshape(-1)[0]))
         return
+    context.settle(f"its K {number!r}")
     rank = context.need_rank(data, "with a K only known at run time its axis must be")
     axis = context.value("axis", -1) % rank
     length = size_of(context, data, axis)
