@@ -56,12 +56,14 @@ class Body(Nodes):
     Attributes:
         round: the number of the round, an int64 of rank 0.
         values: what goes from round to round, as this round gets it.
+        again: whether there is another round, if that is not for the count alone to say.
     """
 
     def __init__(self, context: Context, carried: Sequence[Carried]) -> None:
         super().__init__(context)
         self.round = context.fresh("round")
         self.values = [context.fresh("current") for _ in carried]
+        self.again = ""
 
     def this(self, name: str, axis: int) -> str:
         """The slice that is this round's, of size 1 along `axis`."""
@@ -106,7 +108,7 @@ def loop(
     body = Body(context, carried)
     following, collected = write(body)
     unfinished = context.fresh("unfinished")
-    again = body.emit("Identity", [unfinished], "again")
+    again = body.emit("Identity", [body.again or unfinished], "again")
     given = [body.emit("Identity", [name], "next") for name in following]
     graph = GraphProto(
         name=again,

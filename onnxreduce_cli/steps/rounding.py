@@ -1,61 +1,15 @@
-"""Remainders, rounding and running sums, below the opset they came with."""
+"""Rounding and running sums, below the opset they came with."""
 
 from __future__ import annotations
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import born, constant, refuse
-from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.births import born, constant
+from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
-
-_UNSIGNED = frozenset(
-    {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
-)
-
-
-@born("Mod", 10, "a - b * (a / b) of integers", blocks="its inputs are floats")
-def mod(context: Context) -> None:
-    """``Mod(a, b)`` of integers becomes ``r + b * Cast(r and b have different signs)`` with
-    ``r = a - b * (a / b)``; with ``fmod=1`` it is r alone, and without negative numbers as well.
-    """
-    first, second = context.input(0), context.input(1)
-    given = context.need_elem_type(first, "floats have no exact remainder before opset 10")
-    if given not in INTEGERS:
-        raise refuse(context, "gives the exact remainder of floats")
-    working = given
-    if given not in (TensorProto.INT64, TensorProto.UINT64):
-        working = TensorProto.INT64
-        first, second = (cast(context, name, working) for name in (first, second))
-    divisor = second
-    known = context.constant(context.input(1))
-    if given == TensorProto.INT64 and (known is None or np.any(known == -1)):
-        # The lowest number divided by -1 overflows, which may end the process; 1 leaves no rest
-        # either.
-        minus = context.emit("Equal", [second, constant(context, -1, working, "minus_one")])
-        two = constant(context, 2, working, "two")
-        more = context.emit("Mul", [cast(context, minus, working), two], "more")
-        divisor = context.emit("Add", [second, more], "divisor")
-    whole = context.emit("Div", [first, divisor], "whole")
-    covered = context.emit("Mul", [whole, divisor], "covered")
-    rest = context.emit("Sub", [first, covered], "rest")
-    if not context.value("fmod", 0) and given not in _UNSIGNED:
-        zero = constant(context, 0, working, "zero")
-        rest_signs = [context.emit(op, [rest, zero]) for op in ("Less", "Greater")]
-        divisor_signs = [context.emit(op, [divisor, zero]) for op in ("Greater", "Less")]
-        pairs = [
-            context.emit("And", [a, b], "apart")
-            for a, b in zip(rest_signs, divisor_signs, strict=True)
-        ]
-        apart = cast(context, context.emit("Or", pairs, "signs_differ"), working)
-        added = context.emit("Mul", [divisor, apart], "added")
-        rest = context.emit("Add", [rest, added], "remainder")
-    if working == given:
-        context.replace("Identity", [rest], keep=())
-    else:
-        context.replace("Cast", [rest], keep=(), to=given)
 
 
 @born("Round", 11, "Floor of the absolute value, and 1 more where that is nearer or even")

@@ -84,35 +84,6 @@ def test_scatter_nd_of_unknown_shape() -> None:
         converts(source, target, inputs, exact=True)
 
 
-@pytest.mark.parametrize("fmod", [0, 1])
-@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint32, np.uint64])
-def test_mod(fmod: int, dtype: type) -> None:
-    limits = np.iinfo(dtype)
-    a = np.array([7, 6, 0, 5, limits.max, limits.min, limits.min + 1, 9], dtype)
-    b = np.array([3, 3, 4, 7, 10, 7, 3, 2], dtype)
-    if fmod and dtype in (np.int64, np.uint64):
-        # ONNX Runtime goes through double there.
-        a = a % np.array(2**40, dtype)
-    sets = [{"a": a, "b": b}]
-    if limits.min < 0:
-        sets += [{"a": a, "b": -b}, {"a": -a[:-3], "b": b[:-3]}]
-    for inputs in sets:
-        for initializers in ((), ("b",)):
-            source = one_node("Mod", 10, inputs, fmod=fmod, initializers=initializers)
-            converts(source, 9, inputs)
-
-
-def test_mod_of_lowest_and_minus_one() -> None:
-    inputs = {"a": np.array([-(2**63), 5]), "b": np.array([-1, -1])}
-    found = onnxreduce_cli.convert(one_node("Mod", 10, inputs), 9)
-    assert run(found, inputs)["y0"].tolist() == [0, 0]
-
-
-def test_mod_of_floats() -> None:
-    inputs = {"a": X, "b": X}
-    assert "remainder of floats" in blockers(one_node("Mod", 10, inputs, fmod=1), 9)[0].reason
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_round(dtype: type) -> None:
     steps = np.arange(-6, 6.25, 0.25)

@@ -61,7 +61,6 @@ TESTED = {
     ("test_flat_places", "test_cum_sum"): ("rounding.cum_sum",),
     ("test_flat_places", "test_gather_elements"): ("gather_nd.gather_elements",),
     ("test_flat_places", "test_gather_nd"): ("gather_nd.gather_nd",),
-    ("test_flat_places", "test_mod"): ("rounding.mod",),
     ("test_flat_places", "test_round"): ("rounding.round_",),
     ("test_flat_places", "test_scatter_nd"): ("gather_nd.scatter_nd",),
     ("test_functions", "test_losses"): ("functions.inline",),

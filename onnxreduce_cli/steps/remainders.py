@@ -1,0 +1,174 @@
+"""Mod below the opset that it came with."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.births import born, constant, dims_of
+from onnxreduce_cli.steps.casts import INTEGERS, cast, finish
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.curves import between, number
+from onnxreduce_cli.steps.loops import Body, Carried, loop
+
+_UNSIGNED = frozenset(
+    {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
+)
+
+
+@born("Mod", 10, "a - b * (a / b) of integers; of floats the same in steps without rounding")
+def mod(context: Context) -> None:
+    """``Mod(a, b)`` of integers becomes ``r + b * Cast(r and b have different signs)`` with
+    ``r = a - b * (a / b)``; with ``fmod=1`` it is r alone, and without negative numbers as well.
+    """
+    first, second = context.input(0), context.input(1)
+    given = context.need_elem_type(first, "what is exact depends on it")
+    if given == TensorProto.DOUBLE:
+        _of_doubles(context)
+        return
+    if given not in INTEGERS:
+        _of_floats(context, given)
+        return
+    working = given
+    if given not in (TensorProto.INT64, TensorProto.UINT64):
+        working = TensorProto.INT64
+        first, second = (cast(context, name, working) for name in (first, second))
+    divisor = second
+    known = context.constant(context.input(1))
+    if given == TensorProto.INT64 and (known is None or np.any(known == -1)):
+        # The lowest number divided by -1 overflows, which may end the process; 1 leaves no rest
+        # either.
+        minus = context.emit("Equal", [second, constant(context, -1, working, "minus_one")])
+        two = constant(context, 2, working, "two")
+        more = context.emit("Mul", [cast(context, minus, working), two], "more")
+        divisor = context.emit("Add", [second, more], "divisor")
+    whole = context.emit("Div", [first, divisor], "whole")
+    covered = context.emit("Mul", [whole, divisor], "covered")
+    rest = context.emit("Sub", [first, covered], "rest")
+    if not context.value("fmod", 0) and given not in _UNSIGNED:
+        zero = constant(context, 0, working, "zero")
+        rest_signs = [context.emit(op, [rest, zero]) for op in ("Less", "Greater")]
+        divisor_signs = [context.emit(op, [divisor, zero]) for op in ("Greater", "Less")]
+        pairs = [
+            context.emit("And", [a, b], "apart")
+            for a, b in zip(rest_signs, divisor_signs, strict=True)
+        ]
+        apart = cast(context, context.emit("Or", pairs, "signs_differ"), working)
+        added = context.emit("Mul", [divisor, apart], "added")
+        rest = context.emit("Add", [rest, added], "remainder")
+    if working == given:
+        context.replace("Identity", [rest], keep=())
+    else:
+        context.replace("Cast", [rest], keep=(), to=given)
+
+
+def _side(context: Context, name: str, elem_type: int) -> str:
+    """1 or -1 as a finite number is, zero as it is; NaN stays."""
+    info = np.finfo(numpy_dtype(elem_type))
+    size = context.emit("Abs", [name], "size")
+    limits = float(info.smallest_subnormal), float(info.max)
+    return context.emit("Div", [name, between(context, size, *limits, elem_type)], "side")
+
+
+#: Up to more than the exponents of two numbers are apart, in steps of what 53 bits leave.
+_SHIFTS: dict[int, range] = {
+    TensorProto.FLOAT16: range(1),
+    TensorProto.FLOAT: range(0, 280, 28),
+}
+
+
+def _of_floats(context: Context, given: int) -> None:
+    """``Mod<fmod=1>(a, b)`` becomes ``r * side`` with ``r = Abs(a)``, from which
+    ``s * Floor(r / s)`` is taken for each s of ``b * 2 ** 252``, ``b * 2 ** 224``, ..., b.
+
+    In double nothing of that is rounded: each quotient has as many bits as go with those of b, and
+    is further from the next whole number than it could be rounded. Infinite b is made more than a.
+    """
+    first, second = context.input(0), context.input(1)
+    if given == TensorProto.FLOAT16:
+        first, second = (cast(context, name, TensorProto.FLOAT) for name in (first, second))
+    finite = float(np.finfo(np.float32).max)
+    size = context.emit("Abs", [second], "size")
+    infinite = context.emit("Greater", [size, number(context, finite, TensorProto.FLOAT)])
+    limited = between(context, size, 0, finite, TensorProto.FLOAT)
+    infinite, divisor = (cast(context, name, TensorProto.DOUBLE) for name in (infinite, limited))
+    beyond = context.emit("Mul", [infinite, number(context, 2.0**200, TensorProto.DOUBLE)])
+    divisor = context.emit("Add", [divisor, beyond], "divisor")
+    rest = cast(context, context.emit("Abs", [first]), TensorProto.DOUBLE)
+    for shift in reversed(_SHIFTS[given]):
+        step = divisor
+        if shift:
+            scale = number(context, 2.0**shift, TensorProto.DOUBLE)
+            step = context.emit("Mul", [divisor, scale], "step")
+        whole = context.emit("Floor", [context.emit("Div", [rest, step])], "whole")
+        rest = context.emit("Sub", [rest, context.emit("Mul", [whole, step])], "rest")
+    sides = [cast(context, rest, TensorProto.FLOAT), _side(context, first, TensorProto.FLOAT)]
+    finish(context, "Mul", sides, given, TensorProto.FLOAT)
+
+
+#: The exponents of two doubles are less apart.
+_MOST_DOUBLINGS = 2100
+
+
+def _of_doubles(context: Context) -> None:
+    """``Mod<fmod=1>(a, b)`` becomes two Loops: one doubles d, at first ``Abs(b)``, while that is
+    less than ``Abs(a)``; the other takes d from the rest where it can, and halves it again.
+
+    Neither doubling and halving nor the difference of numbers so close is rounded. The rest is NaN
+    where ``Abs(a) - Abs(a)`` or ``0 / b`` is; where b is infinite, it is a.
+    """
+    first, second = context.input(0), context.input(1)
+    size, given = (context.emit("Abs", [name], "size") for name in (first, second))
+    zero, half, one = (number(context, value, TensorProto.DOUBLE) for value in (0, 0.5, 1))
+    finite = number(context, float(np.finfo(np.float64).max), TensorProto.DOUBLE)
+    divisor = context.emit("Min", [given, finite], "divisor")
+    infinite = context.emit("Greater", [given, divisor], "is_infinite")
+    spared = context.emit("Mul", [size, cast(context, infinite, TensorProto.DOUBLE)], "spared")
+    nothing = context.emit("Sub", [size, size], "zero_or_nan")
+    no_divisor = context.emit("Div", [zero, given], "zero_or_nan")
+    nan = context.emit("Add", [nothing, no_divisor], "zero_or_nan")
+    divided = context.emit("Sub", [size, spared], "divided")
+    dividend = context.emit("Add", [divided, nan], "dividend")
+    start = context.emit("Add", [divisor, nan], "start")
+    dims = dims_of(context, dividend)
+
+    def write_doubling(body: Body) -> tuple[list[str], list[Carried]]:
+        current, count = body.values
+        twice = body.emit("Add", [current, current], "twice")
+        fits = body.emit("Less", [twice, dividend], "fits")
+        fitting = body.emit("Cast", [fits], "fitting", to=int(TensorProto.DOUBLE))
+        more = body.emit("Mul", [current, fitting], "more")
+        total = body.emit("ReduceSum", [fitting], "total", keepdims=0)
+        body.again = body.emit("Cast", [total], "again", to=int(TensorProto.BOOL))
+        counted = body.emit("Add", [count, context.scalar(1, "one")], "counted")
+        return [body.emit("Add", [current, more], "doubled"), counted], []
+
+    def write_halving(body: Body) -> tuple[list[str], list[Carried]]:
+        rest, current = body.values
+        fits = body.emit("Not", [body.emit("Less", [rest, current])], "fits")
+        fitting = body.emit("Cast", [fits], "fitting", to=int(TensorProto.DOUBLE))
+        taken = body.emit("Mul", [current, fitting], "taken")
+        left = body.emit("Sub", [rest, taken], "left")
+        # At first what is left may be d once more.
+        done = body.emit("Less", [left, current], "done")
+        above = body.emit("Greater", [current, divisor], "above")
+        halved = body.emit("And", [done, above], "is_halved")
+        halving = body.emit("Cast", [halved], "halving", to=int(TensorProto.DOUBLE))
+        scale = body.emit("Sub", [one, body.emit("Mul", [halving, half])], "scale")
+        return [left, body.emit("Mul", [current, scale], "next")], []
+
+    carried = [
+        Carried(start, TensorProto.DOUBLE, dims),
+        Carried(context.scalar(0, "none"), TensorProto.INT64, ()),
+    ]
+    inputs, graph = loop(context, context.scalar(_MOST_DOUBLINGS, "most"), carried, write_doubling)
+    largest, count = context.fresh("largest"), context.fresh("count")
+    context.emit("Loop", inputs, outputs=[largest, count], body=graph)
+    rounds = context.emit("Add", [count, context.scalar(2, "two")], "rounds")
+    carried = [Carried(name, TensorProto.DOUBLE, dims) for name in (dividend, largest)]
+    inputs, graph = loop(context, rounds, carried, write_halving)
+    rest, last = context.fresh("rest"), context.fresh("last")
+    context.emit("Loop", inputs, outputs=[rest, last], body=graph)
+    whole = context.emit("Add", [rest, spared], "whole")
+    context.replace("Mul", [whole, _side(context, first, TensorProto.DOUBLE)], keep=())
