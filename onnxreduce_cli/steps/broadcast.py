@@ -13,11 +13,10 @@ from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.repeating import (
     aligned,
     lacks,
-    rank_of,
+    placed_within,
     repeated,
     repeated_together,
     together,
-    trailing_ones,
 )
 
 _OPERATORS = (
@@ -47,30 +46,9 @@ def without_attributes(context: Context) -> None:
     if context.attribute("broadcast") is None and context.attribute("axis") is None:
         return
     first, second = context.input(0), context.input(1)
-    drop = ("broadcast", "axis")
-    axis = context.value("axis")
-    if not context.value("broadcast", 0) or axis is None:
-        context.replace(drop=drop)
-        return
-    rank, inner = context.rank(first), context.rank(second)
-    if inner is None or (rank is None and axis >= 0):
-        second = trailing_ones(context, second, _behind(context, axis))
-    else:
-        behind = (-axis if rank is None else rank - (axis % rank if rank else 0)) - inner
-        if behind > 0 and inner > 0:
-            axes = list(range(inner, inner + behind))
-            second = context.emit("Unsqueeze", [second], "aligned", axes=axes)
-    context.replace(inputs=[first, second], drop=drop)
-
-
-def _behind(context: Context, axis: int) -> str:
-    """How many dimensions the first input has behind those of the second one."""
-    if axis < 0:
-        from_axis = context.array([-axis], "from_axis")
-    else:
-        ends = [rank_of(context, context.input(0)), context.array([axis], "axis")]
-        from_axis = context.emit("Sub", ends, "from_axis")
-    return context.emit("Sub", [from_axis, rank_of(context, context.input(1))], "behind")
+    if context.value("broadcast", 0):
+        second = placed_within(context, second, first)
+    context.replace(inputs=[first, second], drop=("broadcast", "axis"))
 
 
 @down(

@@ -10,6 +10,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.births import squeezed
 from onnxreduce_cli.steps.context import Context, fill
 
 
@@ -124,6 +125,16 @@ def loop(
             *(item.info(item.name) for item in collected),
         ],
     )
-    rounds = context.emit("Reshape", [count, context.array([], "scalar")], "rounds")
+    rounds = _scalar(context, count)
     true = context.array(np.array(True), "true")
     return [rounds, true, *(item.name for item in carried)], graph
+
+
+def _scalar(context: Context, count: str) -> str:
+    """A number as a tensor of rank 0."""
+    known, rank = context.constant(count), context.rank(count)
+    if known is not None:
+        return context.array(known.reshape(()), "rounds")
+    if rank is not None:
+        return squeezed(context, count, list(range(rank)))
+    return context.emit("Reshape", [count, context.array([], "scalar")], "rounds")

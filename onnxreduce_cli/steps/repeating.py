@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper
+from onnx import TensorProto
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
-from onnxreduce_cli.steps.births import MOST_WRITTEN, dims_of, squeezed, static
+from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, dims_of, static
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.loops import Body, Carried, loop
 
 #: One dimension: a number, a name, or nothing known.
 Dim = int | str | None
@@ -158,14 +159,14 @@ def _repeats(context: Context, name: str, sizes: str) -> str:
     working = TensorProto.INT64 if context.target >= 6 else TensorProto.DOUBLE
     broadcast = 1 if own is None and context.far < 7 else None
 
-    def ones(elem_type: int) -> str:
+    def as_many(elem_type: int) -> str:
         values = np.ones(1 if own is None else len(own))
         return context.array(values.astype(numpy_dtype(elem_type)), "ones")
 
-    one = ones(working)
+    one = as_many(working)
     numbers = static(own)
     if numbers is None:
-        inputs = [context.emit("Shape", [name], "own_sizes"), ones(TensorProto.INT64)]
+        inputs = [context.emit("Shape", [name], "own_sizes"), as_many(TensorProto.INT64)]
         single = cast(
             context, context.emit("Equal", inputs, "is_one", broadcast=broadcast), working
         )
@@ -183,11 +184,45 @@ def _repeats(context: Context, name: str, sizes: str) -> str:
 # Where a rank is only known at run time
 
 
+def placed_within(context: Context, name: str, outer: str) -> str:
+    """The node's input with dimensions of 1 behind its own, as ``axis`` places it within `outer`.
+
+    Without ``axis`` it stands at the end already.
+    """
+    axis = context.value("axis")
+    if axis is None:
+        return name
+    rank, inner = context.rank(outer), context.rank(name)
+    if inner is None or (rank is None and axis >= 0):
+        return trailing_ones(context, name, _behind(context, axis, name, outer))
+    behind = (-axis if rank is None else rank - (axis % rank if rank else 0)) - inner
+    if behind <= 0 or not inner:
+        return name
+    return context.emit("Unsqueeze", [name], "aligned", axes=list(range(inner, inner + behind)))
+
+
+def _behind(context: Context, axis: int, name: str, outer: str) -> str:
+    """How many dimensions `outer` has behind those of the value that stands in it at `axis`."""
+    if axis < 0:
+        from_axis = context.array([-axis], "from_axis")
+    else:
+        ends = [rank_of(context, outer), context.array([axis], "axis")]
+        from_axis = context.emit("Sub", ends, "from_axis")
+    return context.emit("Sub", [from_axis, rank_of(context, name)], "behind")
+
+
 def trailing_ones(context: Context, name: str, count: str) -> str:
     """The value with dimensions of 1 behind its own: as many as the int64 tensor `count` says."""
-    ones = context.emit("Tile", [context.array([1], "one"), count], "ones")
-    shape = context.emit("Concat", [context.emit("Shape", [name], "sizes"), ones], "shape", axis=0)
+    pieces = [context.emit("Shape", [name], "sizes"), ones(context, count)]
+    shape = context.emit("Concat", pieces, "shape", axis=0)
     return context.emit("Reshape", [name, shape], "aligned")
+
+
+def ones(context: Context, count: Number) -> str:
+    """As many ones, an int64 tensor."""
+    if isinstance(count, int):
+        return context.array([1] * count, "ones")
+    return context.emit("Tile", [context.array([1], "one"), count], "ones")
 
 
 def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> str:
@@ -211,22 +246,9 @@ def aligned(context: Context, name: str, other: str) -> str:
     ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
     apart = context.emit("Sub", ranks, "apart")
     missing = cast(context, context.emit("Relu", [apart], "missing"), TensorProto.INT64)
-    shorter, longer = context.fresh("shorter"), context.fresh("longer")
-    unfinished, again = context.fresh("unfinished"), context.fresh("again")
-    nodes = [
-        NodeProto(op_type="Identity", name=again, input=[unfinished], output=[again]),
-        helper.make_node("Unsqueeze", [shorter], [longer], longer, axes=[0]),
-    ]
-    scalar = helper.make_tensor_value_info
-    body = GraphProto(
-        name=longer,
-        node=nodes,
-        input=[
-            scalar(context.fresh("round"), TensorProto.INT64, []),
-            scalar(unfinished, TensorProto.BOOL, []),
-            scalar(shorter, elem_type, None),
-        ],
-        output=[scalar(again, TensorProto.BOOL, []), scalar(longer, elem_type, None)],
-    )
-    inputs = [squeezed(context, missing, [0]), "", name]
+
+    def unsqueezed(body: Body) -> tuple[list[str], list[Carried]]:
+        return [body.emit("Unsqueeze", body.values, "longer", axes=[0])], []
+
+    inputs, body = loop(context, missing, [Carried(name, elem_type, None)], unsqueezed)
     return context.emit("Loop", inputs, "aligned", like=tensor_type(elem_type, None), body=body)

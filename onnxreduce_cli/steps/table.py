@@ -129,7 +129,7 @@ def _taker(step: Step, near: int, far: int, narrows: bool) -> Callable[[Context]
         if step.apply is not None:
             step.apply(context)
         for node in [context.node] if context.unchanged else list(context.emitted):
-            if node.op_type != step.op_type:
+            if node.op_type != step.op_type or context.far > far:
                 _fit_types(context, node, context.far, context.far)
             elif narrows:
                 _fit_types(context, node, near, far)

@@ -2,52 +2,179 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, arange, as_name, size_of
+from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.integer_parts import INTEGERS_OF_64_BITS, joined, parts
+from onnxreduce_cli.steps.loops import Body, Carried, loop
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.repeating import ones, rank_of
+
+#: For each float that Tile takes before opset 6 the highest count to which it holds every one.
+_HIGHEST_COUNT: dict[int, int] = {
+    TensorProto.FLOAT16: 1 << 11,
+    TensorProto.FLOAT: 1 << 24,
+    TensorProto.DOUBLE: 1 << 53,
+}
 
 
-@up(
-    "Tile", 6, "tiles and axis: one count for each dimension", blocks="they or the rank are unknown"
-)
+@up("Tile", 6, "tiles and axis: one count for each dimension")
 def repeats(context: Context) -> None:
-    """``Tile(x, 3.0, 1.0)`` with x of rank 2 becomes ``Tile(x, [1, 3])``."""
-    found = [context.constant(context.input(index)) for index in (1, 2)]
-    if found[0] is None or found[1] is None:
-        raise Blocked(
-            "its tiles or its axis are only known at run time, and from opset 6 on there is one "
-            "count for each dimension",
-            "make them constants",
-        )
-    tiles, axis = (int(array.reshape(-1)[0]) for array in found if array is not None)
-    rank = context.need_rank(context.input(0), "from opset 6 on there is a count for each axis")
-    counts = [tiles if index == axis else 1 for index in range(rank)]
-    context.replace(inputs=[context.input(0), context.array(counts, "repeats")])
+    """``Tile(x, 3.0, 1.0)`` with x of rank 2 becomes ``Tile(x, [1, 3])``.
+
+    What is not known is put together at run time: ``Concat([1, ..., 1], tiles, [1, ..., 1])``.
+    """
+    data = context.input(0)
+    tiles, axis = (_number(context, context.input(index)) for index in (1, 2))
+    rank = context.rank(data)
+    if isinstance(tiles, int) and isinstance(axis, int) and rank is not None:
+        counts = [tiles if place == axis else 1 for place in range(rank)]
+        context.replace(inputs=[data, context.array(counts, "repeats")])
+        return
+    behind: Number
+    if isinstance(axis, int) and rank is not None:
+        behind = rank - axis - 1
+    else:
+        others = context.emit("Sub", [rank_of(context, data), as_name(context, axis)], "others")
+        behind = context.emit("Sub", [others, context.array([1], "one")], "behind")
+    pieces = [ones(context, axis), as_name(context, tiles), ones(context, behind)]
+    context.replace(inputs=[data, context.emit("Concat", pieces, "repeats", axis=0)])
 
 
-@down("Tile", 6, "one Tile for each axis that repeats", blocks="repeats is only known at run time")
+def _number(context: Context, name: str) -> Number:
+    """What a float of one element holds, as an int64."""
+    known = context.constant(name)
+    if known is not None:
+        return int(known.reshape(-1)[0])
+    whole = cast(context, name, TensorProto.INT64)
+    return context.emit("Reshape", [whole, context.array([1], "list")], "number")
+
+
+@down(
+    "Tile",
+    6,
+    "one Tile for each axis that repeats, of what is no float a Gather",
+    blocks="the rank of what is no number is not known",
+)
 def one_axis(context: Context) -> None:
-    """``Tile(x, [2, 1, 3])`` becomes ``Tile(Tile(x, 2.0, 0.0), 3.0, 2.0)``."""
-    counts = context.constant(context.input(1))
-    if counts is None:
-        raise Blocked(
-            f"its repeats {context.input(1)!r} are only known at run time, and before opset 6 they "
-            "are for one axis",
-            "make them a constant",
-        )
+    """``Tile(x, [2, 1, 3])`` becomes ``Tile(Tile(x, 2.0, 0.0), 3.0, 2.0)``, of integers
+    ``Gather<axis=2>(Gather<axis=0>(x, [0, 1, 0, 1]), ...)``.
+
+    Counts that are only known at run time are gathered from the repeats. Where the rank is not
+    known either a Loop repeats along one axis in each round.
+    """
     data = context.input(0)
     elem_type = context.need_elem_type(data, "before opset 6 tiles and axis have the same")
-    if elem_type not in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16):
-        raise Blocked("it repeats no floats, which alone it takes before opset 6", "cast them")
-    like = tensor_type(elem_type, (None,) * len(counts))
-    steps = [(axis, count) for axis, count in enumerate(counts.tolist()) if count != 1]
+    counts = context.elements(context.input(1))
+    rank = context.rank(data)
+    if counts is None and rank is not None:
+        counts = (None,) * rank
+    if counts is None:
+        _along_every_axis(context, elem_type)
+    elif elem_type in _HIGHEST_COUNT:
+        _tiles(context, elem_type, counts)
+    else:
+        _gathers(context, counts)
+
+
+def _tiles(context: Context, elem_type: int, counts: Sequence[int | None]) -> None:
+    """One Tile for each axis, in double where the dtype does not hold a count or may not."""
+    data, working = context.input(0), elem_type
+    steps = [(axis, count) for axis, count in enumerate(counts) if count != 1]
+    if any(count is None or count > _HIGHEST_COUNT[elem_type] for _, count in steps):
+        working = TensorProto.DOUBLE
+    if working != elem_type:
+        data = cast(context, data, working)
+    like = tensor_type(working, (None,) * len(counts))
+    for axis, count in steps[:-1]:
+        data = context.emit(
+            "Tile", _inputs(context, data, axis, count, working), "tiled", like=like
+        )
     if not steps:
         context.replace("Identity", [data])
-    for done, (axis, count) in enumerate(steps, 1):
-        inputs = [data, *(context.scalar(v, "tile", elem_type) for v in (count, axis))]
-        if done < len(steps):
-            data = context.emit("Tile", inputs, "tiled", like=like)
+        return
+    inputs = _inputs(context, data, *steps[-1], working)
+    if working == elem_type:
+        context.replace(inputs=inputs)
+        return
+    wide = context.replace(inputs=inputs, outputs=[context.fresh("tiled")]).output[0]
+    cast(context, wide, elem_type, [context.node.output[0]])
+
+
+def _inputs(context: Context, data: str, axis: int, count: int | None, elem_type: int) -> list[str]:
+    """The inputs of a Tile along one axis."""
+    return [data, _count(context, axis, count, elem_type), context.scalar(axis, "axis", elem_type)]
+
+
+def _count(context: Context, axis: int, count: int | None, elem_type: int) -> str:
+    """How often an axis is repeated, in the dtype of what a Tile repeats."""
+    if count is not None:
+        return context.scalar(count, "tile", elem_type)
+    place = context.array([axis], "place")
+    return cast(context, context.emit("Gather", [context.input(1), place], "count"), elem_type)
+
+
+def _gathers(context: Context, counts: Sequence[int | None]) -> None:
+    """One Gather for each axis, from the places of its elements, which repeat."""
+    data = context.input(0)
+    steps = [(axis, count) for axis, count in enumerate(counts) if count != 1]
+    for axis, count in steps:
+        size = size_of(context, context.input(0), axis)
+        if isinstance(size, int) and count is not None and size * count <= MOST_WRITTEN:
+            places = context.array(np.tile(np.arange(size), count), "places")
         else:
-            context.replace(inputs=inputs)
+            numbers = cast(context, arange(context, size), TensorProto.DOUBLE)
+            inputs = [
+                numbers,
+                _count(context, axis, count, TensorProto.DOUBLE),
+                context.scalar(0, "axis", TensorProto.DOUBLE),
+            ]
+            like = tensor_type(TensorProto.DOUBLE, (None,))
+            tiled = context.emit("Tile", inputs, "numbers", like=like)
+            places = cast(context, tiled, TensorProto.INT64)
+        if axis != steps[-1][0]:
+            data = context.emit("Gather", [data, places], "tiled", axis=axis)
+        else:
+            context.replace("Gather", [data, places], keep=(), axis=axis)
+    if not steps:
+        context.replace("Identity", [data])
+
+
+def _along_every_axis(context: Context, elem_type: int) -> None:
+    """A Loop with one round for each axis, in double, 64-bit integers in two parts of it."""
+    data, output = context.input(0), context.node.output[0]
+    if elem_type in INTEGERS_OF_64_BITS:
+        high, low = (_looped(context, part) for part in parts(context, data))
+        joined(context, high, low, elem_type, output)
+    elif elem_type == TensorProto.DOUBLE:
+        context.replace("Identity", [_looped(context, data)], keep=())
+    elif elem_type in (*_HIGHEST_COUNT, *INTEGERS, TensorProto.BOOL):
+        wide = cast(context, data, TensorProto.DOUBLE)
+        cast(context, _looped(context, wide), elem_type, [output])
+    else:
+        raise Blocked(
+            f"the rank of {data!r} is not known, and before opset 6 what is no number is only "
+            "repeated along an axis that is written into the model",
+            "state its shape in the model's value_info or inputs",
+        )
+
+
+def _looped(context: Context, data: str) -> str:
+    counts = cast(context, context.input(1), TensorProto.DOUBLE)
+
+    def along_one(body: Body) -> tuple[list[str], list[Carried]]:
+        count = body.emit("Gather", [counts, body.round], "count", axis=0)
+        axis = body.emit("Cast", [body.round], "axis", to="DOUBLE")
+        return [body.emit("Tile", [*body.values, count, axis], "tiled")], []
+
+    rounds = context.emit("Shape", [context.input(1)], "rank")
+    carried = Carried(data, TensorProto.DOUBLE, None)
+    inputs, graph = loop(context, rounds, [carried], along_one)
+    like = tensor_type(TensorProto.DOUBLE, None)
+    return context.emit("Loop", inputs, "tiled", like=like, body=graph)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
-from tests.support import blockers, converts, model, one_node, op_types
+from tests.support import blockers, converts, model, of_unknown_rank, one_node, op_types
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
@@ -18,13 +19,38 @@ def test_one_axis_and_repeats():
             converts(low, 6, inputs)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int64, np.uint64, bool])
+def test_one_axis_of_every_dtype_at_run_time(dtype):
+    values = X.astype(dtype)
+    if np.dtype(dtype).kind in "iu":
+        values[0] = [np.iinfo(dtype).min, np.iinfo(dtype).max, np.iinfo(dtype).max // 3]
+    inputs = {"x": values, "r": np.array([2, 3])}
+    none = {**inputs, "r": np.array([0, 1])}
+    empty = {"x": values[:, :0], "r": np.array([2, 1])}
+    converts(one_node("Tile", 6, inputs, initializers=("r",)), 5, inputs, in_numpy=True)
+    named = {"x": ["a", "b"], "r": [2]}
+    source = one_node("Tile", 6, inputs, shapes=named, output_shapes=(["c", "d"],))
+    for target in (5, 3):
+        converts(source, target, inputs, none, empty, in_numpy=True)
+    source = one_node("Tile", 6, inputs, shapes={"r": ["k"]}, output_shapes=(["c", "d"],))
+    source, fed = of_unknown_rank(source, inputs, "x")
+    converts(source, 5, fed, in_numpy=True)
+
+
+def test_one_axis_of_more_than_the_dtype_counts():
+    inputs = {"x": np.ones(1, np.float16), "r": np.array([2049])}
+    low = converts(one_node("Tile", 6, inputs, initializers=("r",)), 5, inputs, in_numpy=True)
+    assert op_types(low) == ["Cast", "Tile", "Cast"]
+
+
 def test_one_axis_blocked():
-    inputs = {"x": X, "r": np.array([2, 1])}
-    (blocker,) = blockers(one_node("Tile", 6, inputs, output_shapes=[[None] * 2]), 5)
-    assert "its repeats 'r' are only known at run time" in str(blocker)
-    whole = {"x": X.astype(np.int64), "r": np.array([2, 1])}
-    (blocker,) = blockers(one_node("Tile", 6, whole, initializers=("r",)), 5)
-    assert "it repeats no floats" in str(blocker)
+    source = model(
+        """<ir_version: 4, opset_import: ["" : 6]>
+        g (string[2, 3] x, int64[n] s, int64[n] r) => (string[a, b] y)
+        { z = Reshape (x, s) y = Tile (z, r) }"""
+    )
+    (blocker,) = blockers(source, 5)
+    assert "what is no number is only repeated along an axis" in str(blocker)
 
 
 def test_repeats():
@@ -33,9 +59,19 @@ def test_repeats():
         <float tiles = {2.0}, float axis = {1.0}> { y = Tile (x, tiles, axis) }"""
     )
     assert op_types(converts(source, 13, {"x": X})) == ["Tile"]
-    source = model(
-        """<ir_version: 4, opset_import: ["" : 1]> g (float[2, 3] x, float tiles) => (float[2, n] y)
-        <float axis = {1.0}> { y = Tile (x, tiles, axis) }"""
-    )
-    (blocker,) = blockers(source, 6)
-    assert "its tiles or its axis are only known at run time" in str(blocker)
+
+
+@pytest.mark.parametrize("tiles", ["float tiles", "float[1] tiles"])
+def test_repeats_known_at_run_time(tiles):
+    number = np.array([3], np.float32) if "[1]" in tiles else np.array(3, np.float32)
+    for at, inputs in ((0, "float axis, "), (1, "float axis, "), (1, "")):
+        constant = "" if inputs else "<float axis = {1.0}>"
+        text = f"""<ir_version: 4, opset_import: ["" : 5]>
+            g ({inputs}float[2, 3] x, {tiles}) => (float[a, b] y)
+            {constant} {{ y = Tile (x, tiles, axis) }}"""
+        feeds = {"x": X, "tiles": number, "axis": np.array(at, np.float32)}
+        source = model(text)
+        unknown, fed = of_unknown_rank(source, feeds, "x")
+        for target in (6, 13):
+            converts(source, target, feeds)
+            converts(unknown, target, fed)
