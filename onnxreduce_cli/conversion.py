@@ -40,6 +40,7 @@ from onnxreduce_cli.model.scope import (
 )
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import Specialisation, callers_first
+from onnxreduce_cli.model.statements import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.moulds import Mould, Moulds
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.plans import Blocker, Change, Inlined, Plan, Specialised
@@ -110,6 +111,8 @@ class Conversion:
             self.source = default_opset(model)
             self.ir_version = self._ir_version(target_ir_version)
             self.sites: list[Site] = []
+            #: What the model stated falsely, known when it is applied.
+            self.false_shapes: tuple[FalseShape, ...] = ()
             self._trees: dict[int, list[Scope]] = {}
             self._names: dict[int, Names] = {}
             self._workspaces: dict[int, Workspace] = {}
@@ -515,9 +518,15 @@ class Conversion:
             self._apply()
 
     def _apply(self) -> None:
+        revealing = reveals(self.given_scopes, self.source or self.target, self.target)
         if self._inlined:
             self._apply_inlined()
-            return
+        else:
+            self._apply_edits()
+        if revealing:
+            self.false_shapes = mend_shapes(self.model)
+
+    def _apply_edits(self) -> None:
         # Looked up before the first edit: facts are read from the model as it was.
         stated = list(self._types_to_state())
         if self.specialisation is not None:

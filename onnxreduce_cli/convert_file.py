@@ -19,6 +19,7 @@ from onnxreduce_cli.errors import ConversionError, UsageError, VerificationError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.pieces import write
+from onnxreduce_cli.model.statements import FalseShape
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.plans import Plan
 from onnxreduce_cli.progress import Progress
@@ -71,6 +72,7 @@ class Converted:
         sites: what running each distinct site found; None if nothing was run.
         verified: how the whole models compare; None if that was not asked for.
         data: the external data that was written.
+        false_shapes: what the model stated of shapes that is not so, and is mended.
     """
 
     source: str
@@ -79,6 +81,7 @@ class Converted:
     sites: SiteReport | None = None
     verified: VerifyReport | None = None
     data: SavedData = field(default_factory=SavedData)
+    false_shapes: tuple[FalseShape, ...] = ()
 
 
 @collector_paused()
@@ -151,7 +154,8 @@ def convert_file(
         verify=compare if options.verify else None,
         progress=copying,
     )
-    return Converted(source, path, plan, sites, reports[0] if reports else None, saved)
+    verified = reports[0] if reports else None
+    return Converted(source, path, plan, sites, verified, saved, conversion.false_shapes)
 
 
 def check_options(options: Options) -> None:

@@ -28,6 +28,7 @@ def remarks(done: Converted) -> list[str]:
         f"warning: {path} is a hard link: as long as both files exist, onnx loads neither"
         for path in done.data.linked
     ]
+    found += [f"warning: {item}" for item in done.false_shapes]
     for change in done.plan.changes:
         found += [
             f"warning: {change.op_type} node {change.node}: {text}" for text in change.warnings

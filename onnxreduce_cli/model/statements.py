@@ -1,0 +1,135 @@
+"""What a model states of its values' shapes, where a newer opset sees that it is false.
+
+Shape inference of some operators became able to tell what it could not before. A model that states
+a label of two dimensions to have one was valid as long as nothing could tell; it must not become
+invalid by being moved to an opset that can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.values import Dims, ValueType, from_proto
+
+#: From this opset on the inference of Reshape tells a rank from the length of a computed shape.
+_TELLING_RESHAPE = 14
+
+
+@dataclass(frozen=True)
+class FalseShape:
+    """A stated shape that was mended.
+
+    Attributes:
+        name: the value.
+        stated: the dimensions that the model stated.
+        inferred: those that shape inference tells.
+    """
+
+    name: str
+    stated: Dims
+    inferred: Dims
+
+    def __str__(self) -> str:
+        """One line: the value, and both shapes."""
+        return (
+            f"{self.name!r} was stated to have shape {_shown(self.stated)}, but what computes it "
+            f"gives {_shown(self.inferred)}, which is stated now"
+        )
+
+
+def reveals(found: list[Scope], source: int, target: int) -> bool:
+    """Whether shape inference tells more of some node at `target` than at `source`.
+
+    Args:
+        found: the scopes of the model as it was.
+        source: its opset.
+        target: the opset that it is moved to.
+    """
+    if target <= source:
+        return False
+    for scope in found:
+        op_types = set(scope.op_types)
+        if any(
+            not schemas.infers_types(op_type, source) and schemas.infers_types(op_type, target)
+            for op_type in op_types
+        ):
+            return True
+        if (
+            source < _TELLING_RESHAPE <= target
+            and "Reshape" in op_types
+            and any(_is_computed(scope, node) for node in scope.nodes)
+        ):
+            return True
+    return False
+
+
+def _is_computed(scope: Scope, node: NodeProto) -> bool:
+    """Whether a node is a Reshape to a shape that other nodes compute."""
+    if node.op_type != "Reshape" or not is_default(node.domain) or len(node.input) < 2:
+        return False
+    owner = scope.resolve(node.input[1])
+    producer = None if owner is None else owner.producers.get(node.input[1])
+    return producer is not None and producer.op_type != "Constant"
+
+
+def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
+    """State, in place, what shape inference tells where it refutes what is stated."""
+    skeleton = model_skeleton(model)
+    for scope in _graphs(skeleton):
+        for info in _stated(scope):
+            info.type.tensor_type.ClearField("shape")
+    try:
+        inferred = onnx.shape_inference.infer_shapes(skeleton)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
+        return ()  # A model that onnx cannot type: nothing refutes what it states.
+    found: dict[str, FalseShape] = {}
+    for scope, other in zip(_graphs(model), _graphs(inferred), strict=True):
+        told = {info.name: from_proto(info.type) for info in _stated(other)}
+        for info in _stated(scope):
+            stated, real = from_proto(info.type), told.get(info.name)
+            if stated is None or stated.dims is None or real is None or real.dims is None:
+                continue
+            if _contradict(stated.dims, real.dims):
+                dims = tuple(None if _is_generated(dim) else dim for dim in real.dims)
+                info.type.CopyFrom(ValueType(real.kind, real.elem_type, dims).to_proto())
+                found[info.name] = FalseShape(info.name, stated.dims, dims)
+    return tuple(found.values())
+
+
+def _graphs(model: ModelProto) -> list[Scope]:
+    return [scope for scope in scopes(model) if scope.function is None]
+
+
+def _stated(scope: Scope) -> Iterator[ValueInfoProto]:
+    """What a graph states of the shapes of tensors that its nodes compute."""
+    graph = scope.container
+    assert isinstance(graph, GraphProto)
+    for info in (*graph.output, *graph.value_info):
+        if info.name in scope.producers and info.type.tensor_type.HasField("shape"):
+            yield info
+
+
+def _contradict(stated: Dims, inferred: Dims) -> bool:
+    if len(stated) != len(inferred):
+        return True
+    return any(
+        isinstance(a, int) and isinstance(b, int) and a != b
+        for a, b in zip(stated, inferred, strict=True)
+    )
+
+
+def _is_generated(dim: int | str | None) -> bool:
+    """Whether shape inference made up a name for a dimension."""
+    return isinstance(dim, str) and dim.startswith("unk__")
+
+
+def _shown(dims: Dims) -> str:
+    return f"[{', '.join('?' if dim is None else str(dim) for dim in dims)}]"
