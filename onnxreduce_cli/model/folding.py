@@ -201,6 +201,12 @@ def _cast(attributes: Attributes, data: Array) -> Array | None:
     return result
 
 
+def _bit_cast(attributes: Attributes, data: Array) -> Array | None:
+    to = numpy_dtype(attributes["to"])
+    # What NumPy keeps in a byte may have fewer bits.
+    return data.view(to) if to.itemsize == data.dtype.itemsize > 1 else None
+
+
 def _range(_: Attributes, start: Array, limit: Array, delta: Array) -> Array | None:
     if not delta.all():
         return None
@@ -241,6 +247,7 @@ _BROADCASTING = frozenset({"Add", "Sub", "Mul", "Div", "Equal", "Less", "Greater
 
 _COMPUTED: dict[str, Callable[..., Array | None]] = {
     "Cast": _cast,
+    "BitCast": _bit_cast,
     "Range": _range,
     "Add": lambda _, a, b: np.add(a, b),
     "Sub": lambda _, a, b: np.subtract(a, b),

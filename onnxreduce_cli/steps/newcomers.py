@@ -33,7 +33,6 @@ _ALONE: dict[str, tuple[str, ...]] = {
     ),
     "samples at places that are computed": ("DeformConv", "RoiAlign"),
     "puts overlapping blocks together": ("Col2Im", "MaxUnpool"),
-    "works on single bits": ("BitCast",),
     "has complex numbers": ("DFT", "STFT"),
 }
 

@@ -1,0 +1,154 @@
+"""BitCast, below the opset that it came with: bits told apart, and put together, by arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.births import born, reduced, unsqueezed
+from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.context import Array, Blocked, Context
+
+#: The signed integers by their bits.
+_SIGNED: dict[int, int] = {
+    8: TensorProto.INT8,
+    16: TensorProto.INT16,
+    32: TensorProto.INT32,
+    64: TensorProto.INT64,
+}
+#: The bits of what has fewer than a byte; by name, as an older onnx lacks some of them.
+_NARROW = {"int4": 4, "uint4": 4, "float4e2m1": 4, "int2": 2, "uint2": 2}
+#: Floats with their bits for exponent and mantissa.
+_FLOATS: dict[int, tuple[int, int]] = {
+    TensorProto.FLOAT16: (5, 10),
+    TensorProto.BFLOAT16: (8, 7),
+    TensorProto.FLOAT: (8, 23),
+    TensorProto.DOUBLE: (11, 52),
+}
+#: Floats of a byte or less. In the second group no two NaNs have different bits.
+_SMALL = ("float8e4m3fn", "float8e5m2")
+_ONE_NAN = ("float4e2m1", "float8e4m3fnuz", "float8e5m2fnuz", "float8e8m0")
+
+
+@born(
+    "BitCast",
+    26,
+    "a Cast between integers; of and to floats put together and taken apart by arithmetic",
+    blocks="it asks for the bits of a float that may be NaN, or takes or gives complex numbers",
+)
+def bit_cast(context: Context) -> None:
+    """``BitCast<to=int32>(x)`` of uint32 becomes ``Cast<to=int32>(x)``, which keeps the bits.
+
+    A float is ``significand * 2 ** exponent``, both gathered from the integer's bits; one of a
+    byte is gathered from all that there are. Any NaN is as good as another for whoever reads it
+    as a float; whoever reads bits needs the right one, so of floats only those with one NaN at
+    most are read.
+    """
+    given = context.need_elem_type(context.input(0), "its bits depend on it")
+    to = int(context.value("to"))
+    for elem_type in (given, to):
+        if elem_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
+            raise Blocked(
+                f"nothing before opset 26 takes {dtype_name(elem_type)} apart or puts it together",
+                "choose opset 26 or later",
+            )
+    name = context.input(0)
+    if given == to:
+        context.replace("Identity", keep=())
+        return
+    if dtype_name(given) in _ONE_NAN:
+        name = _code(context, name, given)
+    elif given in _FLOATS or dtype_name(given) in _SMALL:
+        raise Blocked(
+            f"it gives the bits of {dtype_name(given)}, and nothing before opset 26 tells those of "
+            "a NaN",
+            "choose opset 26 or later",
+        )
+    if dtype_name(to) in _SMALL + _ONE_NAN:
+        _from_table(context, name, to)
+    elif to in _FLOATS:
+        _put_together(context, name, to)
+    else:
+        context.replace("Cast", [name], keep=(), to=to)
+
+
+def _all_of(elem_type: int) -> Array:
+    """Every number of a dtype of a byte or less in float, by its bits."""
+    count = 2 ** _NARROW.get(dtype_name(elem_type), 8)
+    numbers: Array = np.arange(count, dtype=np.uint8).view(numpy_dtype(elem_type))
+    return numbers.astype(np.float32)
+
+
+def _from_table(context: Context, name: str, to: int) -> None:
+    """The float of a byte or less that an integer's bits are; negative ones count from the end."""
+    places = cast(context, name, TensorProto.INT64)
+    table = context.array(_all_of(to), "numbers")
+    number = context.emit("Gather", [table, places], "number", axis=0)
+    # Nothing is to be rounded, infinities included.
+    kind = dtype_name(to)
+    exactly = {"round_mode": "down"} if kind == "float8e8m0" else {"saturate": 0}
+    context.replace("Cast", [number], keep=(), to=to, **({} if kind in _NARROW else exactly))
+
+
+def _code(context: Context, name: str, given: int) -> str:
+    """The bits of a float of a byte or less, as an int64: how many smaller ones there are."""
+    numbers = _all_of(given)
+    signed = dtype_name(given) != "float8e8m0"
+    number = cast(context, name, TensorProto.FLOAT)
+    positive = numbers[: len(numbers) // 2] if signed else numbers[:-1]
+    size = context.emit("Abs", [number], "size")
+    below = context.emit(
+        "Less", [context.array(positive, "numbers"), unsqueezed(context, size, [-1])], "are_below"
+    )
+    code = reduced(context, "ReduceSum", cast(context, below, TensorProto.INT64), [-1], keep=False)
+    if signed:
+        # So that a negative zero counts as negative.
+        inverse = context.emit("Div", [context.scalar(1.0, "one"), number], "inverse")
+        negative = context.emit("Less", [inverse, context.scalar(0.0, "zero")], "is_negative")
+        sign = cast(context, negative, TensorProto.INT64)
+        half = context.emit("Mul", [sign, context.scalar(len(positive), "half")], "sign")
+        code = context.emit("Add", [code, half], "code")
+    nan = np.flatnonzero(np.isnan(numbers))
+    if len(nan):
+        is_nan = context.emit("IsNaN", [number], "is_nan")
+        code = context.emit("Where", [is_nan, context.scalar(int(nan[0]), "nan"), code], "code")
+    return code
+
+
+def _put_together(context: Context, name: str, to: int) -> None:
+    """The float that an integer's bits are: computed in double, which holds each exactly."""
+    exponent_bits, mantissa_bits = _FLOATS[to]
+    width = 1 + exponent_bits + mantissa_bits
+    whole = cast(context, cast(context, name, _SIGNED[width]), TensorProto.INT64)
+    negative = context.emit("Less", [whole, context.scalar(0, "zero")], "is_negative")
+    lowest = context.scalar(-(2 ** (width - 1)), "lowest")
+    without = context.emit("Sub", [whole, lowest], "without_sign")
+    bits = context.emit("Where", [negative, without, whole], "bits")
+
+    unit = context.scalar(2**mantissa_bits, "unit")
+    exponent = context.emit("Div", [bits, unit], "exponent")
+    cut = context.emit("Mul", [exponent, unit], "cut")
+    mantissa = cast(context, context.emit("Sub", [bits, cut], "mantissa"), TensorProto.DOUBLE)
+    fraction = context.emit("Mul", [mantissa, context.array(np.array(2.0**-mantissa_bits), "part")])
+
+    # 1 and the fraction, or the fraction alone with the lowest exponent; the highest is infinite.
+    exponents = np.arange(2**exponent_bits)
+    bias = 2 ** (exponent_bits - 1) - 1
+    scales = np.append(np.ldexp(1.0, np.maximum(exponents[:-1], 1) - bias), np.inf)
+    wholes = np.minimum(exponents, 1).astype(np.float64)
+    first, scale = (
+        context.emit("Gather", [context.array(table, hint), exponent], hint, axis=0)
+        for table, hint in ((wholes, "wholes"), (scales, "scales"))
+    )
+    significand = context.emit("Add", [first, fraction], "significand")
+    size = context.emit("Mul", [significand, scale], "size")
+    opposite = context.emit("Neg", [size], "opposite")
+    number = context.emit("Where", [negative, opposite, size], "number")
+    infinite = context.scalar((2**exponent_bits - 1) * 2**mantissa_bits, "infinite")
+    is_nan = context.emit("Greater", [bits, infinite], "is_nan")
+    inputs = [is_nan, context.array(np.array(np.nan), "nan"), number]
+    if to == TensorProto.DOUBLE:
+        context.replace("Where", inputs, keep=())
+    else:
+        context.replace("Cast", [context.emit("Where", inputs, "result")], keep=(), to=to)
