@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import arange, born, constant, reduced, size_of, times
+from onnxreduce_cli.steps.births import Number, arange, born, constant, reduced, size_of, times
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -60,13 +60,19 @@ def non_zero(context: Context) -> None:
     for axis in reversed(range(rank)):
         row = place
         if axis:
-            divisor = (
-                context.array([each], "size") if isinstance(each := sizes[axis], int) else each
-            )
+            divisor = _divisor(context, sizes[axis])
             place = context.emit("Div", [place, divisor], "before")
             row = context.emit("Sub", [row, context.emit("Mul", [place, divisor])], "row")
         rows.append(context.emit("Unsqueeze", [row], "row", axes=[0]))
     context.replace("Concat", rows[::-1], keep=(), axis=0)
+
+
+def _divisor(context: Context, size: Number) -> str:
+    """A size, or 1 where it is 0: nothing is divided then, but some runtimes end on a 0."""
+    if isinstance(size, int):
+        return context.array([max(size, 1)], "size")
+    is_nothing = context.emit("Equal", [size, context.array([0], "zero")], "is_nothing")
+    return context.emit("Add", [size, cast(context, is_nothing, TensorProto.INT64)], "divisor")
 
 
 @born("Compress", 9, "Gather at the places of NonZero")
