@@ -40,15 +40,22 @@ class Nodes:
         self._context = context
         self.nodes: list[NodeProto] = []
 
-    def emit(self, op_type: str, inputs: Sequence[str], hint: str = "", **values: Any) -> str:
-        """Emit a node at the far side's opset; the name of its output."""
+    def emit(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        hint: str = "",
+        *,
+        outputs: Sequence[str] | None = None,
+        **values: Any,
+    ) -> str:
+        """Emit a node at the far side's opset; see `Context.emit`."""
         node = NodeProto(op_type=op_type)
         fill(node, inputs, values)
-        name = self._context.fresh(hint or op_type)
-        node.name = name
-        node.output.append(name)
+        node.name = self._context.fresh(hint or op_type)
+        node.output.extend([node.name] if outputs is None else outputs)
         self.nodes.append(node)
-        return name
+        return node.output[0]
 
 
 class Body(Nodes):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import (
@@ -41,12 +42,19 @@ def number_to_attribute(context: Context) -> None:
     data, number = context.input(0), context.input(1)
     known = context.constant(number)
     if known is not None:
-        context.replace(inputs=[data], k=int(known.reshape(-1)[0]))
+        k = int(known.reshape(-1)[0])
+        if k:
+            context.replace(inputs=[data], k=k)
+        else:
+            _none(context)
         return
     context.settle(f"its K {number!r}")
     rank = context.need_rank(data, "with a K only known at run time its axis must be")
     axis = context.value("axis", -1) % rank
     length = size_of(context, data, axis)
+    if length == 0:
+        _none(context)
+        return
     if context.rank(number) != 1:
         number = context.emit("Reshape", [number, context.array([1], "one")], "k")
     context.far = 13
@@ -61,6 +69,18 @@ def number_to_attribute(context: Context) -> None:
         return
     order = _counted_order(context, arange(context, length), first, axis, rank)
     _gathered(context, order, axis)
+
+
+def _none(context: Context) -> None:
+    """Give no elements, and as many places: before opset 10 at least one must be asked for."""
+    values, *indices = context.node.output
+    nothing = context.array(np.zeros(0, np.int64), "nothing")
+    values = values or context.fresh("values")
+    context.replace(
+        "Gather", [context.input(0), nothing], [values], keep=(), axis=context.value("axis", -1)
+    )
+    if indices and indices[0]:
+        cast(context, values, TensorProto.INT64, indices)
 
 
 def _gathered(context: Context, order: str, axis: int) -> None:

@@ -50,6 +50,17 @@ def test_number_to_attribute_at_run_time(axis, named):
         converts(source, target, {"x": x, "k": K}, in_numpy=True)
 
 
+@pytest.mark.parametrize("count", [0, 3])
+def test_number_to_attribute_of_none(count):
+    """Before opset 10 a K of 0 is not valid."""
+    x, k = np.zeros((2, count), np.float32), np.array([0])
+    for constant in (True, False):
+        initializers = ("k",) if constant else ()
+        source = one_node("TopK", 10, {"x": x, "k": k}, outputs=2, initializers=initializers)
+        for target in (9, 7):
+            converts(source, target, {"x": x, "k": k}, exact=True, in_numpy=True)
+
+
 def test_number_to_attribute_by_counting():
     source = one_node(
         "TopK",
