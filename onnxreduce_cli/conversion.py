@@ -51,6 +51,9 @@ from onnxreduce_cli.steps.table import Leg, body, leg
 #: The opset that function bodies are written in; steps take them to the target from there.
 BODY_OPSET = 18
 
+#: What is said of the first node of a graph that reads what a later one makes.
+_ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
+
 #: An opset at which a Constant holds any dtype and lists of integers.
 CONSTANT_OPSET = 13
 
@@ -141,6 +144,8 @@ class Conversion:
             _bound(self.model),
         )
         self.sites = [site for site in self.sites if not self.leftovers.covers(site.node)]
+        if self.target != self.source:
+            self._note_order()
 
     def _plan_scopes(self) -> None:
         for scope in self.scopes:
@@ -150,6 +155,19 @@ class Conversion:
             sites.setdefault(id(site.scope), {})[id(site.node)] = site
         for scope in self.scopes:
             self._need_types(scope, sites.get(id(scope), {}))
+
+    def _note_order(self) -> None:
+        """Say of graphs whose nodes are out of order that they are put in order."""
+        for scope in self.scopes:
+            node = scope.misplaced
+            if node is None or self.leftovers.covers(node):
+                continue
+            site = next((site for site in self.sites if site.node is node), None)
+            if site is None:
+                site = Site(scope, node, result=[node])
+                self.sites.append(site)
+            if _ORDER not in site.words:
+                site.words += (_ORDER,)
 
     def _blocked_functions(self) -> list[FunctionProto]:
         found = [self._given_function(site) for site in self.sites if site.blocked is not None]

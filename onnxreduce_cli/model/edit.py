@@ -213,7 +213,7 @@ def read_by(results: Iterable[Sequence[NodeProto]], names: Iterable[str]) -> set
 
 
 def _edit_nodes(scope: Scope, edits: Edits) -> None:
-    in_place = not edits.first and not edits.removed_nodes
+    in_place = scope.misplaced is None and not edits.first and not edits.removed_nodes
     if in_place and all(len(result) == 1 for result in edits.replaced.values()):
         for key, result in edits.replaced.items():
             edits.originals[key].CopyFrom(result[0])
@@ -246,6 +246,13 @@ def _edit_nodes(scope: Scope, edits: Edits) -> None:
                 append(new)
     nodes.sort(key=lambda node: order.get(id(node), position))
     del nodes[position:]
+
+
+def put_in_order(scope: Scope) -> None:
+    """Give a container's nodes the order of its scope's."""
+    if scope.misplaced is not None:
+        places = {id(node): place for place, node in enumerate(scope.nodes)}
+        scope.container.node.sort(key=lambda node: places[id(node)])
 
 
 def _remove_values(container: GraphProto | FunctionProto, names: set[str]) -> None:

@@ -26,6 +26,7 @@ from onnx import (
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import attributes, folding, stand_ins
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
+from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.folding import Folded
 from onnxreduce_cli.model.scope import Scope, by_root, scopes, subgraphs
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
@@ -235,6 +236,10 @@ class Facts:
 
     def _infer_model(self) -> None:
         skeleton = model_skeleton(self._model)
+        if any(scope.misplaced is not None for scope in self._scopes):
+            # Shape inference takes nodes in the order in which they stand.
+            for _, twin in list(_twins(self._scopes, skeleton)):
+                put_in_order(twin)
         self._infer_from(skeleton)
         if self._inferred and self._state_constants(skeleton):
             self._infer_from(skeleton)

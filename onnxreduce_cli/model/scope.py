@@ -8,6 +8,7 @@ from functools import cached_property
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
+from onnxreduce_cli.model.order import in_order, misplaced
 
 #: Operators of the default domain that carry graphs; of other domains any may.
 GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
@@ -56,7 +57,19 @@ class Scope:
 
     @cached_property
     def nodes(self) -> list[NodeProto]:
-        """The nodes as they were before any change."""
+        """The nodes as they were before any change, each after those that make what it reads."""
+        return self._given if self.misplaced is None else in_order(self._given)
+
+    @cached_property
+    def misplaced(self) -> NodeProto | None:
+        """The first node of a graph that reads what a later one makes, if there is one."""
+        if isinstance(self.container, FunctionProto):
+            return None
+        return misplaced(self._given, self.outputs)
+
+    @cached_property
+    def _given(self) -> list[NodeProto]:
+        """The nodes in the order in which the container has them."""
         return list(self.container.node)
 
     @cached_property

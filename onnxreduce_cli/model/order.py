@@ -1,0 +1,95 @@
+"""The order of a graph's nodes: each after those that make what it reads.
+
+Looking at every name of a large graph takes as long as reading its file. But tools that leave nodes
+out of order add them at the end, so only a graph whose last nodes are out of order, or make what no
+later one reads and the graph does not give, is looked at in full.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from onnx import AttributeProto, NodeProto
+
+from onnxreduce_cli.errors import InvalidModelError
+
+#: How many of the last nodes are looked at.
+_LAST = 64
+
+
+def misplaced(nodes: Sequence[NodeProto], outputs: Collection[str]) -> NodeProto | None:
+    """The first node that reads what a later one makes, if there is one; see above.
+
+    Args:
+        nodes: a graph's.
+        outputs: the names of what the graph gives.
+    """
+    return _first_early(nodes) if _is_suspect(nodes, outputs) else None
+
+
+def _is_suspect(nodes: Sequence[NodeProto], outputs: Collection[str]) -> bool:
+    read, made = set(outputs), set[str]()
+    for node in reversed(nodes[-_LAST:]):
+        given, needed = node.output[:], list(_reads(node))
+        made.update(given)
+        if read.isdisjoint(given) or not made.isdisjoint(name for name in needed if name):
+            return True
+        read.update(needed)
+    return False
+
+
+def _first_early(nodes: Sequence[NodeProto]) -> NodeProto | None:
+    readers: dict[str, int] = {}
+    early = len(nodes)
+    for place, node in enumerate(nodes):
+        for name in _reads(node):
+            readers.setdefault(name, place)
+        for name in node.output:
+            if name:
+                early = min(early, readers.get(name, early))
+    return nodes[early] if early < len(nodes) else None
+
+
+def in_order(nodes: Sequence[NodeProto]) -> list[NodeProto]:
+    """The nodes with each after those it needs, which come right before it where they came later.
+
+    Raises:
+        InvalidModelError: some need each other.
+    """
+    makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
+    found: list[NodeProto] = []
+    begun, done = set[int](), set[int]()
+    waiting = list(reversed(range(len(nodes))))
+    while waiting:
+        place = waiting[-1]
+        if place in done:
+            waiting.pop()
+            continue
+        needed = {makers[name] for name in _reads(nodes[place]) if name in makers} - done
+        if not needed:
+            done.add(waiting.pop())
+            found.append(nodes[place])
+            continue
+        begun.add(place)
+        if not needed.isdisjoint(begun):
+            name = next(name for name in nodes[place].output if name)
+            raise InvalidModelError(
+                f"the node that makes {name!r} needs its own result, by way of others; mend the "
+                "model"
+            )
+        waiting += sorted(needed, reverse=True)
+    return found
+
+
+def _reads(node: NodeProto) -> Iterator[str]:
+    """What a node reads, its graphs included, but for what these make themselves."""
+    yield from node.input
+    for attribute in node.attribute:
+        if attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
+            continue
+        for graph in [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs:
+            own = {value.name for value in graph.input}
+            own.update(tensor.name for tensor in graph.initializer)
+            own.update(name for inner in graph.node for name in inner.output)
+            for inner in graph.node:
+                yield from (name for name in _reads(inner) if name not in own)
