@@ -48,7 +48,19 @@ def special_profile(pair: Pair) -> str:
 
 
 def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
-    """Let a shape that a Reshape reads fit its data, and what the model says of its output."""
+    """Let lists of sizes be what is known of them.
+
+    The shape that a Reshape reads fits its data, and what the model says of its output.
+    """
+    for name, known in pair.sizes.items():
+        if any(node.op_type == "Reshape" for node in pair.before.graph.node):
+            break
+        for index, size in enumerate(known):
+            if isinstance(size, tuple):
+                source, axis = size
+                feeds[name][index] = feeds[source].shape[axis]
+            elif size is not None:
+                feeds[name][index] = size
     for node in pair.before.graph.node:
         if node.op_type != "Reshape" or len(node.input) < 2 or node.input[1] not in feeds:
             continue

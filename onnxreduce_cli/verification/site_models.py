@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +43,8 @@ class Pair:
         full: whether the dimensions are the model's own, none of them made smaller.
         promised: what the model says of its outputs' dimensions, by output, where `full`: inputs
             that lead elsewhere are not the model's.
+        sizes: what is known of lists of integers that are drawn, by input: for each element its
+            number, or the tensor and the axis of which it is the size, or None.
     """
 
     before: ModelProto
@@ -50,12 +52,14 @@ class Pair:
     moved: bool
     full: bool
     promised: dict[str, Dims]
+    sizes: dict[str, tuple[int | tuple[str, int] | None, ...]]
 
     @property
     def key(self) -> bytes:
         """What tells distinct sites apart: equal keys, equal sites."""
         sides = (self.before, self.after)
-        return b"\0".join(side.SerializeToString(deterministic=True) for side in sides)
+        parts = [side.SerializeToString(deterministic=True) for side in sides]
+        return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
 
 
 class PairMaker:
@@ -101,7 +105,7 @@ class PairMaker:
         known = self._facts.type(site.scope, name)
         array = self._facts.constant(site.scope, name)
         if array is None:
-            return known
+            return (known, self._sizes(site, name, site.node.input))
         if array.dtype == object or array.size > _INTEGERS:
             return (known, name)
         return (known, array.tobytes())
@@ -180,7 +184,30 @@ class PairMaker:
             for name in (outputs if full else ())
             if (dims := self._known_dims(site, name)) is not None
         }
-        return Pair(sides[0], sides[1], moved, full, promised)
+        sizes = {
+            renamed[name]: tuple(
+                (renamed[item[0]], item[1]) if isinstance(item, tuple) else item for item in found
+            )
+            for name in drawn
+            if (found := self._sizes(site, name, drawn)) is not None
+        }
+        return Pair(sides[0], sides[1], moved, full, promised, sizes)
+
+    def _sizes(
+        self, site: Site, name: str, drawn: Sequence[str]
+    ) -> tuple[int | tuple[str, int] | None, ...] | None:
+        """What is known of the elements of a list of integers that is computed."""
+        known = self._facts.type(site.scope, name)
+        if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
+            return None
+        found: list[int | tuple[str, int] | None] = list(
+            self._facts.elements(site.scope, name) or ()
+        )
+        for data in drawn:
+            for axis, kept in enumerate(self._facts.kept_dims(site.scope, name, data)):
+                if kept:
+                    found[axis] = (data, axis)
+        return tuple(found) if any(item is not None for item in found) else None
 
     def _read(self, scope: Scope) -> set[str]:
         """Every name that is read in a scope's tree, or is an output of one of its graphs."""

@@ -519,6 +519,25 @@ def test_open_dimensions_take_the_sizes_that_others_have_there() -> None:
     assert checked(found, 16).checked == 1
 
 
+@pytest.mark.parametrize("batch", ["2", "n"])
+def test_computed_sizes_of_which_some_are_known(batch: str) -> None:
+    source = model(
+        f"""<ir_version: 6, opset_import: ["" : 11]>
+        g (float[{batch},3,8,8] x) => (float[a,b,c,d] y)
+        <float[0] none = {{}}, int64[1] start = {{0}}, int64[1] end = {{2}},
+         int64[2] size = {{5, 11}}> {{
+            shape = Shape(x)
+            kept = Slice(shape, start, end)
+            sizes = Concat<axis = 0>(kept, size)
+            y = Resize<coordinate_transformation_mode = "align_corners", mode = "linear">
+                (x, none, none, sizes)
+        }}"""
+    )
+    report = check_sites(Conversion(source, 9))
+    assert report.ok
+    assert not report.unchecked
+
+
 def test_what_is_undefined_is_not_drawn() -> None:
     found = source(15, "g (int32[N] x, int32[N] p) => (int32[N] y) { y = Pow(x, p) }")
     report = checked(found, 11)
