@@ -411,7 +411,8 @@ class Context:
                 return name
         array = np.asarray(values, np.int64 if quick is not None else None)
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
-        key = (elem_type, array.shape, array.tobytes())
+        strings = elem_type == TensorProto.STRING
+        key = (elem_type, array.shape, (*array.flat,) if strings else array.tobytes())
         name = self._constants.get(key)
         if name is None:
             name = self._fresh(hint)

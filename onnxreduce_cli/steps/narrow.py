@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.integer_parts import INTEGERS_OF_64_BITS, difference
 from onnxreduce_cli.steps.registry import down
 
@@ -49,6 +50,41 @@ def neither_less_nor_greater(context: Context) -> None:
     nans = [context.emit("IsNaN", [name], "is_nan") for name in pair]
     unordered = context.emit("Or", nans, "unordered")
     context.replace("Not", [context.emit("Or", [differ, unordered], "unequal")])
+
+
+@down(
+    "Equal",
+    19,
+    "strings by their places among the unique ones",
+    blocks="strings are compared below opset 11",
+)
+def places_of_strings(context: Context) -> None:
+    """``Equal(x, y)`` of strings becomes ``Equal(places of x, places of y)`` among
+    ``Unique(Concat(Reshape(x, [-1]), Reshape(y, [-1])))``.
+    """
+    if context.elem_type(context.input(0)) != TensorProto.STRING:
+        return
+    if context.target < 11:
+        raise Blocked(
+            "nothing before opset 11 tells whether two strings are equal",
+            "choose opset 11 or later, or number the strings before they are given to the model",
+        )
+    flat, line = [], context.array([-1], "line")
+    for name in context.node.input:
+        flat.append(context.emit("Reshape", [name, line], "flat"))
+    # One more, so that there is something to be unique.
+    more = context.array(np.array([""], object), "more")
+    both = context.emit("Concat", [*flat, more], "both", axis=0)
+    unique, every = context.fresh("unique"), context.fresh("every_place")
+    context.emit("Unique", [both], outputs=[unique, "", every])
+    start, places = context.array([0], "start"), []
+    for name, part in zip(context.node.input, flat, strict=True):
+        end = context.emit("Add", [start, context.emit("Shape", [part], "length")], "end")
+        own = context.emit("Slice", [every, start, end], "own_places")
+        shape = context.emit("Shape", [name], "shape")
+        places.append(context.emit("Reshape", [own, shape], "places", allowzero=1))
+        start = end
+    context.replace("Equal", places)
 
 
 @down(("Less", "Greater"), 9, "64-bit integers compared in two parts, each of which double holds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node, op_types
+from tests.support import blockers, converts, one_node, op_types
 
 NASTY = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan])
 
@@ -49,3 +49,36 @@ def test_in_two_parts(op_type, dtype):
     converts(one_node(op_type, 9, inputs), 8, inputs, exact=True)
     inputs = {"x": x, "y": y[:, :1] * 0 + dtype(2**31)}
     converts(one_node(op_type, 9, inputs), 7, inputs, exact=True)
+
+
+TEXTS = np.array([["a", "", "Ab"], ["ab", "a b", "ä"]], object)
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        (TEXTS, TEXTS[:, ::-1].copy()),
+        (TEXTS, np.array("a", object)),
+        (TEXTS, np.array([["a"], [""]], object)),
+        (np.array("", object), np.array("", object)),
+        (TEXTS[:0], TEXTS[:1]),
+        (TEXTS[:, :0], np.array("a", object)),
+        (TEXTS[:0], TEXTS[:0]),
+    ],
+)
+@pytest.mark.parametrize("shapes", [False, True])
+def test_places_of_strings(x, y, shapes):
+    named = {"x": [f"x{i}" for i in range(x.ndim)], "y": [f"y{i}" for i in range(y.ndim)]}
+    inputs = {"x": x, "y": y}
+    source = one_node("Equal", 19, inputs, shapes=named if shapes else {})
+    for target in (18, 13, 11):
+        converts(source, target, inputs, exact=True)
+    (blocker,) = blockers(source, 10)
+    assert "nothing before opset 11 tells whether two strings are equal" in blocker.reason
+
+
+def test_strings_that_are_constants():
+    inputs = {"x": TEXTS, "y": np.array(["a", "b", "Ab"], object)}
+    source = one_node("Equal", 19, inputs, initializers=("y",))
+    converts(source, 11, inputs, exact=True)
+    converts(one_node("Equal", 19, inputs, initializers=("x", "y")), 11, {}, exact=True)
