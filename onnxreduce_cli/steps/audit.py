@@ -696,17 +696,18 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
         11: changed(
             "The attributes pads and value became the inputs pads and constant_value, and "
             "all integer types are allowed. Going up they become constants in the type of "
-            "the data; going down they must be constants."
+            "the data; going down constants become attributes, and what is not one is written out "
+            "along each axis."
         ),
         13: types("bool, string, bfloat16, complex64 and complex128"),
         18: same_without(
             "The input axes was added; without it pads holds a value for every axis, as "
-            "before. Going down constant axes can be worked into pads.",
+            "before. Going down axes are worked into pads.",
             max_inputs=3,
         ),
         19: up_only(
-            "The attribute mode may be 'wrap'. Going down this value blocks; with any "
-            "other nothing changes."
+            "The attribute mode may be 'wrap'. Going down that is written out along each axis; "
+            "with any other value nothing changes."
         ),
         21: types("the float8 types, int4 and uint4"),
         23: types("float4e2m1"),

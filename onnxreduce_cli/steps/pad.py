@@ -1,4 +1,9 @@
-"""Pad: 2 renamed paddings, 11 made pads and value inputs, 18 added axes, 19 the mode wrap."""
+"""Pad: 2, 11, 13, 18 and 19.
+
+- 2 renamed `paddings` to `pads`.
+- 11 made `pads` and `value` inputs, 13 took dtypes that no arithmetic has.
+- 18 added `axes`, 19 the mode wrap.
+"""
 
 from __future__ import annotations
 
@@ -109,6 +114,18 @@ def _takes_dtype(context: Context) -> bool:
     if elem_type == TensorProto.BFLOAT16:
         return True  # Below 13 nothing takes it; Pad shall say so.
     return wider("Pad", elem_type, allowed, context.far) is not None
+
+
+@down(
+    "Pad",
+    13,
+    "unchanged; strings and complex numbers: elements put behind each other along each axis",
+    blocks="neither the pads nor the rank are known",
+)
+def other_dtypes(context: Context) -> None:
+    """``Pad(x, [0, 1], "-")`` of strings becomes ``Concat(x, Expand("-", [1]))``."""
+    if not _takes_dtype(context):
+        _along_axes(context, context.input(1))
 
 
 @down("Pad", 18, "axes: worked into pads", blocks="the rank is not known")
