@@ -58,9 +58,8 @@ def max_pool(call: Call, x: Array) -> Any:
     lowest: Any = -np.inf if is_float(x.dtype) else np.iinfo(x.dtype).min
     wide = wider(x)
     view = flat_windows(wide, place, lowest)
-    result = to_dtype(view.max(axis=-1), x.dtype)
     if not call.wants(1):
-        return result
+        return to_dtype(view.max(axis=-1), x.dtype)
     size = prod(x.shape[2:])
     inner = np.arange(size, dtype=INT64)
     if call.attrs.get("storage_order", 0):
@@ -69,11 +68,19 @@ def max_pool(call: Call, x: Array) -> Any:
         inner = inner.reshape(x.shape[2:])
     places = flat_windows(inner[None, None], place, -1)
     # A pad holds the lowest value too: an element of the input goes before it.
-    candidates = np.where(places >= 0, np.equal(view, view.max(axis=-1, keepdims=True)), False)
-    first = np.argmax(candidates, axis=-1)[..., None]
+    is_inside = np.broadcast_to(places >= 0, view.shape)
+    begin = np.argmax(is_inside, axis=-1)[..., None]
+    # As in kernels: from the first element on to what is larger, so that NaN stays only there.
+    starts_with_nan = np.isnan(np.take_along_axis(view, begin, axis=-1))
+    ordered = np.where(np.isnan(view), lowest, view)
+    largest = ordered.max(axis=-1, keepdims=True)
+    candidates = is_inside & np.equal(ordered, largest)
+    first = np.where(starts_with_nan, begin, np.argmax(candidates, axis=-1)[..., None])
+    result = np.take_along_axis(view, first, axis=-1)[..., 0]
     within = np.take_along_axis(np.broadcast_to(places, view.shape), first, axis=-1)[..., 0]
     channel = np.arange(x.shape[0] * x.shape[1], dtype=INT64) * size
-    return result, within + channel.reshape(x.shape[:2] + (1,) * (x.ndim - 2))
+    index = within + channel.reshape(x.shape[:2] + (1,) * (x.ndim - 2))
+    return to_dtype(result, x.dtype), index
 
 
 @kernel("LpPool", 1, 2, 11, 18, 22)

@@ -158,6 +158,24 @@ def minus(context: Context, first: Number, second: Number) -> Number:
     return context.emit("Sub", names, "difference")
 
 
+def quotient(context: Context, number: Number, by: int) -> Number:
+    """A number that is not negative divided by another, rounded down."""
+    if isinstance(number, int):
+        return number // by
+    if by == 1:
+        return number
+    return context.emit("Div", [number, context.array([by], "divisor")], "quotient")
+
+
+def at_least_zero(context: Context, number: Number) -> Number:
+    """A number, or 0 where it is negative."""
+    if isinstance(number, int):
+        return max(0, number)
+    zero = context.array([0], "zero")
+    below = context.emit("Less", [number, zero], "negative")
+    return context.emit("Where", [below, zero, number], "not_negative")
+
+
 def arange(context: Context, count: Number) -> str:
     """The int64 numbers from 0 up to `count`, as a tensor of one dimension.
 

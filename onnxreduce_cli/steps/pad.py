@@ -20,6 +20,7 @@ from onnxreduce_cli.steps.births import (
     Number,
     arange,
     as_name,
+    at_least_zero,
     minus,
     plus,
     reduced,
@@ -348,8 +349,5 @@ def _is_below(context: Context, first: Number, second: Number) -> str:
 
 def _cropped(context: Context, pad: Number) -> tuple[Number, Number]:
     """How much a pad adds, and how much it takes away."""
-    if isinstance(pad, int):
-        return max(0, pad), max(0, -pad)
-    zero = context.array([0], "zero")
-    added = context.emit("Where", [_is_below(context, pad, 0), zero, pad], "added")
-    return added, context.emit("Sub", [added, pad], "taken")
+    added = at_least_zero(context, pad)
+    return added, minus(context, added, pad)

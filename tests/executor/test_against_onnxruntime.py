@@ -56,6 +56,8 @@ for _auto in ("SAME_UPPER", "SAME_LOWER", "VALID"):
     case("AveragePool", (7, 11, 19), {"x": IMAGE}, **_common)
     case("Conv", (7, 11), {"x": IMAGE, "w": real(5, 4, 2, 4)}, **_common)
 case("MaxPool", (8, 12), {"x": LINE}, 2, kernel_shape=[4], strides=[2])
+_gaps = np.where(LINE > 0, np.nan, np.where(LINE < -1, -np.inf, LINE)).astype(np.float32)
+case("MaxPool", (8, 12), {"x": _gaps}, 2, kernel_shape=[3], pads=[1, 1])
 case("Conv", (7,), {"x": LINE, "w": real(3, 1, 3), "b": real(3)}, group=3, dilations=[2])
 _w5 = real(2, 3, 2, 3, 2)
 case("Conv", (11,), {"x": real(1, 3, 4, 5, 6), "w": _w5}, pads=[1, 0, 1, 0, 2, 0])

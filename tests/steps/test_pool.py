@@ -9,7 +9,7 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli import convert
+from onnxreduce_cli import convert, plan
 from tests.support import blockers, converts, one_node
 
 RANDOM = np.random.default_rng(9)
@@ -26,7 +26,7 @@ def image(*shape: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool", "LpPool"])
-@pytest.mark.parametrize("length", range(5, 10))
+@pytest.mark.parametrize("length", range(5, 8))
 @pytest.mark.parametrize("stride", [1, 2, 3])
 @pytest.mark.parametrize("kernel", [2, 3])
 @pytest.mark.parametrize("pads", [(0, 0), (1, 1), (0, 1), (1, 0)])
@@ -40,25 +40,84 @@ def test_ceil_mode(
         "pads": [pads[0], 0, pads[1], 0],
     }
     source = pool(op_type, 22, x, ceil_mode=1, **options)
-    for opset in (21, 18, 17, 11, 8):
+    for opset in (21, 17, 8):
         converts(source, opset, {"x": x})
-    below = pool(op_type, 18, x, ceil_mode=1, **options)
+    # What it states must hold on both sides.
+    shape = [[1, 2, None, None]]
+    below = pool(op_type, 18, x, ceil_mode=1, output_shapes=shape, **options)
+    converts(below, 22, {"x": x})
     last = -(-(length + sum(pads) - kernel) // stride) * stride
-    if last >= length + pads[0]:
-        (blocker,) = blockers(below, 22)
-        assert "starts in the padding" in blocker.reason
-    else:
-        converts(below, 22, {"x": x})
+    warned = [change.warnings for change in plan(below, 22).changes if change.warnings]
+    assert bool(warned) == (last >= length + pads[0])
+
+
+@pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool", "LpPool"])
+@pytest.mark.parametrize("stride", [2, 3])
+@pytest.mark.parametrize("kernel", [2, 3])
+@pytest.mark.parametrize("pads", [(0, 0), (1, 1)])
+def test_ceil_mode_of_unknown_sizes(
+    op_type: str, stride: int, kernel: int, pads: tuple[int, int]
+) -> None:
+    options = {
+        "kernel_shape": [kernel, 2],
+        "strides": [stride, 1],
+        "pads": [pads[0], 0, pads[1], 0],
+        "shapes": {"x": [1, "c", "h", "w"]},
+        "output_shapes": [[1, "c", None, None]],
+    }
+    images = [{"x": image(1, 2, length, 6)} for length in (5, 6, 7)]
+    for here, opsets in ((22, (21, 17, 8)), (18, (22,))):
+        source = pool(op_type, here, images[0]["x"], ceil_mode=1, **options)
+        for opset in opsets:
+            converts(source, opset, *images)
 
 
 def test_indices_of_a_max_pool() -> None:
     x = RANDOM.permutation(49).astype(np.float32).reshape(1, 1, 7, 7)
     options = {"kernel_shape": [2, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
     source = pool("MaxPool", 22, x, outputs=2, ceil_mode=1, dilations=[1, 1], **options)
-    for opset in (21, 11, 9, 8):
+    for opset in (21, 11, 9, 8, 7):
         converts(source, opset, {"x": x}, exact=True)
-    (blocker,) = blockers(source, 7)
-    assert "opset 8" in blocker.reason
+
+
+@pytest.mark.parametrize("dilations", [[1, 1], [2, 3]])
+@pytest.mark.parametrize(
+    ("dtype", "storage_order", "shape"),
+    [
+        (np.float32, 0, None),
+        (np.float64, 1, None),
+        (np.float16, 1, None),
+        (np.float32, 1, ["n", "c", "h", "w"]),
+    ],
+)
+def test_without_indices(
+    dtype: type, storage_order: int, dilations: list[int], shape: list[str] | None
+) -> None:
+    # Many are the same, and some windows begin in the padding.
+    x = RANDOM.integers(-2, 3, (2, 3, 6, 7)).astype(dtype)
+    x[0, 0, :3] = -np.inf
+    with_nan = x.copy()
+    with_nan[:, :, ::3, ::2] = np.nan
+    more: dict[str, Any] = {"storage_order": storage_order, "dilations": dilations, "outputs": 2}
+    if shape is not None:
+        more["shapes"] = {"x": shape}
+    for pads in ([0, 0, 0, 0], [1, 0, 1, 1]):
+        options = {"kernel_shape": [2, 2], "strides": [2, 1], "pads": pads}
+        source = pool("MaxPool", 12, x, **options, **more)
+        for target in (9, 7) if max(dilations) > 1 else (7,):
+            converts(source, target, {"x": x}, {"x": with_nan}, exact=True)
+    same = {"kernel_shape": [3, 2], "auto_pad": "SAME_LOWER", **more}
+    if max(dilations) == 1:
+        converts(pool("MaxPool", 12, x, **same), 7, {"x": x}, exact=True)
+
+
+def test_indices_that_nothing_reads() -> None:
+    x = image(1, 1, 6, 6)
+    source = pool("MaxPool", 12, x, outputs=2, kernel_shape=[2, 2], storage_order=1)
+    del source.graph.output[1]
+    (node,) = converts(source, 7, {"x": x}).graph.node
+    assert len(node.output) == 1
+    assert [item.name for item in node.attribute] == ["kernel_shape"]
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
@@ -76,26 +135,29 @@ def test_unknown_sizes() -> None:
     x, dynamic = image(1, 2, 7, 7), {"x": ["n", "c", "h", "w"]}
     safe = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [0, 0, 0, 0]}
     source = pool("MaxPool", 22, x, shapes=dynamic, ceil_mode=1, **safe)
-    converts(converts(source, 10, {"x": x}), 22, {"x": x})
-    (blocker,) = blockers(source, 9)
-    assert "ceil_mode=1 stands for" in blocker.reason
-    unsafe = {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [1, 1, 1, 1]}
-    for here, there in ((22, 21), (21, 22)):
-        source = pool("MaxPool", here, x, shapes=dynamic, ceil_mode=1, **unsafe)
-        (blocker,) = blockers(source, there)
-        assert "spatial axis 0 is not known" in blocker.reason
+    same = converts(source, 10, {"x": x})
+    assert same.graph.node[0] == source.graph.node[0]
     same = {"kernel_shape": [2, 2], "strides": [2, 2], "auto_pad": "SAME_UPPER"}
     converts(pool("MaxPool", 22, x, shapes=dynamic, ceil_mode=1, **same), 21, {"x": x})
     valid = {"kernel_shape": [2, 2], "strides": [2, 2], "auto_pad": "VALID"}
     converts(pool("MaxPool", 22, x, shapes=dynamic, ceil_mode=1, **valid), 21, {"x": x})
 
 
-def test_valid_reads_two_ways() -> None:
+def test_dilated_windows_cut_off() -> None:
+    options = {"kernel_shape": [2, 2], "dilations": [4, 1], "strides": [5, 2], "ceil_mode": 1}
+    for length in (8, 9, 10, 11):
+        x = image(1, 2, length, 4)
+        for shape in ({}, {"x": ["n", "c", "h", "w"]}):
+            source = pool("MaxPool", 22, x, outputs=2, shapes=shape, pads=[0, 0, 1, 1], **options)
+            converts(source, 21, {"x": x}, in_numpy=True)
+            converts(source, 9, {"x": x})
+
+
+def test_valid_with_ceil_mode() -> None:
     options = {"kernel_shape": [2, 2], "strides": [2, 2], "auto_pad": "VALID", "ceil_mode": 1}
-    x = image(1, 1, 6, 4)
-    converts(pool("MaxPool", 18, x, **options), 9, {"x": x})
-    (blocker,) = blockers(pool("MaxPool", 18, image(1, 1, 5, 4), **options), 9)
-    assert "VALID" in blocker.reason
+    for length in (5, 6):
+        x = image(1, 1, length, 4)
+        converts(pool("MaxPool", 18, x, **options), 9, {"x": x})
 
 
 @pytest.mark.parametrize(("op_type", "target"), [("MaxPool", 9), ("MaxPool", 7), ("LpPool", 17)])
@@ -104,17 +166,28 @@ def test_valid_reads_two_ways() -> None:
 def test_dilations(pads: list[int], ceil_mode: int, op_type: str, target: int) -> None:
     x = image(1, 2, 8, 7)
     options = {"kernel_shape": [2, 3], "dilations": [3, 2], "strides": [2, 1]}
-    source = pool(op_type, 18, x, ceil_mode=ceil_mode, pads=pads, **options)
-    converts(source, target, {"x": x}, check=True)
-    source.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "h"
-    (blocker,) = blockers(source, target)
-    assert "dilations=[3, 2]" in blocker.reason
+    for shapes in ({}, {"x": ["n", "c", "h", "w"]}):
+        more = {"ceil_mode": ceil_mode, "pads": pads, "shapes": shapes}
+        converts(pool(op_type, 18, x, **more, **options), target, {"x": x}, check=True)
+        same = {"auto_pad": "SAME_UPPER", "shapes": shapes, **options}
+        converts(pool(op_type, 18, x, **same), target, {"x": x}, in_numpy=True)
 
 
-def test_dilations_with_indices() -> None:
-    options = {"kernel_shape": [2], "dilations": [2]}
-    (blocker,) = blockers(pool("MaxPool", 18, image(1, 1, 5), outputs=2, **options), 9)
-    assert "indices" in blocker.reason
+@pytest.mark.newest
+@pytest.mark.parametrize("pads", [[0, 0, 0, 0], [1, 0, 1, 1], [1, 1, 0, 0]])
+@pytest.mark.parametrize("count_include_pad", [0, 1])
+@pytest.mark.parametrize("shapes", [{}, {"x": ["n", "c", "h", "w"]}])
+def test_dilated_means(pads: list[int], count_include_pad: int, shapes: dict[str, Any]) -> None:
+    x = RANDOM.standard_normal((1, 2, 8, 7)).astype(np.float32)
+    x[0, 0, 0, 0], x[0, 1, 0, 0] = np.inf, np.nan
+    options = {"kernel_shape": [2, 3], "dilations": [3, 2], "strides": [2, 1], "shapes": shapes}
+    for ceil_mode in (0, 1):
+        more = {"ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "pads": pads}
+        for dtype in (np.float32, np.float16):
+            given = x.astype(dtype)
+            source = pool("AveragePool", 19, given, **options, **more)
+            for target in (18, 7):
+                converts(source, target, {"x": given}, in_numpy=True)
 
 
 @pytest.mark.newest
@@ -123,8 +196,23 @@ def test_count_include_pad(pads: list[int]) -> None:
     options = {"kernel_shape": [3, 3], "strides": [2, 2], "ceil_mode": 1, "count_include_pad": 1}
     for size in (6, 7, 8):
         x = RANDOM.standard_normal((1, 1, size, size)).astype(np.float32)
-        for target in (9, 7):
-            converts(pool("AveragePool", 18, x, pads=pads, **options), target, {"x": x})
+        for shapes in ({}, {"x": [1, 1, "h", "w"]}):
+            source = pool("AveragePool", 18, x, pads=pads, shapes=shapes, **options)
+            for target in (9, 7, 6):
+                converts(source, target, {"x": x})
+
+
+@pytest.mark.parametrize("auto_pad", ["NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"])
+def test_without_counted_pads(auto_pad: str) -> None:
+    options = {"kernel_shape": [3, 3], "strides": [2, 1], "count_include_pad": 1}
+    if auto_pad != "NOTSET":
+        options["auto_pad"] = auto_pad
+    x = RANDOM.standard_normal((1, 2, 6, 7)).astype(np.float32)
+    converts(pool("AveragePool", 9, x, **options), 6, {"x": x})
+    pads_known = not auto_pad.startswith("SAME")
+    source = pool("AveragePool", 9, x, shapes={"x": [1, 2, "h", "w"]}, **options)
+    if pads_known:
+        converts(source, 6, {"x": x})
 
 
 @pytest.mark.parametrize("op_type", ["LpPool", "GlobalLpPool"])

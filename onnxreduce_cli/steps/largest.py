@@ -1,0 +1,168 @@
+"""MaxPool's indices: ArgMax over the elements of each window, gathered from the flattened input."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
+    Number,
+    arange,
+    as_name,
+    minus,
+    reduced,
+    size_of,
+    times,
+    unsqueezed,
+)
+from onnxreduce_cli.steps.casts import HALVES, cast
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.windows import Axis, Places, axes, places, written
+
+
+def gives_indices(context: Context) -> bool:
+    """Whether anything reads the node's second output; of one that a step made something does."""
+    name = context.node.output[1] if len(context.node.output) > 1 else ""
+    return bool(name) and (context.is_read(name) or context.producer(name) is None)
+
+
+def with_indices(context: Context) -> None:
+    """``y, i = MaxPool(x)`` becomes ``elements = Gather<axis=2>(Reshape(x, [0, 0, -1]), table)``,
+    ``y = ReduceMax(elements)`` and ``i = Gather(table, ArgMax(elements)) + channel * size``.
+
+    The table holds where the elements of each window are in a channel. In place of one in the
+    padding it holds the window's next one that is not, which changes neither the largest nor which
+    of several is the first. NaN is passed over, but for a window's first element, as kernels do
+    that begin with it and go on to what is larger.
+    """
+    context.far = max(context.far, 13)
+    found = axes(context)
+    inside = [_inside(context, axis) for axis in found]
+    table = _table(context, found, inside)
+    elements = _elements(context, written(context, table))
+    first = context.emit("Gather", [elements, context.scalar(0, "first")], "first", axis=3)
+    is_nan, first_is_nan = (context.emit("IsNaN", [name], "is_nan") for name in (elements, first))
+    lowest = context.array(np.array(-np.inf, _dtype(context)), "lowest")
+    ordered = context.emit("Where", [is_nan, lowest, elements], "ordered")
+    largest = reduced(context, "ReduceMax", ordered, [3], keep=False)
+    largest = context.emit("Where", [first_is_nan, first, largest], "largest")
+    place = context.emit("ArgMax", [ordered], "place", axis=3, keepdims=0)
+    place = context.emit("Where", [first_is_nan, context.scalar(0, "first"), place], "place")
+    if context.value("storage_order", 0):
+        table = _table(context, found, inside, columns_first=True)
+    index = _index(context, found, table, place)
+
+    shape = _shape(context, found)
+    output, indices = context.node.output
+    given = context.elem_type(context.input(0))
+    if given in HALVES:
+        largest = cast(context, largest, int(given or 0))
+    context.replace("Reshape", [largest, shape], [output], keep=())
+    context.emit("Reshape", [index, shape], "indices", outputs=[indices])
+
+
+def _dtype(context: Context) -> type:
+    return np.float64 if context.elem_type(context.input(0)) == TensorProto.DOUBLE else np.float32
+
+
+def _elements(context: Context, table: str) -> str:
+    """The elements of each window: [n, c, windows, kernel]; halves in float."""
+    data = context.input(0)
+    if context.need_elem_type(data, "the largest are of that dtype") in HALVES:
+        data = cast(context, data, TensorProto.FLOAT)
+    channels = context.emit("Reshape", [data, context.array([0, 0, -1], "shape")], "channels")
+    return context.emit("Gather", [channels, table], "elements", axis=2)
+
+
+def _inside(context: Context, axis: Axis) -> Places:
+    """Where the elements of each window are along an axis, those in the padding moved out of it."""
+    where, step = places(context, axis), axis.window.dilation
+    if not isinstance(where, str) and isinstance(axis.size, int) and isinstance(axis.begin, int):
+        where = where - axis.begin
+        where = np.where(where < 0, where % step, where)
+        last = axis.size - 1
+        where = np.where(where > last, last - (last - where) % step, where)
+        return np.maximum(where, 0)
+    place = as_name(context, minus(context, written(context, where), axis.begin))
+    dilation = context.array([step], "dilation")
+    size, zero = as_name(context, axis.size), context.array([0], "zero")
+
+    def chosen(above: str, below: str, yes: str, no: str) -> str:
+        return context.emit("Where", [context.emit("Less", [below, above]), yes, no], "inside")
+
+    place = chosen(zero, place, context.emit("Mod", [place, dilation], "from_first"), place)
+    end = context.emit("Sub", [size, context.array([1], "one")], "end")
+    back = context.emit("Mod", [context.emit("Sub", [end, place], "back"), dilation], "back")
+    place = chosen(size, place, place, context.emit("Sub", [end, back], "from_last"))
+    return chosen(zero, place, zero, place)
+
+
+def _table(
+    context: Context, found: list[Axis], inside: list[Places], *, columns_first: bool = False
+) -> Places:
+    """Where the elements of each window are in a flattened channel: [windows, kernel]."""
+    count = len(found)
+    kernel = math.prod(axis.window.kernel for axis in found)
+    strides: list[Number] = []
+    stride: Number = 1
+    for axis in found if columns_first else reversed(found):
+        strides.append(stride)
+        stride = times(context, stride, axis.size)
+    if not columns_first:
+        strides.reverse()
+    arrays = [part for part in inside if not isinstance(part, str)]
+    steps = [step for step in strides if isinstance(step, int)]
+    elements = math.prod(part.size for part in arrays)
+    if len(arrays) == len(steps) == count and elements <= MOST_WRITTEN:
+        total = np.zeros((), np.int64)
+        for at, (part, step) in enumerate(zip(arrays, steps, strict=True)):
+            total = total + step * np.expand_dims(part, _others(at, count))
+        return total.reshape(-1, kernel)
+    parts = []
+    for at, (where, by) in enumerate(zip(inside, strides, strict=True)):
+        scaled = as_name(context, times(context, written(context, where), by))
+        parts.append(unsqueezed(context, scaled, list(_others(at, count))))
+    added = parts[0]
+    for scaled in parts[1:]:
+        added = context.emit("Add", [added, scaled], "places")
+    return context.emit("Reshape", [added, context.array([-1, kernel], "shape")], "table")
+
+
+def _others(at: int, count: int) -> tuple[int, ...]:
+    """The dimensions of all windows and elements but those of one axis."""
+    return tuple(index for index in range(2 * count) if index % count != at)
+
+
+def _index(context: Context, found: list[Axis], table: Places, place: str) -> str:
+    """The places in the whole input of the elements at `place` of each window: [n, c, windows]."""
+    kernel = math.prod(axis.window.kernel for axis in found)
+    windows: Number = 1
+    size: Number = 1
+    for axis in found:
+        windows, size = times(context, windows, axis.count), times(context, size, axis.size)
+    rows = times(context, arange(context, windows), kernel)
+    flat = written(context, table if isinstance(table, str) else table.reshape(-1))
+    if isinstance(table, str):
+        flat = context.emit("Reshape", [table, context.array([-1], "flat")], "flat")
+    at = context.emit("Add", [place, as_name(context, rows)], "at")
+    within = context.emit("Gather", [flat, at], "within", axis=0)
+    batch, channels = (size_of(context, context.input(0), at) for at in (0, 1))
+    first = unsqueezed(
+        context, as_name(context, times(context, arange(context, batch), channels)), [1]
+    )
+    channel = context.emit("Add", [first, arange(context, channels)], "channel")
+    before = as_name(context, times(context, channel, size))
+    return context.emit("Add", [within, unsqueezed(context, before, [2])], "index")
+
+
+def _shape(context: Context, found: list[Axis]) -> str:
+    """The shape of the outputs, for a Reshape that keeps the first two dimensions."""
+    counts = [axis.count for axis in found]
+    known = [count for count in counts if isinstance(count, int)]
+    if len(known) == len(counts):
+        return context.array([0, 0, *known], "shape")
+    parts = [context.array([0, 0], "kept"), *(as_name(context, count) for count in counts)]
+    return context.emit("Concat", parts, "shape", axis=0)
