@@ -106,7 +106,8 @@ def part(context: Context, values: str, start: Number, end: Number) -> str:
     if context.far < 10:
         return context.emit("Slice", [values], "part", axes=[0], starts=[start], ends=[end])
     bounds = [as_name(context, number) for number in (start, end)]
-    return context.emit("Slice", [values, *bounds], "part")
+    # How many bounds there are may not be known, but is where the axes are.
+    return context.emit("Slice", [values, *bounds, context.array([0], "axis")], "part")
 
 
 def size_of(context: Context, name: str, axis: int) -> Number:

@@ -6,10 +6,11 @@ import numpy as np
 from onnx import GraphProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import born, constant
 from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 
 
 @born("Round", 11, "Floor of the absolute value, and 1 more where that is nearer or even")
@@ -48,7 +49,7 @@ def round_(context: Context) -> None:
     context.replace("Mul", [magnitude, context.emit("Sub", [one, twice], "sign")], keep=())
 
 
-@born("CumProd", 26, "a Scan that multiplies", blocks="the axis or the rank is not known")
+@born("CumProd", 26, "a Scan that multiplies")
 def cum_prod(context: Context) -> None:
     """``CumProd(x, axis)`` becomes ``Scan<num_scan_inputs=1>(ones, x)`` with a body that multiplies
     the product so far by a slice of x.
@@ -56,7 +57,7 @@ def cum_prod(context: Context) -> None:
     _running(context, "Mul", 1.0)
 
 
-@born("CumSum", 11, "a Scan that adds", blocks="the axis or the rank is not known")
+@born("CumSum", 11, "a Scan that adds")
 def cum_sum(context: Context) -> None:
     """``CumSum(x, axis)`` becomes ``Scan<num_scan_inputs=1>(zeros, x)`` with a body that adds a
     slice of x to the sum so far.
@@ -66,15 +67,17 @@ def cum_sum(context: Context) -> None:
 
 
 def _running(context: Context, op_type: str, first: float) -> None:
-    """A Scan that combines what it has so far, at the beginning `first`, with the next slice."""
+    """A Scan that combines what it has so far, at the beginning `first`, with the next slice.
+
+    Where the axis or the rank is only known at run time the data is viewed around that axis first.
+    """
     data = context.input(0)
-    rank = context.need_rank(data, "the sums have one dimension less")
+    rank = context.rank(data)
     axis = np.zeros(()) if rank == 1 else context.constant(context.input(1))
-    if axis is None:
-        raise Blocked(
-            f"its axis {context.input(1)!r} is only known at run time",
-            "make it a constant",
-        )
+    if axis is None or rank is None:
+        context.settle("what is known of its axis")
+        _around_axis(context, None if axis is None else int(axis.reshape(-1)[0]))
+        return
     elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
     along = normalised((int(axis.reshape(-1)[0]),), rank)[0]
     reverse, exclusive = context.value("reverse", 0), context.value("exclusive", 0)
@@ -113,3 +116,18 @@ def _running(context: Context, op_type: str, first: float) -> None:
         scan_output_axes=[along],
         scan_output_directions=direction,
     )
+
+
+def _around_axis(context: Context, axis: int | None) -> None:
+    """``Reshape(CumSum(Reshape(x, [before, length, after]), 1), Shape(x))``."""
+    context.far = max(context.opset, shapes.OPSET)  # It comes here again, with a known axis.
+    data = context.input(0)
+    if axis is None:
+        axes = shapes.int64_list(context, context.input(1))
+        rank = shapes.rank_at_run_time(context, data)
+        view = shapes.around(context, data, shapes.axes_from_front(context, axes, rank))
+    else:
+        view = shapes.around(context, data, axis)
+    inputs = [view.name, context.scalar(1, "axis")]
+    result = context.replace(inputs=inputs, outputs=[context.fresh("around")])
+    shapes.restored(context, result.output[0], data, view.shape, context.node.output[0])

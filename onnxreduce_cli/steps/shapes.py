@@ -11,12 +11,28 @@ from dataclasses import dataclass
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
-from onnxreduce_cli.steps.births import END, Number, as_name, part
+from onnxreduce_cli.steps.births import (
+    END,
+    Number,
+    arange,
+    as_name,
+    part,
+    reduced,
+    squeezed,
+    unsqueezed,
+)
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
 
 OPSET = 15
+
+
+def int64_list(context: Context, name: str) -> str:
+    """Integers at run time, of any dtype and rank, as a list of int64."""
+    if context.elem_type(name) != TensorProto.INT64:
+        name = cast(context, name, TensorProto.INT64)
+    return name if context.rank(name) == 1 else flat(context, name)
 
 
 def rank_at_run_time(context: Context, name: str) -> str:
@@ -35,6 +51,52 @@ def product(context: Context, values: str) -> str:
     """The product of a list, as a list of one; 1 if it is empty."""
     with_one = context.emit("Concat", [context.array([1], "one"), values], "factors", axis=0)
     return context.emit("ReduceProd", [with_one], "product", keepdims=1)
+
+
+def strides(context: Context, sizes: str) -> str:
+    """How far apart in the flat tensor neighbours along each axis are."""
+    place = arange(context, context.emit("Shape", [sizes], "rank"))
+    later = context.emit("Less", [unsqueezed(context, place, [1]), place], "is_later")
+    factors = context.emit("Where", [later, sizes, context.array([1], "one")], "factors")
+    return reduced(context, "ReduceProd", factors, [1], keep=False)
+
+
+def places(context: Context, sizes: str, steps: str) -> str:
+    """The places in a flat tensor of a whole one of the given sizes, element by element.
+
+    Args:
+        context: the node's.
+        sizes: its sizes.
+        steps: how far apart in the flat tensor neighbours along each of its axes are.
+    """
+    number = unsqueezed(context, arange(context, product(context, sizes)), [1])
+    outer = context.emit("Div", [number, strides(context, sizes)], "outer")
+    whole = context.emit("Mul", [context.emit("Div", [outer, sizes], "rounds"), sizes], "whole")
+    coordinates = context.emit("Sub", [outer, whole], "coordinates")
+    parts = context.emit("Mul", [coordinates, steps], "parts")
+    return reduced(context, "ReduceSum", parts, [1], keep=False)
+
+
+def flat(context: Context, name: str) -> str:
+    """A tensor in one dimension."""
+    shape = context.array([-1], "flat")
+    return context.emit("Reshape", [name, shape], "flat", like=_like(context, name, (None,)))
+
+
+def which_axes(context: Context, rank: Number, axes: str) -> str:
+    """For each axis (rows) and each of a list of non-negative ones, whether they are the same."""
+    place = unsqueezed(context, arange(context, rank), [1])
+    return context.emit("Equal", [place, axes], "is_axis")
+
+
+def not_among(context: Context, rank: Number, axes: str) -> str:
+    """The axes that are not in a list of non-negative ones, in order."""
+    # With one that none is, so that there is something to add up.
+    some = context.emit("Concat", [axes, context.array([-1], "none")], "axes", axis=0)
+    same = cast(context, which_axes(context, rank, some), TensorProto.INT64)
+    hits = reduced(context, "ReduceSum", same, [1], keep=False)
+    left = context.emit("Equal", [hits, context.array([0], "zero")], "is_left")
+    return squeezed(context, context.emit("NonZero", [left], "left"), [0])
 
 
 def axes_from_front(context: Context, axes: str, rank: Number) -> str:

@@ -5,8 +5,10 @@ Both also widened their types later; that is declared in the audit.
 
 from __future__ import annotations
 
-from onnx import AttributeProto
+import numpy as np
+from onnx import AttributeProto, numpy_helper
 
+from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import attribute_to_input, known_axes, normalised
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
@@ -21,23 +23,47 @@ def axes_to_input(context: Context) -> None:
     attribute_to_input(context)
 
 
-@down(_OPERATORS, 13, "axes: input to attribute", blocks="the axes are only known at run time")
+@down(
+    _OPERATORS,
+    13,
+    "axes: input to attribute; at run time a Reshape",
+    blocks="the axes of Squeeze are empty",
+)
 def axes_to_attribute(context: Context) -> None:
-    """``Squeeze(x, axes)`` with constant axes becomes ``Squeeze<axes=[1]>(x)``."""
+    """``Squeeze(x, axes)`` with constant axes becomes ``Squeeze<axes=[1]>(x)``.
+
+    With axes that are only known at run time it becomes ``Reshape(x, Gather(Shape(x), others))``.
+    """
     axes = known_axes(context)
     if axes is None:
-        raise Blocked(
-            f"its axes {context.input(1)!r} are only known at run time, and before opset 13 they "
-            "are an attribute",
-            "make them a constant",
-        )
-    if isinstance(axes, AttributeProto) or axes or context.node.op_type == "Unsqueeze":
+        context.settle("what its axes are")
+        _reshape(context)
+    elif isinstance(axes, AttributeProto) or axes or context.node.op_type == "Unsqueeze":
         context.replace(inputs=[context.input(0)], axes=axes)
     elif context.input(1):
         raise Blocked(
             "its axes are empty, which before opset 13 cannot be told from all axes",
             "remove the node",
         )
+
+
+def _reshape(context: Context) -> None:
+    """Give the data the shape that it has without the axes, or with them."""
+    context.far = shapes.OPSET
+    data = context.input(0)
+    axes = shapes.int64_list(context, context.input(1))
+    sizes = context.emit("Shape", [data], "sizes")
+    rank = context.emit("Shape", [sizes], "rank")
+    if context.node.op_type == "Unsqueeze":
+        rank = context.emit("Add", [rank, context.emit("Shape", [axes], "number")], "rank")
+    others = shapes.not_among(context, rank, shapes.axes_from_front(context, axes, rank))
+    if context.node.op_type == "Unsqueeze":
+        one = numpy_helper.from_array(np.ones(1, np.int64))
+        ones = context.emit("ConstantOfShape", [rank], "ones", value=one)
+        shape = context.emit("ScatterElements", [ones, others, sizes], "shape", axis=0)
+    else:
+        shape = context.emit("Gather", [sizes, others], "shape", axis=0)
+    context.replace("Reshape", [data, shape], keep=(), allowzero=1)
 
 
 @down(

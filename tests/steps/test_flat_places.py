@@ -133,6 +133,30 @@ def test_cum_prod(options: dict[str, int]) -> None:
         np.testing.assert_array_equal(found, expected)
 
 
-def test_cum_sum_of_unknown_axis() -> None:
-    inputs = {"x": X, "a": np.array(0)}
-    assert "only known at run time" in blockers(one_node("CumSum", 11, inputs), 10)[0].reason
+@pytest.mark.parametrize("hidden", [(), ("x",), ("a",)])
+@pytest.mark.parametrize("options", [{}, {"exclusive": 1, "reverse": 1}])
+def test_cum_sum_of_unknown_axis(options: dict[str, int], hidden: tuple[str, ...]) -> None:
+    feeds = [{"x": X, "a": np.array(axis, np.int32)} for axis in (0, 1, -1, -3)]
+    empty = [{"x": X[:, :0], "a": np.array(axis, np.int32)} for axis in (0, 1, 2)]
+    source = one_node("CumSum", 11, feeds[0], hidden=hidden, **options)
+    for target in (10, 9):
+        converts(source, target, *feeds)
+        if "x" in hidden:
+            # ONNX Runtime dies of a Scan over no slices.
+            converts(source, target, *empty, in_numpy=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_cum_sum_of_unknown_rank(axis: int) -> None:
+    inputs = {"x": X, "a": np.array(axis)}
+    source = one_node("CumSum", 14, inputs, initializers=("a",), hidden=("x",))
+    converts(source, 10, inputs)
+    converts(source, 10, inputs | {"x": X[:0]}, inputs | {"x": X[..., :0]}, in_numpy=True)
+
+
+@pytest.mark.parametrize("hidden", [(), ("x",)])
+@pytest.mark.newest
+def test_cum_prod_of_unknown_axis(hidden: tuple[str, ...]) -> None:
+    source = one_node("CumProd", 26, {"x": X, "a": np.array(0)}, hidden=hidden)
+    for target in (25, 13, 10):
+        converts(source, target, *({"x": X, "a": np.array(axis)} for axis in (0, 1, -1)))

@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 import onnxreduce_cli
-from tests.support import blockers, converts, model, one_node
+from tests.support import blockers, converts, one_node
 
 X = np.arange(6, dtype=np.float32).reshape(1, 2, 1, 3, 1)
 
@@ -68,13 +68,23 @@ def test_unsqueeze_of_empty_axes() -> None:
     assert [a.name for a in found.graph.node[0].attribute] == ["axes"]
 
 
-def test_axes_at_run_time_block() -> None:
-    source = model("""<ir_version: 8, opset_import: ["" : 13]>
-        g (float[1,2,1] x, int64[1] axes) => (float[a,b] y) { [n] y = Squeeze(x, axes) }""")
-    (blocker,) = blockers(source, 12)
-    assert blocker.reason == (
-        "its axes 'axes' are only known at run time, and before opset 13 they are an attribute"
-    )
+@pytest.mark.parametrize("hidden", [(), ("x",), ("axes",), ("x", "axes")])
+@pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
+def test_axes_at_run_time(op_type: str, hidden: tuple[str, ...]) -> None:
+    given = ([0, -1], [-3, 4] if op_type == "Squeeze" else [5, -5])
+    feeds = [{"x": X, "axes": np.array(axes)} for axes in given]
+    more = [{"x": X[:, :, :, :0], "axes": feeds[0]["axes"]}] if "x" in hidden else []
+    rank = 3 if op_type == "Squeeze" else 7
+    source = one_node(op_type, 13, feeds[0], hidden=hidden, output_shapes=[[None] * rank])
+    for target in (12, 11, 10, 9, 8, 7):
+        converts(source, target, *feeds, *more, exact=True, in_numpy=target == 8)
+
+
+def test_unsqueeze_of_a_scalar_at_run_time() -> None:
+    inputs = {"x": np.array(3, np.float32), "axes": np.array([1, 0])}
+    source = one_node("Unsqueeze", 13, inputs, output_shapes=[[None, None]])
+    for target in (12, 9, 7):
+        converts(source, target, inputs, exact=True)
 
 
 @pytest.mark.parametrize("axes", [[-1], [-1, -3], [-5]])
