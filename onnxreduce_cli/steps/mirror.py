@@ -23,15 +23,22 @@ def mirrored_axes(axes: Iterable[int]) -> list[int]:
     return sorted(-1 - axis for axis in axes)
 
 
-def replace_mirrored(context: Context, tensors: Iterable[int] = (0,), **values: Any) -> None:
+def replace_mirrored(
+    context: Context,
+    tensors: Iterable[int] = (0,),
+    inputs: Iterable[str] | None = None,
+    **values: Any,
+) -> None:
     """``Op<axis=-2>(x)`` becomes ``Transpose(Op<axis=1>(Transpose(x)))``.
 
     Args:
         context: the node's.
         tensors: which of its inputs are mirrored; all of its outputs are.
+        inputs: its inputs, where the axes are one that becomes another.
         values: its attributes that become others, with mirrored axes.
     """
-    inputs, outputs = list(context.node.input), list(context.node.output)
+    inputs = list(context.node.input if inputs is None else inputs)
+    outputs = list(context.node.output)
     for index in tensors:
         inputs[index] = mirrored(context, inputs[index])
     within = [context.fresh("mirrored") if name else "" for name in outputs]

@@ -70,6 +70,9 @@ def places(context: Context, sizes: str, steps: str) -> str:
         steps: how far apart in the flat tensor neighbours along each of its axes are.
     """
     number = unsqueezed(context, arange(context, product(context, sizes)), [1])
+    # Division by zero may end the process, even where there is no element to divide.
+    none = context.emit("Equal", [sizes, context.array([0], "zero")], "is_none")
+    sizes = context.emit("Add", [sizes, cast(context, none, TensorProto.INT64)], "divisors")
     outer = context.emit("Div", [number, strides(context, sizes)], "outer")
     whole = context.emit("Mul", [context.emit("Div", [outer, sizes], "rounds"), sizes], "whole")
     coordinates = context.emit("Sub", [outer, whole], "coordinates")

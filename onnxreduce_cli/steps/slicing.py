@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
 from onnxreduce_cli.steps.births import arange
 from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import size_along
+from onnxreduce_cli.steps.mirror import replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.runtime_slices import slice_at_run_time
 
 
 @up("Slice", 10, "starts, ends and axes: attributes to inputs")
@@ -30,7 +33,6 @@ def slice_inputs(context: Context) -> None:
     "Slice",
     10,
     "starts, ends and axes: inputs to attributes; steps or bounds at run time: done by Gather",
-    blocks="the axes or the steps are only known at run time",
 )
 def slice_attributes(context: Context) -> None:
     """``Slice(x, [1], [3], [0])`` becomes ``Slice<starts=[1], ends=[3], axes=[0]>(x)``.
@@ -50,11 +52,9 @@ def slice_attributes(context: Context) -> None:
     steps, axes = _numbers(context, 4), _numbers(context, 3)
     count = len(steps) or len(axes) or len(context.elements(context.input(1)) or ())
     if (given["steps"] and not steps) or (given["axes"] and not axes) or not count:
-        unknown = "steps" if given["steps"] and not steps else "axes"
-        raise Blocked(
-            f"its {unknown} are only known at run time, and before opset 10 they are attributes",
-            f"make its {unknown} a constant, or choose opset 10 or later",
-        )
+        context.settle("what is known of its axes and steps")
+        slice_at_run_time(context)
+        return
     parts = zip(axes or range(count), steps or (1,) * count, strict=True)
     for index, (axis, step) in enumerate(parts):
         indices = _indices(context, index, axis, step)
@@ -125,24 +125,34 @@ def _element(context: Context, position: int, index: int) -> str:
     return context.emit("Slice", [name], "bound", axes=[0], starts=[index], ends=[index + 1])
 
 
-@down("Slice", 11, "negative axes made non-negative", blocks="the axes or the rank are not known")
+@down("Slice", 11, "negative axes made non-negative, at run time where they or the rank are")
 def slice_axes(context: Context) -> None:
-    """``Slice(x, starts, ends, [-1])`` with x of rank 3 becomes ``Slice(x, starts, ends, [2])``."""
+    """``Slice(x, starts, ends, [-1])`` with x of rank 3 becomes ``Slice(x, starts, ends, [2])``.
+
+    Of unknown rank it becomes ``Transpose(Slice(Transpose(x), starts, ends, [0]))``, or the rank is
+    added to negative axes at run time.
+    """
     if not context.input(3):
         return
     axes = context.constant(context.input(3))
+    if axes is not None and (axes >= 0).all():
+        return
     if axes is None:
-        raise Blocked(
-            f"its axes {context.input(3)!r} are only known at run time, and before opset 11 they "
-            "may not be negative",
-            "make them a constant",
-        )
-    if (axes < 0).any():
-        rank = context.need_rank(context.input(0), "before opset 11 axes may not be negative")
+        context.settle("what its axes are")
+    rank = None if axes is None else context.settled_rank(context.input(0))
+    inputs = list(context.node.input)
+    if axes is not None and rank is None and (axes < 0).all() and context.target < 10:
+        inputs[3] = context.array(-1 - axes, "axes")
+        replace_mirrored(context, inputs=inputs)
+        return
+    if axes is not None and rank is not None:
         positive = np.array(normalised(tuple(axes.tolist()), rank), axes.dtype)
-        inputs = list(context.node.input)
         inputs[3] = context.array(positive, "axes")
-        context.replace(inputs=inputs)
+    else:
+        inputs[1:] = [shapes.int64_list(context, name) if name else "" for name in inputs[1:]]
+        rank_now = shapes.rank_at_run_time(context, inputs[0])
+        inputs[3] = shapes.axes_from_front(context, inputs[3], rank_now)
+    context.replace(inputs=inputs)
 
 
 @down("Shape", 15, "start and end: a Slice of the whole shape")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import converts, one_node, op_types
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 ALL = ("starts", "ends", "axes", "steps")
@@ -88,11 +88,26 @@ def test_slice_attributes_of_int32():
     converts(source, 9, {"x": X, "ends": np.array([2], np.int32)}, exact=True)
 
 
-def test_slice_attributes_blocked():
-    for name in ("steps", "axes"):
-        source = sliced(10, [0], [2], [0], [1], run_time=(name,), output_shapes=[[None] * 3])
-        (blocker,) = blockers(source, 9)
-        assert f"its {name} are only known at run time" in str(blocker)
+@pytest.mark.parametrize(("starts", "ends", "axes", "steps"), [b for b in BOUNDS if b[2]])
+@pytest.mark.parametrize(
+    ("run_time", "hidden"), [(("axes",), ()), (("steps",), ("x",)), (ALL, ("x",))]
+)
+def test_slice_attributes_with_axes_at_run_time(starts, ends, axes, steps, run_time, hidden):
+    given = (starts, ends, axes, steps or [1] * len(axes))
+    source = sliced(11, *given, run_time=run_time, hidden=hidden, output_shapes=[[None] * 3])
+    inputs = {"x": X, **dict(zip(ALL, map(np.array, given), strict=True))}
+    negative = inputs | {"axes": inputs["axes"] - 3}
+    converts(source, 9, inputs, negative, exact=True)
+    if hidden:
+        converts(source, 9, inputs | {"x": X[:0]}, exact=True, in_numpy=True)
+
+
+def test_slice_attributes_with_axes_at_run_time_below_9():
+    given = ([5, 3], [0, MIN + 1], [2, 1], [-2, -3])
+    source = sliced(10, *given, run_time=ALL, hidden=("x",), output_shapes=[[None] * 3])
+    inputs = dict(zip(ALL, map(np.array, given), strict=True))
+    for target in (8, 7):
+        converts(source, target, {"x": X, **inputs}, exact=True)
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -103,10 +118,14 @@ def test_slice_axes(dtype):
     converts(source, 10, {"x": X}, exact=True)
 
 
-def test_slice_axes_blocked():
-    source = sliced(11, [0], [2], [0], run_time=("axes",), output_shapes=[[None] * 3])
-    (blocker,) = blockers(source, 10)
-    assert "its axes 'axes' are only known at run time" in str(blocker)
+@pytest.mark.parametrize("axes", [[-1, -3], [-2], [0, -1]])
+@pytest.mark.parametrize("steps", [None, 1, 2])
+def test_slice_axes_of_unknown_rank(axes, steps):
+    starts, ends = [1, 0][: len(axes)], [2, 3][: len(axes)]
+    steps = steps and [steps] * len(axes)
+    source = sliced(11, starts, ends, axes, steps, hidden=("x",))
+    for target in (10, 9, 7):
+        converts(source, target, {"x": X}, {"x": X[:, :0]}, exact=True, in_numpy=target == 7)
 
 
 @pytest.mark.parametrize("target", [14, 9])
