@@ -406,8 +406,8 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
         6: consumed(),
         7: changed(
             "The attribute is_test went away, and the mode is left to the runtime, which "
-            "takes test mode. Going up is_test must be nonzero and is dropped; going down "
-            "is_test=1 is written."
+            "takes test mode. Going up is_test is dropped, and what trains is written out, "
+            "or gets training_mode at opset 12; going down is_test=1 is written."
         ),
         10: changed(
             "The output mask became bool where it had the type of the data. With only the "
@@ -417,8 +417,9 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
         12: changed(
             "The attribute ratio became an input, and the input training_mode and the "
             "attribute seed were added; without training_mode the node copies its input, "
-            "and mask is all true. Going up ratio becomes a constant; going down "
-            "training_mode must be absent or false, ratio a constant, and seed is dropped."
+            "and mask is all true. Going up ratio becomes a constant; going down what may "
+            "train is written out with random numbers, else ratio becomes the attribute if "
+            "it is a constant, and seed is dropped."
         ),
         13: types("bfloat16"),
         22: types("bfloat16 and the float8 types"),

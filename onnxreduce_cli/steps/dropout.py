@@ -1,13 +1,23 @@
-"""Dropout: 7 dropped is_test, 10 made mask bool, 12 made ratio an input and the mode explicit."""
+"""Dropout: 7 dropped is_test, 10 made mask bool, 12 made ratio an input and the mode explicit.
+
+From 7 to 11 there is no mode for training: what drops at random is written out there.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.births import constant
 from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
+
+_LEFT_OPEN = (
+    "its mask is read, and before opset 12 it was left open what that holds where nothing is "
+    "dropped; it is all true now"
+)
 
 
 def _mask(context: Context) -> str:
@@ -16,26 +26,47 @@ def _mask(context: Context) -> str:
     return outputs[1] if len(outputs) > 1 and context.is_read(outputs[1]) else ""
 
 
-@up("Dropout", 7, "is_test: dropped", blocks="it is 0: the node is for training")
+@up("Dropout", 7, "is_test: dropped; where it is 0, training_mode, or what that does written out")
 def test_mode(context: Context) -> None:
-    """``Dropout<is_test=1>(x)`` becomes ``Dropout(x)``."""
-    if not context.value("is_test", 0):
-        raise Blocked(
-            "its is_test is 0, so that it drops at random, and from opset 7 to 11 Dropout has no "
-            "mode for training",
-            "set is_test=1 if the model is for inference",
-        )
-    context.replace(drop=("is_test",))
+    """``Dropout<is_test=1>(x)`` becomes ``Dropout(x)``, and ``Dropout<is_test=0>(x)`` becomes
+    ``Dropout(x, 0.5, true)`` at opset 12 and later; before that see `_drop`.
+    """
+    if context.value("is_test", 0):
+        context.replace(drop=("is_test",))
+        return
+    data, mask = context.input(0), _mask(context)
+    given = context.need_elem_type(data, "its mask has it") if mask else 0
+    number = float(context.value("ratio", 0.5))
+    kept = context.fresh("kept") if mask else ""
+    if context.target >= 12:
+        context.far = 12
+        inputs = [data, context.scalar(number, "ratio"), context.array(np.array(True), "true")]
+        outputs = [context.node.output[0], *([kept] if mask else [])]
+        context.replace(inputs=inputs, outputs=outputs, drop=("is_test", "ratio"))
+    else:
+        kept = _drop(context, context.scalar(number, "ratio", _working(context)), kept)
+    if mask:
+        cast(context, kept, given, [mask])
 
 
-@down("Dropout", 7, "is_test=1 written", blocks="the mask is read")
+@down("Dropout", 7, "is_test=1 written; a mask that is read: all 1")
 def is_test_written(context: Context) -> None:
     """``Dropout(x)`` becomes ``Dropout<is_test=1>(x)``."""
-    if _mask(context):
-        raise Blocked(
-            "its mask is read, which before opset 7 is not filled in test mode", "do without it"
-        )
+    mask = _mask(context)
+    if mask:
+        elem_type = context.need_elem_type(context.input(0), "its mask has it")
+        _all_ones(context, mask, np.ones(1, numpy_dtype(elem_type)))
+        context.replace("Identity", outputs=context.node.output[:1], keep=())
+        return
     context.replace(outputs=context.node.output[:1], is_test=1)
+
+
+def _all_ones(context: Context, output: str, one: np.ndarray) -> None:
+    """A mask that drops nothing."""
+    context.far = max(context.far, 9)
+    shape = context.emit("Shape", [context.input(0)], "shape")
+    value = numpy_helper.from_array(one)
+    context.emit("ConstantOfShape", [shape], "mask", outputs=[output], value=value)
 
 
 @up("Dropout", 10, "mask: cast to the dtype of the data where it is read")
@@ -63,14 +94,11 @@ def mask_to_bool(context: Context) -> None:
     cast(context, node.output[1], TensorProto.BOOL, [mask])
 
 
-@up("Dropout", 12, "ratio: attribute to input", blocks="the mask is read")
+@up("Dropout", 12, "ratio: attribute to input")
 def ratio_to_input(context: Context) -> None:
     """``Dropout<ratio=0.3>(x)`` becomes ``Dropout(x, 0.3)``."""
     if _mask(context):
-        raise Blocked(
-            "its mask is read, and what it holds in test mode was left open before opset 12",
-            "do without it",
-        )
+        context.warn(_LEFT_OPEN)
     ratio = context.value("ratio")
     inputs = [context.input(0)]
     if ratio is not None:
@@ -81,31 +109,73 @@ def ratio_to_input(context: Context) -> None:
 @down(
     "Dropout",
     12,
-    "ratio: input to attribute; a mask that is read: all true",
-    blocks="training_mode is true or only known at run time",
+    "ratio: input to attribute; a mask that is read: all true; in training random numbers are "
+    "compared with the ratio",
 )
 def ratio_to_attribute(context: Context) -> None:
     """``Dropout(x, 0.3, false)`` becomes ``Dropout<ratio=0.3>(x)``.
 
-    Outside of training the ratio has no effect, so that one that is not constant can go.
+    Outside of training the ratio has no effect, so that one that is not constant can go. Where the
+    training mode is true, or only known at run time, see `_drop`.
     """
-    mode = context.input(2)
-    if mode:
-        training = context.constant(mode)
-        if training is None or training.any():
-            raise Blocked(
-                f"its training_mode {mode!r} is not known to be false, and from opset 7 to 11 "
-                "Dropout has no mode for training",
-                "export the model for inference",
-            )
-    data, ratio = context.input(0), None
-    if context.input(1):
-        constant = context.constant(context.input(1))
-        ratio = None if constant is None else float(constant.reshape(-1)[0])
-    mask = _mask(context)
+    data, mask = context.input(0), _mask(context)
+    ratio = context.constant(context.input(1)) if context.input(1) else None
+    training = context.constant(context.input(2)) if context.input(2) else np.zeros(1, bool)
+    drops = training is None or bool(training.any())
+    if drops and (ratio is None or ratio.any()):
+        _drop(context, _effective_ratio(context, training is None), mask)
+        return
     if mask:
-        # Without training nothing is dropped, so the mask is true throughout.
-        shape = context.emit("Shape", [data], "shape")
-        yes = numpy_helper.from_array(np.array([True]))
-        context.emit("ConstantOfShape", [shape], "mask", outputs=[mask], value=yes)
-    context.replace(inputs=[data], outputs=context.node.output[:1], drop=("seed",), ratio=ratio)
+        # Nothing is dropped, so the mask is true throughout.
+        _all_ones(context, mask, np.array([True]))
+    number = None if ratio is None else float(ratio.reshape(-1)[0])
+    context.replace(inputs=[data], outputs=context.node.output[:1], drop=("seed",), ratio=number)
+
+
+def _working(context: Context) -> int:
+    """The dtype to draw and to scale in."""
+    given = context.need_elem_type(context.input(0), "it is multiplied by a factor of it")
+    return TensorProto.DOUBLE if given == TensorProto.DOUBLE else TensorProto.FLOAT
+
+
+def _effective_ratio(context: Context, at_run_time: bool) -> str:
+    """The ratio, of rank 0; 0 where a mode only known at run time is not training."""
+    given, working = context.input(1), _working(context)
+    known = context.constant(given) if given else np.array(0.5)
+    if known is None:
+        ratio = _scalar(context, given, working)
+    else:
+        ratio = context.scalar(float(known.reshape(-1)[0]), "ratio", working)
+    if not at_run_time:
+        return ratio
+    return context.emit("Mul", [ratio, _scalar(context, context.input(2), working)], "ratio")
+
+
+def _scalar(context: Context, name: str, elem_type: int) -> str:
+    wide = cast(context, name, elem_type)
+    if context.rank(name) == 0:
+        return wide
+    return context.emit("Reshape", [wide, context.array([], "scalar")], "scalar")
+
+
+def _drop(context: Context, ratio: str, mask: str) -> str:
+    """``Dropout(x, ratio, true)`` becomes ``x * (1 / (1 - ratio)) * mask`` with ``mask =
+    Not(Less(RandomUniformLike(x), ratio))``; with a ratio of 0 that is x, and a mask all true.
+
+    Returns:
+        the mask, a bool; called `mask` if that is not empty.
+    """
+    data, working = context.input(0), _working(context)
+    given = context.need_elem_type(data, "it is multiplied by a factor of it")
+    seed = context.value("seed")
+    seeded = None if seed is None else helper.make_attribute("seed", float(seed))
+    drawn = context.emit("RandomUniformLike", [data], "drawn", dtype=working, seed=seeded)
+    dropped = context.emit("Less", [drawn, ratio], "dropped")
+    kept = context.emit("Not", [dropped], "kept", outputs=[mask] if mask else None)
+    one = constant(context, 1, working, "one")
+    scale = context.emit("Div", [one, context.emit("Sub", [one, ratio], "share")], "scale")
+    if given != working:
+        scale = cast(context, scale, given)
+    scaled = context.emit("Mul", [data, scale], "scaled")
+    context.replace("Mul", [scaled, cast(context, kept, given)], context.node.output[:1], keep=())
+    return kept

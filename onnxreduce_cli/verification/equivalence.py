@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
+from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.values import from_proto, kind_of
 from onnxreduce_cli.progress import Progress
@@ -19,9 +20,9 @@ from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import Drawer, profile
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import (
-    RANDOM,
     Judgement,
     Outcome,
+    is_random,
     judge,
     run_once,
 )
@@ -401,17 +402,18 @@ def _random_outputs(source: Source) -> set[str]:
     """The outputs that depend on a random operator."""
     model = source.skeleton
     off = {tensor.name for tensor in model.graph.initializer if not _is_set(tensor)}
+    opset = default_opset(model)
     functions: set[tuple[str, str]] = set()
     # A function may call another, in any order.
     for _ in model.functions:
         functions |= {
             (f.domain, f.name)
             for f in model.functions
-            if any(_random(node, functions, set()) for node in f.node)
+            if any(_random(node, default_opset(f), functions, set()) for node in f.node)
         }
     tainted: set[str] = set()
     for node in model.graph.node:
-        if _random(node, functions, off) or not tainted.isdisjoint(_names(node)):
+        if _random(node, opset, functions, off) or not tainted.isdisjoint(_names(node)):
             tainted.update(node.output)
     return tainted & set(source.outputs)
 
@@ -421,13 +423,14 @@ def _is_set(tensor: TensorProto) -> bool:
     return tensor.data_type != TensorProto.BOOL or bool(np.any(numpy_helper.to_array(tensor)))
 
 
-def _random(node: NodeProto, functions: set[tuple[str, str]], off: set[str]) -> bool:
+def _random(
+    node: NodeProto, opset: int | None, functions: set[tuple[str, str]], off: set[str]
+) -> bool:
     """Whether a node's results are random; `off` names what is false, as a training mode."""
-    if node.op_type in RANDOM or (node.domain, node.op_type) in functions:
+    if (node.domain, node.op_type) in functions or is_random(node, opset, off):
         return True
-    if node.op_type == "Dropout" and len(node.input) > 2 and node.input[2] not in {"", *off}:
-        return True
-    return any(_random(item, functions, off) for _, g in subgraphs(node) for item in g.node)
+    inner = (item for _, graph in subgraphs(node) for item in graph.node)
+    return any(_random(item, opset, functions, off) for item in inner)
 
 
 def _names(node: NodeProto) -> Iterable[str]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from onnx import NodeProto
+
+from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.verification.compare import Errors, Tolerance, compare, failed
 from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner
 
-#: Operators whose results are random: nothing can be compared.
-RANDOM = frozenset(
+#: Operators whose results are always random: nothing can be compared.
+_RANDOM = frozenset(
     {
         "Bernoulli",
         "Multinomial",
@@ -21,6 +24,23 @@ RANDOM = frozenset(
         "RandomUniformLike",
     }
 )
+
+
+def is_random(node: NodeProto, opset: int | None, off: Collection[str]) -> bool:
+    """Whether a node's own results may be random.
+
+    Args:
+        node: the node.
+        opset: by which it is read: before 7 an attribute says whether a Dropout drops anything.
+        off: what is known to be false, as a training mode.
+    """
+    if not is_default(node.domain):
+        return False
+    if node.op_type != "Dropout":
+        return node.op_type in _RANDOM
+    if opset is not None and opset < 7:
+        return not any(item.name == "is_test" and item.i for item in node.attribute)
+    return len(node.input) > 2 and node.input[2] not in {"", *off}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.site import Site
-from onnxreduce_cli.verification.outcomes import RANDOM
+from onnxreduce_cli.verification.outcomes import is_random
 from onnxreduce_cli.verification.reads import declared, reads
 
 Array = npt.NDArray[Any]
@@ -121,7 +121,7 @@ class PairMaker:
             UncheckableError: it cannot be run on its own.
         """
         scope, node = site.scope, site.node
-        if node.op_type in RANDOM:
+        if self._is_random(site):
             raise UncheckableError("its results are random")
         if any(True for _ in subgraphs(node)):
             raise UncheckableError("it has subgraphs of its own; their nodes are checked each")
@@ -208,6 +208,15 @@ class PairMaker:
                 if kept:
                     found[axis] = (data, axis)
         return tuple(found) if any(item is not None for item in found) else None
+
+    def _is_random(self, site: Site) -> bool:
+        """Whether the node, or what replaces it, may draw random numbers."""
+        arrays = {name: self._facts.constant(site.scope, name) for name in site.node.input if name}
+        off = [name for name, array in arrays.items() if array is not None and not array.any()]
+        target = self._conversion.target
+        return is_random(site.node, site.scope.opset, off) or any(
+            is_random(node, target, off) for node in site.result
+        )
 
     def _read(self, scope: Scope) -> set[str]:
         """Every name that is read in a scope's tree, or is an output of one of its graphs."""

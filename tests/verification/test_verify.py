@@ -287,6 +287,17 @@ def test_dropout_that_drops_nothing_is_compared() -> None:
     assert verify(found, found).exit_code == 0
 
 
+@pytest.mark.parametrize("is_test", [0, 1])
+def test_an_old_dropout_is_random_unless_it_is_for_tests(is_test: int) -> None:
+    """What it drops in one run it does not in another; ONNX Runtime has no kernel for it."""
+    found = source(
+        f"g (float[N] x) => (float[N] y) {{ y = Dropout<is_test = {is_test}>(x) }}",
+        opset=6,
+    )
+    report = verify(found, found, executors=["numpy"])
+    assert report.exit_code == (0 if is_test else 3)
+
+
 def test_progress_is_told() -> None:
     seen: list[tuple[int, int, str]] = []
     verify(source(SUM), source(SUM), progress=lambda *args: seen.append(args))
