@@ -18,7 +18,6 @@ _ALONE: dict[str, tuple[str, ...]] = {
         "SplitToSequence",
     ),
     "holds a value that may be absent": ("Optional", "OptionalGetElement", "OptionalHasElement"),
-    "draws random numbers in that way": ("Bernoulli", "Multinomial"),
     "works on strings": (
         "RegexFullMatch",
         "StringConcat",
