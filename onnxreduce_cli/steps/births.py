@@ -122,6 +122,19 @@ def size_of(context: Context, name: str, axis: int) -> Number:
     return context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
 
 
+def numbers_of(context: Context, name: str, count: int) -> list[Number]:
+    """The elements of a list of integers."""
+    known = context.elements(name)
+
+    def number(index: int) -> Number:
+        found = None if known is None else known[index]
+        if found is not None:
+            return found
+        return context.emit("Gather", [name, context.array([index], "index")], "element", axis=0)
+
+    return [number(index) for index in range(count)]
+
+
 def as_name(context: Context, number: Number) -> str:
     """A number as an int64 tensor of shape [1]."""
     return context.array([number], "number") if isinstance(number, int) else number

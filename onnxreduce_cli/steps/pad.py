@@ -22,6 +22,7 @@ from onnxreduce_cli.steps.births import (
     as_name,
     at_least_zero,
     minus,
+    numbers_of,
     plus,
     reduced,
     size_of,
@@ -216,13 +217,8 @@ def _sides(context: Context, pads: str) -> list[tuple[Number, Number]]:
     if rank is None:
         rank = context.need_rank(context.input(0), f"its pads {pads!r} are not known either")
 
-    def pad(index: int) -> Number:
-        number = None if known is None else known[index]
-        if number is not None:
-            return number
-        return context.emit("Gather", [pads, context.array([index], "index")], "pad", axis=0)
-
-    return [(pad(axis), pad(axis + rank)) for axis in range(rank)]
+    numbers = numbers_of(context, pads, 2 * rank)
+    return list(zip(numbers[:rank], numbers[rank:], strict=True))
 
 
 def _along_axis(

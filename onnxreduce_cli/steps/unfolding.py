@@ -1,0 +1,229 @@
+"""Col2Im and MaxUnpool, below the opsets that they came with: what puts windows back in place."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from onnx import TensorProto, numpy_helper
+
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
+    Number,
+    arange,
+    as_name,
+    born,
+    dims_of,
+    minus,
+    numbers_of,
+    plus,
+    quotient,
+    reduced,
+    size_of,
+    static,
+    times,
+    unsqueezed,
+)
+from onnxreduce_cli.steps.casts import HALVES, cast
+from onnxreduce_cli.steps.context import Array, Blocked, Context
+
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE})
+#: In what each dtype is added up; a Cast back lets integers wrap.
+_ADDED_IN: dict[int, int] = {
+    **dict.fromkeys(HALVES, TensorProto.FLOAT),
+    **dict.fromkeys(
+        (TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16),
+        TensorProto.INT32,
+    ),
+    TensorProto.UINT32: TensorProto.INT64,
+    **{
+        dtype: dtype
+        for dtype in (*_FLOATS, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
+    },
+}
+
+
+@born(
+    "Col2Im",
+    18,
+    "what overlaps at each element gathered and added up, axis by axis",
+    blocks="not even the number of axes is known, or nothing adds up the dtype",
+)
+def col2im(context: Context) -> None:
+    """``Col2Im(x, [4], [2])`` with x of shape [n, c * 2, 3] becomes, of
+    ``blocks = Pad(Reshape(x, [n, c, 2 * 3]), 0)`` with a zero behind the others,
+    ``ReduceSum(Gather<axis=2>(blocks, [[0, 6], [1, 3], [2, 4], [5, 6]]), 3)``.
+    """
+    data, image, block = (context.input(index) for index in range(3))
+    axes = _axes(context)
+    images, blocks = (numbers_of(context, name, axes) for name in (image, block))
+    strides = context.value("strides") or [1] * axes
+    dilations = context.value("dilations") or [1] * axes
+    pads = context.value("pads") or [0] * (2 * axes)
+    counts, tables = [], []
+    for at in range(axes):
+        reach = plus(context, times(context, minus(context, blocks[at], 1), dilations[at]), 1)
+        room = minus(context, plus(context, images[at], pads[at] + pads[at + axes]), reach)
+        count = plus(context, quotient(context, room, strides[at]), 1)
+        layout = (pads[at], dilations[at], strides[at])
+        counts.append(count)
+        tables.append(_table(context, images[at], blocks[at], count, layout))
+    given = context.need_elem_type(data, "what overlaps is added up in it")
+    apart = all(isinstance(table, str) or table.shape[1] == 1 for table in tables)
+    working = _ADDED_IN.get(given, given if apart else 0)
+    if not working:
+        raise Blocked(
+            f"it adds up elements of dtype {dtype_name(given)}, which no operator does",
+            "cast its input to a number",
+        )
+    if working != given:
+        data = cast(context, data, working)
+    data = _block_by_block(context, data, blocks, counts, working)
+    for at, table in enumerate(tables, 2):
+        data = _added(context, data, table, at)
+    if working != given:
+        context.replace("Cast", [data], keep=(), to=given)
+    else:
+        context.replace("Identity", [data], keep=())
+
+
+def _axes(context: Context) -> int:
+    """How many spatial axes there are."""
+    for name in (context.input(1), context.input(2)):
+        known, dims = context.elements(name), static(dims_of(context, name))
+        if known is not None or dims is not None:
+            return len(known) if known is not None else (dims or (0,))[0]
+    for attribute in ("strides", "dilations", "pads"):
+        given = context.value(attribute)
+        if given:
+            return len(given) // (2 if attribute == "pads" else 1)
+    raise Blocked(
+        "the number of its spatial axes is not known",
+        "state the shape of its image_shape in the model's value_info or inputs",
+    )
+
+
+def _block_by_block(
+    context: Context, data: str, blocks: list[Number], counts: list[Number], elem_type: int
+) -> str:
+    """The data as [n, c, block * count of each axis], with a zero behind the others on each."""
+    axes = len(blocks)
+    known = static(tuple(blocks))
+    block = 0 if known is None else math.prod(known)
+    rows = size_of(context, data, 1)
+    channels: Number = rows // block if isinstance(rows, int) and block else -1
+    batch = size_of(context, data, 0)
+    apart = _reshaped(context, data, [batch, channels, *blocks, *counts])
+    perm = [0, 1, *(at + part * axes for at in range(2, 2 + axes) for part in (0, 1))]
+    turned = context.emit("Transpose", [apart], "turned", perm=perm)
+    sizes = [times(context, *pair) for pair in zip(blocks, counts, strict=True)]
+    merged = _reshaped(context, turned, [batch, channels, *sizes])
+    zero = context.array(np.zeros((), numpy_dtype(elem_type)), "zero")
+    pads = context.array([0] * (4 + axes) + [1] * axes, "pads")
+    return context.emit("Pad", [merged, pads, zero], "with_zero")
+
+
+def _reshaped(context: Context, data: str, dims: list[Number]) -> str:
+    return context.emit("Reshape", [data, _shape(context, dims)], "shaped")
+
+
+def _shape(context: Context, dims: list[Number]) -> str:
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return context.array(known, "shape")
+    return context.emit("Concat", [as_name(context, dim) for dim in dims], "shape", axis=0)
+
+
+def _table(
+    context: Context, image: Number, block: Number, count: Number, layout: tuple[int, int, int]
+) -> Array | str:
+    """For each element along an axis where what is added up there is among the blocks: [image, n].
+
+    An element of a block is at its own place in the block times `count`, and the block's number;
+    past the last is a zero.
+    """
+    begin, dilation, stride = layout
+    numbers = [number for number in (image, block, count) if isinstance(number, int)]
+    if len(numbers) == 3 and math.prod(numbers[:2]) <= MOST_WRITTEN:
+        return _known_table(numbers, layout)
+    own = arange(context, block)
+    within = context.emit("Mul", [own, context.array([dilation], "dilation")], "within")
+    place = unsqueezed(context, as_name(context, plus(context, arange(context, image), begin)), [1])
+    start = context.emit("Sub", [place, within], "start")
+    steps = context.array([stride], "stride")
+    number = context.emit("Div", [start, steps], "number")
+    zero, end = context.array([0], "zero"), as_name(context, count)
+    conditions = [
+        context.emit("Equal", [context.emit("Mod", [start, steps], "rest"), zero], "is_start"),
+        context.emit("Less", [context.array([-1], "before"), start], "is_behind_begin"),
+        context.emit("Less", [number, end], "is_before_end"),
+    ]
+    both = context.emit("And", conditions[:2], "both")
+    is_there = context.emit("And", [both, conditions[2]], "is_there")
+    row = context.emit("Mul", [own, end], "row")
+    found = context.emit("Add", [row, number], "found")
+    nothing = as_name(context, times(context, block, count))
+    return context.emit("Where", [is_there, found, nothing], "table")
+
+
+def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
+    image, block, count = numbers
+    begin, dilation, stride = layout
+    own = np.arange(block, dtype=np.int64)
+    start = np.arange(image, dtype=np.int64)[:, None] + begin - dilation * own
+    number = start // stride
+    is_there = (start >= 0) & (start % stride == 0) & (number < count)
+    # The zeros come last, and more of them than one element has no other need not be there.
+    places = np.sort(np.where(is_there, own * count + number, block * count), axis=1)
+    return places[:, : max(1, int(is_there.sum(axis=1).max(initial=0)))]
+
+
+def _added(context: Context, data: str, table: Array | str, axis: int) -> str:
+    """What the table names along an axis, added up."""
+    if not isinstance(table, str) and table.shape[1] == 1:
+        places = context.array(table.reshape(-1), "places")
+        return context.emit("Gather", [data, places], "placed", axis=axis)
+    name = table if isinstance(table, str) else context.array(table, "places")
+    overlapping = context.emit("Gather", [data, name], "overlapping", axis=axis)
+    return reduced(context, "ReduceSum", overlapping, [axis + 1], keep=False)
+
+
+@born(
+    "MaxUnpool",
+    9,
+    "zeros, into which the elements are scattered",
+    blocks="output_shape is another than follows from the input, or the rank is not known",
+)
+def max_unpool(context: Context) -> None:
+    """``MaxUnpool<kernel_shape=[2], strides=[2]>(x, indices)`` with x of shape [1, 1, 3] becomes
+    ``Reshape(ScatterElements(zeros of 6, Reshape(indices, [-1]), Reshape(x, [-1])), [1, 1, 6])``.
+    """
+    context.far = 13
+    data, indices, wanted = (context.input(index) for index in range(3))
+    kernel = context.value("kernel_shape")
+    axes = len(kernel)
+    strides = context.value("strides") or [1] * axes
+    pads = context.value("pads") or [0] * (2 * axes)
+    dims = [size_of(context, data, 0), size_of(context, data, 1)]
+    for at in range(axes):
+        steps = minus(context, size_of(context, data, at + 2), 1)
+        less = kernel[at] - pads[at] - pads[at + axes]
+        dims.append(plus(context, times(context, steps, strides[at]), less))
+    if wanted and context.elements(wanted) != tuple(dims):
+        raise Blocked(
+            f"its output_shape {wanted!r} is not known to be the shape that follows from its "
+            "input; in which of the two shapes indices are counted is told in two ways, by the "
+            "definition's own test and by runtimes",
+            "leave output_shape out",
+        )
+    elem_type = context.need_elem_type(data, "the rest are zeros of that dtype")
+    size: Number = 1
+    for dim in dims:
+        size = times(context, size, dim)
+    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
+    zeros = context.emit("ConstantOfShape", [as_name(context, size)], "zeros", value=zero)
+    flat = context.array([-1], "flat")
+    places, elements = (context.emit("Reshape", [name, flat], "flat") for name in (indices, data))
+    scattered = context.emit("ScatterElements", [zeros, places, elements], "scattered", axis=0)
+    context.replace("Reshape", [scattered, _shape(context, dims)], keep=())
