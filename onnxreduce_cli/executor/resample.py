@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import ceil, floor
 
 import numpy as np
@@ -52,8 +53,10 @@ def _coordinates(axis: Axis, length: int, mapping: str) -> Array:
     if mapping == "tf_half_pixel_for_nn":
         return ((places + half) / scale).astype(FLOAT64)
     if mapping == "half_pixel_symmetric":
-        offset = length / 2 * (1 - axis.size / axis.width)
-        return offset + ((places + half) / scale - half).astype(FLOAT64)
+        # The sum is rounded once: it is often whole, or halfway between two elements.
+        offset = np.float32(length / 2) * np.float32(1 - np.float32(axis.size / axis.width))
+        centred = (places.astype(FLOAT64) + 0.5) / float(scale) - 0.5
+        return (float(offset) + centred).astype(np.float32).astype(FLOAT64)
     if mapping == "align_corners":
         if axis.width != axis.size:
             raise NotSupported("align_corners is disputed where length times scale is no integer")
@@ -63,8 +66,9 @@ def _coordinates(axis: Axis, length: int, mapping: str) -> Array:
     if mapping == "tf_crop_and_resize":
         if axis.size == 1:
             return np.array([0.5 * (axis.start + axis.end) * (length - 1)])
-        step = (axis.end - axis.start) * (length - 1) / (axis.size - 1)
-        return axis.start * (length - 1) + places.astype(FLOAT64) * step
+        start, end, last = np.float32(axis.start), np.float32(axis.end), np.float32(length - 1)
+        apart = places * (end - start) * last / np.float32(axis.size - 1)
+        return (start * last + apart).astype(FLOAT64)
     raise Invalid(f"coordinate_transformation_mode {mapping!r} is unknown")
 
 
@@ -265,24 +269,28 @@ def _axes(
             float(np.float32(n) * np.float32(part) * np.float32(factor))
             for n, part, factor in zip(lengths, parts, factors, strict=True)
         ]
+        final = [floor(width) for width in widths]
     else:
-        factors, widths = _from_sizes(call, lengths, [int(v) for v in given[0]])
+        factors, widths, final = _from_sizes(call, lengths, [int(v) for v in given[0]])
     return [
-        Axis(factor, width, floor(width), region[i], region[count + i])
-        for i, (factor, width) in enumerate(zip(factors, widths, strict=True))
+        Axis(factor, width, size, region[i], region[count + i])
+        for i, (factor, width, size) in enumerate(zip(factors, widths, final, strict=True))
     ]
 
 
 def _from_sizes(
     call: Call, lengths: list[int], sizes: list[int]
-) -> tuple[list[float], list[float]]:
+) -> tuple[list[float], list[float], list[int]]:
+    """The scales, and the lengths that they make before and after rounding."""
     policy = call.attrs.get("keep_aspect_ratio_policy", "stretch")
     if 0 in lengths or min(sizes) < 0:
         raise Invalid(f"sizes {sizes} cannot be made of {lengths}")
-    factors = [size / n for size, n in zip(sizes, lengths, strict=True)]
+    ratios = [Fraction(size, n) for size, n in zip(sizes, lengths, strict=True)]
     if policy == "stretch":
-        return factors, [float(size) for size in sizes]
+        return [float(ratio) for ratio in ratios], [float(size) for size in sizes], sizes
     if policy not in {"not_larger", "not_smaller"}:
         raise Invalid(f"keep_aspect_ratio_policy {policy!r} is unknown")
-    factor = min(factors) if policy == "not_larger" else max(factors)
-    return [factor] * len(sizes), [float(floor(n * factor + 0.5)) for n in lengths]
+    ratio = min(ratios) if policy == "not_larger" else max(ratios)
+    widths = [n * ratio for n in lengths]
+    rounded = [floor(width + Fraction(1, 2)) for width in widths]
+    return [float(ratio)] * len(sizes), [float(width) for width in widths], rounded

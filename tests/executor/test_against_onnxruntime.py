@@ -96,6 +96,13 @@ for _mode in ("nearest", "linear"):
     _sized = {**_crop, "s": np.zeros(0, np.float32), "n": whole(2, 4, 10, 5)}
     case("Resize", (11, 18), _sized, **_fill, coordinate_transformation_mode=_crop_mode)
 case("Resize", (11,), _down, coordinate_transformation_mode="tf_half_pixel_for_nn")
+for _mode in ("nearest", "linear", "cubic"):
+    # What keeps the aspect ratio has a length that is no integer until it is rounded.
+    _symmetric = {"mode": _mode, "coordinate_transformation_mode": "half_pixel_symmetric"}
+    _ratio = {"axes": [2, 3], "keep_aspect_ratio_policy": "not_smaller"}
+    _sized = {**_down, "s": np.zeros(0, np.float32), "n": whole(7, 8)}
+    case("Resize", (19,), _sized, **_symmetric, **_ratio)
+    case("Resize", (19,), _down, **_symmetric)
 
 for _direction, _n in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
     for _op, _gates in (("RNN", 1), ("GRU", 3), ("LSTM", 4)):
