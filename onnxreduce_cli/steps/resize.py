@@ -1,28 +1,44 @@
-"""Resize and Upsample: 7, 9, 10, 11, 13, 18 and 19.
+"""Resize: 10, 11, 13, 18 and 19.
 
-- Upsample: 7 replaced `height_scale` and `width_scale` by `scales`, 9 made that an input, 10 put
-  Resize in its place.
-- Resize: 11 added `sizes` and the ways to map coordinates. Before, the mapping was not written
+- 10 came with it: it also shrinks, which Upsample did not.
+- 11 added `sizes` and the ways to map coordinates. Before, the mapping was not written
   down; runtimes divide by the scale (`asymmetric`) and take the element below when enlarging, the
   one above when shrinking.
 - 13 made `roi` and `scales` optional and removed the mapping `tf_half_pixel_for_nn`.
 - 18 added `axes`, `antialias` and `keep_aspect_ratio_policy`, 19 `half_pixel_symmetric`.
+
+What an older opset has no words for becomes Gather, with weights for linear and cubic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.context import Array, Blocked, Context
-from onnxreduce_cli.steps.registry import down, impossible, up
-from onnxreduce_cli.steps.sampling import Axis, nearest_indices, resample
+from onnxreduce_cli.steps.births import MOST_WRITTEN, dims_of
+from onnxreduce_cli.steps.context import Array, Context
+from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.resizing import (
+    Change,
+    axes_of,
+    by_gather,
+    changes_by_scales,
+    changes_by_sizes,
+    given,
+    in_ratio_by_gather,
+    keeps_ratio,
+    known_scales,
+    method_of,
+    rank_of,
+    rounded,
+    sizes_in_ratio,
+)
+from onnxreduce_cli.steps.sampling import Axis, Method, nearest_indices
+from onnxreduce_cli.steps.terms import term
 
 #: Attributes that Resize has had since opset 11.
 _SINCE_11 = (
@@ -33,123 +49,24 @@ _SINCE_11 = (
     "nearest_mode",
 )
 
-
-def _shape(context: Context, name: str) -> Dims | None:
-    known = context.type(name)
-    return None if known is None else known.dims
+#: When what becomes Gather cannot.
+_BLOCKS = "it interpolates integers in a way that takes sums, or its rank is not known"
 
 
-# Upsample
+# Resize 10
 
 
-@up("Upsample", 7, "scales from height_scale and width_scale; mode bilinear called linear")
-def scales_for_every_axis(context: Context) -> None:
-    """``Upsample<height_scale=2, width_scale=3>`` becomes ``Upsample<scales=[1, 1, 2, 3]>``."""
-    scales = (1.0, 1.0, context.value("height_scale"), context.value("width_scale"))
-    mode = context.value("mode", "nearest")
-    context.replace(keep=(), scales=scales, mode="linear" if mode == "bilinear" else mode)
-
-
-@down(
-    "Upsample",
-    7,
-    "height_scale and width_scale from scales; mode linear called bilinear",
-    blocks="the input is not 4-D, or its batch or channels are resized",
-)
-def scales_for_height_and_width(context: Context) -> None:
-    """``Upsample<scales=[1, 1, 2, 3]>`` becomes ``Upsample<height_scale=2, width_scale=3>``."""
-    scales = context.value("scales")
-    if len(scales) != 4 or scales[0] != 1 or scales[1] != 1:
-        raise Blocked(
-            f"its scales are {list(scales)}, and before opset 7 Upsample resizes height and width "
-            "of 4-D tensors only",
-            "choose opset 7 or later",
-        )
-    mode = context.value("mode", "nearest")
-    context.replace(
-        keep=(),
-        height_scale=float(scales[2]),
-        width_scale=float(scales[3]),
-        mode="bilinear" if mode == "linear" else mode,
-    )
-
-
-@up("Upsample", 9, "scales: attribute to input")
-def scales_to_input(context: Context) -> None:
-    """``Upsample<scales=[1, 1, 2, 2]>(x)`` becomes ``Upsample(x, scales)``."""
-    scales = context.array(np.array(context.value("scales"), np.float32), "scales")
-    context.replace(inputs=[context.input(0), scales], drop=("scales",))
-
-
-@down("Upsample", 9, "scales: input to attribute", blocks="they are only known at run time")
-def scales_to_attribute(context: Context) -> None:
-    """``Upsample(x, scales)`` becomes ``Upsample<scales=[1, 1, 2, 2]>(x)``."""
-    scales = context.constant(context.input(1))
-    if scales is None:
-        raise Blocked(
-            f"its scales {context.input(1)!r} are only known at run time, and before opset 9 they "
-            "are an attribute",
-            "make them a constant",
-        )
-    context.replace(inputs=[context.input(0)], scales=[float(scale) for scale in scales])
-
-
-@up("Upsample", 10, "Resize in its place")
-def upsample_to_resize(context: Context) -> None:
-    """``Upsample(x, scales)`` becomes ``Resize(x, scales)``."""
-    context.replace("Resize")
-
-
-impossible(
-    "Upsample",
-    10,
-    "down",
-    "Upsample is deprecated from opset 10 on: no valid model from there has one to bring down",
-)
-
-
-@down(
-    "Resize",
-    10,
-    "Upsample in its place, or Gather where it shrinks",
-    blocks="the scales are only known at run time, or it shrinks an axis of unknown length",
-)
+@down("Resize", 10, "Upsample in its place, or Gather where it may shrink", blocks=_BLOCKS)
 def resize_to_upsample(context: Context) -> None:
     """``Resize(x, scales)`` with scales of at least 1 becomes ``Upsample(x, scales)``."""
-    scales = context.constant(context.input(1))
-    if scales is None:
-        raise Blocked(
-            f"its scales {context.input(1)!r} are only known at run time, and Upsample, which was "
-            "there before opset 10, cannot shrink",
-            "make them a constant",
-        )
-    if np.all(scales >= 1):
+    name = context.input(1)
+    rank = rank_of(context, name)
+    scales = known_scales(context, name, rank)
+    if all(scale is not None and scale >= 1 for scale in scales):
         context.replace("Upsample")
         return
-    dims = _shape(context, context.input(0))
-    axes = []
-    for index, scale in enumerate(scales.astype(np.float32)):
-        if scale != 1:
-            length = _length(context, dims, index)
-            nearest = "floor" if scale > 1 else "ceil"
-            resized = int(np.float32(length) * scale)
-            axes.append(Axis(index, length, resized, scale, "asymmetric", nearest))
-    resample(context, context.value("mode", "nearest"), axes)
-
-
-def _length(context: Context, dims: Dims | None, index: int) -> int:
-    length = None if dims is None else dims[index]
-    if not isinstance(length, int):
-        raise _unknown_length(context, index)
-    return length
-
-
-def _unknown_length(context: Context, index: int) -> Blocked:
-    return Blocked(
-        f"the length of axis {index} is not known, and opset {context.far} can resize it in this "
-        "way only by picking elements",
-        "state the input's shape in the model's value_info or inputs",
-    )
+    method = Method(context.value("mode", "nearest"), "asymmetric", "simple")
+    by_gather(context, method, changes_by_scales(context, scales, rank), rank, name)
 
 
 # Resize 11: mappings, sizes
@@ -185,144 +102,121 @@ def mapping_written_out(context: Context) -> None:
     context.replace(inputs=[shrunk, roi, enlarging], **asymmetric, nearest_mode="floor")
 
 
-@down(
-    "Resize",
-    11,
-    "the mapping left to the default, or elements picked by Gather",
-    blocks="the mapping needs lengths that are not known, or is tf_crop_and_resize",
-)
+@down("Resize", 11, "the mapping left to the default, or elements picked by Gather", blocks=_BLOCKS)
 def mapping_left_out(context: Context) -> None:
     """``Resize<coordinate_transformation_mode="asymmetric", nearest_mode="floor">(x, roi, scales)``
     becomes ``Resize(x, scales)``.
 
-    Any other mapping of known lengths becomes Gather, with weights for linear and cubic.
+    Any other mapping becomes Gather, with weights for linear and cubic.
     """
-    mode = context.value("mode", "nearest")
-    coordinates = context.value("coordinate_transformation_mode", "half_pixel")
-    nearest = context.value("nearest_mode", "round_prefer_floor")
-    if coordinates == "tf_crop_and_resize":
-        raise Blocked(
-            "it does tf_crop_and_resize, which came with opset 11", "choose opset 11 or later"
-        )
-    if coordinates == "tf_half_pixel_for_nn":
-        coordinates, nearest = _half_pixel_for(mode, nearest)
-    scales = context.input(2)
-    given = None if context.input(3) else context.constant(scales)
-    if given is None and not context.input(3):
-        if mode == "linear" and coordinates == "asymmetric":
-            context.replace(inputs=[context.input(0), scales], drop=_SINCE_11)
-            return
-        raise Blocked(
-            f"its scales {scales!r} are only known at run time, and before opset 11 they decide "
-            "which elements are taken",
-            "make them a constant",
-        )
-    axes = _axes(context, given, coordinates, nearest)
-    if mode != "cubic" and all(_is_default(mode, axis) for axis in axes):
-        rank = context.need_rank(context.input(0), "each axis needs a scale")
-        factors = np.ones(rank, np.float32)
-        for axis in axes:
-            factors[axis.index] = axis.scale
-        name = scales if given is not None else context.array(factors, "scales")
-        context.replace(inputs=[context.input(0), name], drop=_SINCE_11)
+    method = _in_newer_words(method_of(context))
+    scales, sizes = given(context, 2), given(context, 3)
+    plain = method.mode == "linear" and method.coordinates == "asymmetric"
+    if plain and not sizes and context.constant(scales) is None:
+        context.replace(inputs=[context.input(0), scales], drop=_SINCE_11)
         return
-    for axis in axes:
-        if axis.length == _UNKNOWN:
-            raise _unknown_length(context, axis.index)
-    resample(context, mode, axes)
+    rank, changes = _changes(context)
+    factors = _default_scales(context, method, changes, rank)
+    if factors is None:
+        by_gather(context, method, changes, rank, sizes or scales)
+        return
+    name = context.array(factors, "scales") if sizes else scales
+    context.replace(inputs=[context.input(0), name], drop=_SINCE_11)
 
 
-#: Stands for a length that is not known.
-_UNKNOWN = -1
+def _changes(context: Context) -> tuple[int, list[Change]]:
+    """The input's rank and the axes that a Resize of opset 11 or later changes."""
+    scales, sizes = given(context, 2), given(context, 3)
+    rank = rank_of(context, sizes or scales)
+    if sizes:
+        return rank, changes_by_sizes(context, sizes, rank)
+    count = len(axes_of(context, rank))
+    return rank, changes_by_scales(context, known_scales(context, scales, count), rank)
 
 
-def _axes(context: Context, scales: Array | None, coordinates: str, nearest: str) -> list[Axis]:
-    """The axes that a Resize changes, by constant scales, or by its sizes or its output's shape.
-
-    An axis whose length is not known has `_UNKNOWN` for it.
-    """
-    before = _shape(context, context.input(0))
-    found = []
-    if scales is not None:
-        for index, scale in enumerate(scales.astype(np.float32)):
-            if scale != 1:
-                length = before[index] if before is not None else None
-                known = length if isinstance(length, int) else _UNKNOWN
-                resized = int(np.float32(known) * scale)
-                found.append(Axis(index, known, resized, scale, coordinates, nearest))
-        return found
-    after = context.elements(context.input(3)) or _shape(context, context.node.output[0])
-    if before is None or after is None:
-        raise Blocked(
-            f"its sizes {context.input(3)!r} are only known at run time, and before opset 11 there "
-            "are scales only",
-            "make them a constant, or state the shapes of input and output",
-        )
-    kept = context.kept_dims(context.input(3), context.input(0)) or (False,) * len(before)
-    for index, (length, size) in enumerate(zip(before, after, strict=True)):
-        if kept[index] or (length is not None and length == size):
-            continue
-        if not isinstance(length, int) or not isinstance(size, int):
-            raise Blocked(
-                f"the size of axis {index} is only known at run time, before or after, and before "
-                "opset 11 there are scales only",
-                "make it a constant, or state the shapes of input and output",
-            )
-        scale = np.float32(size) / np.float32(length)
-        found.append(Axis(index, length, size, scale, coordinates, nearest))
-    return found
+def _default_scales(
+    context: Context, method: Method, changes: Sequence[Change], rank: int
+) -> Array | None:
+    """The scales with which Resize-10 does the same; None if none do."""
+    factors = np.ones(rank, np.float32)
+    for change in changes:
+        if change.scale is None or not _is_default(context, method, change):
+            return None
+        factors[change.index] = change.scale
+    return None if method.mode == "cubic" else factors
 
 
-def _is_default(mode: str, axis: Axis) -> bool:
+def _is_default(context: Context, method: Method, change: Change) -> bool:
     """Whether Resize-10 does the same to an axis, given the scale alone."""
-    default = replace(axis, coordinates="asymmetric", nearest="floor" if axis.scale > 1 else "ceil")
-    if axis.length != _UNKNOWN:
-        # In float and in double: which of them works the size out is up to the runtime.
-        for product in (np.float32(axis.length) * axis.scale, axis.length * float(axis.scale)):
-            if int(product) != axis.resized:
-                return False
-        if mode == "nearest":
-            return bool(np.array_equal(nearest_indices(axis), nearest_indices(default)))
-    if axis.coordinates == "asymmetric":
-        return mode != "nearest" or axis.nearest == default.nearest
+    scale, length, resized = change.scale, change.length, change.resized
+    assert scale is not None
+    nearest = "floor" if scale > 1 else "ceil"
+    default = replace(method, coordinates="asymmetric", nearest=nearest)
+    if length is not None and resized is not None:
+        if not _gives(length, scale, resized):
+            return False
+        if method.mode == "nearest" and method.coordinates != "tf_crop_and_resize":
+            return resized <= MOST_WRITTEN and _same_elements(context, change, method, default)
+    if method.coordinates == "asymmetric":
+        return method.mode != "nearest" or method.nearest == default.nearest
     # Each element stands for a whole number of elements around it: none is halfway.
-    half_pixel = axis.coordinates in ("half_pixel", "pytorch_half_pixel")
-    rounded = axis.nearest in ("round_prefer_floor", "round_prefer_ceil")
-    return mode == "nearest" and half_pixel and rounded and float(axis.scale).is_integer()
+    half_pixel = method.coordinates in ("half_pixel", "pytorch_half_pixel")
+    is_rounded = method.nearest in ("round_prefer_floor", "round_prefer_ceil")
+    return method.mode == "nearest" and half_pixel and is_rounded and float(scale).is_integer()
+
+
+def _gives(length: int, scale: np.float32, resized: int) -> bool:
+    """Whether a scale gives a length, in float and in double: runtimes use one or the other."""
+    products = np.float32(length) * scale, length * float(scale)
+    return all(int(product) == resized for product in products)
+
+
+def _same_elements(context: Context, change: Change, method: Method, other: Method) -> bool:
+    """Whether two methods give the same elements of an axis of known lengths."""
+    numbers = ((change.length, 1), (change.resized, 7), (change.scale, 1))
+    axis = Axis(change.index, *(term(context, number, dtype) for number, dtype in numbers))
+    first, second = (nearest_indices(axis, item).known for item in (method, other))
+    assert first is not None
+    assert second is not None
+    return bool(np.array_equal(first, second))
 
 
 # Resize 13: optional inputs
 
 
-def _half_pixel_for(mode: str, nearest: str) -> tuple[str, str]:
-    """The mapping and nearest mode that mean what they do with `tf_half_pixel_for_nn`.
+def _in_newer_words(method: Method) -> Method:
+    """The method that does what `tf_half_pixel_for_nn` does, where another mapping can.
 
     That maps half an element further than `half_pixel`, so what it rounds differs by that half.
     """
     modes = {"floor": "round_prefer_ceil", "round_prefer_floor": "ceil"}
-    if mode != "nearest" or nearest not in modes:
-        raise Blocked(
-            "it has coordinate_transformation_mode='tf_half_pixel_for_nn' with "
-            f"{'mode=' + repr(mode) if mode != 'nearest' else 'nearest_mode=' + repr(nearest)}, "
-            "for which no other mapping stands in",
-            "choose half_pixel in the exporter",
-        )
-    return "half_pixel", modes[nearest]
+    if method.coordinates != "tf_half_pixel_for_nn" or method.mode != "nearest":
+        return method
+    if method.nearest not in modes:
+        return method
+    return replace(method, coordinates="half_pixel", nearest=modes[method.nearest])
 
 
 @up(
     "Resize",
     13,
-    "an empty scales left out; tf_half_pixel_for_nn as half_pixel",
-    blocks="tf_half_pixel_for_nn is not used with nearest_mode floor or round_prefer_floor",
+    "an empty scales left out; tf_half_pixel_for_nn as half_pixel, or elements picked by Gather",
+    blocks="it is tf_half_pixel_for_nn and interpolates integers, or its rank is not known",
 )
 def empty_scales_left_out(context: Context) -> None:
     """``Resize(x, roi, empty, sizes)`` becomes ``Resize(x, roi, "", sizes)``."""
     values = {}
-    if context.value("coordinate_transformation_mode") == "tf_half_pixel_for_nn":
-        nearest = context.value("nearest_mode", "round_prefer_floor")
-        coordinates, nearest = _half_pixel_for(context.value("mode", "nearest"), nearest)
-        values = {"coordinate_transformation_mode": coordinates, "nearest_mode": nearest}
+    method = method_of(context)
+    if method.coordinates == "tf_half_pixel_for_nn":
+        method = _in_newer_words(method)
+        if method.coordinates == "tf_half_pixel_for_nn":
+            rank, changes = _changes(context)
+            by_gather(context, method, changes, rank, given(context, 3) or given(context, 2))
+            return
+        values = {
+            "coordinate_transformation_mode": method.coordinates,
+            "nearest_mode": method.nearest,
+        }
     data, roi, scales, sizes = (context.input(index) for index in range(4))
     if sizes or values:
         context.replace(inputs=[data, roi, "" if sizes else scales, sizes], **values)
@@ -344,22 +238,34 @@ def absent_inputs_empty(context: Context) -> None:
 @down(
     "Resize",
     18,
-    "axes worked into roi, scales and sizes",
-    blocks="it smooths what it shrinks (antialias), or keeps an aspect ratio that is not known",
+    "axes worked into roi, scales and sizes; filters and ratios that take it by Gather",
+    blocks="the rank is not known, or integers are smoothed (antialias)",
 )
 def all_axes(context: Context) -> None:
-    """``Resize<axes=[2, 3]>(x, "", [2, 2])`` becomes ``Resize(x, "", [1, 1, 2, 2])``."""
+    """``Resize<axes=[2, 3]>(x, "", [2, 2])`` becomes ``Resize(x, "", [1, 1, 2, 2])``.
+
+    What is smoothed (antialias) becomes Gather and weights, as do sizes in the input's aspect ratio
+    that no scales give.
+    """
     if all(context.attribute(name) is None for name in _SINCE_18):
         return
-    _check_antialias(context)
+    method = method_of(context)
+    smooths = method.antialias and method.mode != "nearest" and not _only_enlarges(context)
+    method = replace(method, antialias=smooths)
     data, roi, scales, sizes = (context.input(index) for index in range(4))
-    axes = context.value("axes")
-    if axes is not None:
+    if keeps_ratio(context):
+        in_ratio = _in_ratio(context)
+        if smooths or in_ratio is None:
+            in_ratio_by_gather(context, method)
+            return
+        scales, sizes = in_ratio
+    elif smooths:
+        rank, changes = _changes(context)
+        by_gather(context, method, changes, rank, given(context, 3) or given(context, 2))
+        return
+    if context.value("axes") is not None:
         rank = context.need_rank(data, "before opset 18 all axes have a scale or a size")
-        axes = normalised(axes, rank)
-    if sizes and context.value("keep_aspect_ratio_policy", "stretch") != "stretch":
-        sizes = context.array(_sizes_in_ratio(context, axes), "sizes")
-    if axes is not None:
+        axes = axes_of(context, rank)
         if context.value("coordinate_transformation_mode") == "tf_crop_and_resize" and roi:
             elem_type = context.need_elem_type(roi, "it gets values for all axes")
             whole = np.repeat(np.array([0, 1], numpy_dtype(elem_type)), rank)
@@ -368,7 +274,7 @@ def all_axes(context: Context) -> None:
         else:
             roi = ""
         scales = scales and _spread(context, np.ones(rank, np.float32), axes, scales, "scales")
-        lengths = _lengths_of_others(_shape(context, data), axes)
+        lengths = _lengths_of_others(dims_of(context, data), axes)
         sizes = sizes and _spread(context, lengths, axes, sizes, "sizes")
     context.replace(inputs=[data, roi, scales, sizes], drop=_SINCE_18)
 
@@ -376,22 +282,31 @@ def all_axes(context: Context) -> None:
 _SINCE_18 = ("antialias", "axes", "keep_aspect_ratio_policy")
 
 
-def _check_antialias(context: Context) -> None:
-    """Raise `Blocked` unless the filter has no effect: nothing is shrunk, or nothing weighted."""
-    if not context.value("antialias", 0) or context.value("mode", "nearest") == "nearest":
-        return
+def _only_enlarges(context: Context) -> bool:
+    """Whether no axis is known to be shrunk, so that the filter of antialias has no effect."""
     scales = context.constant(context.input(2)) if context.input(2) else None
-    if scales is not None and np.all(scales >= 1):
-        return
-    before = _shape(context, context.input(0)) or ()
-    after = _shape(context, context.node.output[0]) or ()
+    if scales is not None:
+        return bool(np.all(scales >= 1))
+    before = dims_of(context, context.input(0)) or ()
+    after = dims_of(context, context.node.output[0]) or ()
     pairs = [(a, b) for a, b in zip(before, after, strict=True) if a is None or a != b]
-    if before and all(isinstance(a, int) and isinstance(b, int) and a <= b for a, b in pairs):
-        return
-    raise Blocked(
-        "it shrinks with antialias=1, or may do so, which came with opset 18",
-        "choose opset 18 or later",
+    return bool(before) and all(
+        isinstance(a, int) and isinstance(b, int) and a <= b for a, b in pairs
     )
+
+
+def _in_ratio(context: Context) -> tuple[str, str] | None:
+    """The scales or else the sizes that stand for those that keep the aspect ratio."""
+    found = sizes_in_ratio(context)
+    if found is None:
+        return None
+    sizes, scale = found
+    if all(size.denominator == 1 for size in sizes):
+        return "", context.array([int(size) for size in sizes], "sizes")
+    factor = np.float32(float(scale))
+    if all(_gives(int(size / scale), factor, rounded(size)) for size in sizes):
+        return context.array(np.full(len(sizes), factor), "scales"), ""
+    return None
 
 
 def _spread(
@@ -419,34 +334,11 @@ def _lengths_of_others(dims: Dims | None, axes: Sequence[int]) -> Array | None:
     return np.array(others, np.int64) if all(isinstance(dim, int) for dim in others) else None
 
 
-def _sizes_in_ratio(context: Context, axes: Sequence[int] | None) -> list[int]:
-    """The sizes that keep_aspect_ratio_policy makes of those given, where all are known."""
-    before = _shape(context, context.input(0))
-    sizes = context.constant(context.input(3))
-    policy = context.value("keep_aspect_ratio_policy")
-    if before is not None and sizes is not None:
-        lengths = [before[axis] for axis in (range(len(before)) if axes is None else axes)]
-        known = [length for length in lengths if isinstance(length, int)]
-        if len(known) == len(lengths) and 0 not in known:
-            ratios = [
-                Fraction(int(size), length) for size, length in zip(sizes, known, strict=True)
-            ]
-            ratio = min(ratios) if policy == "not_larger" else max(ratios)
-            resized = [ratio * length for length in known]
-            if all(size.denominator == 1 for size in resized):
-                return [int(size) for size in resized]
-    raise Blocked(
-        f"it has keep_aspect_ratio_policy={policy!r}, which came with opset 18, and the sizes that "
-        "this makes are not known to be whole",
-        "write the resulting sizes out",
-    )
-
-
 @down(
     "Resize",
     19,
-    "half_pixel_symmetric as half_pixel where the sizes are whole",
-    blocks="they are not",
+    "half_pixel_symmetric as half_pixel where the sizes are whole, else elements picked by Gather",
+    blocks="they may not be, and integers are interpolated or the rank is not known",
 )
 def whole_sizes(context: Context) -> None:
     """``Resize<coordinate_transformation_mode="half_pixel_symmetric">(x, "", "", sizes)`` becomes
@@ -454,33 +346,30 @@ def whole_sizes(context: Context) -> None:
 
     The two differ where length times scale is not whole.
     """
-    if context.value("coordinate_transformation_mode") != "half_pixel_symmetric":
+    method = method_of(context)
+    if method.coordinates != "half_pixel_symmetric":
         return
-    if context.input(2):
-        _check_whole(context)
-    elif context.value("keep_aspect_ratio_policy", "stretch") != "stretch":
-        axes = context.value("axes")
-        if axes is not None:
-            axes = normalised(axes, context.need_rank(context.input(0), "its axes are resized"))
-        _sizes_in_ratio(context, axes)
+    if keeps_ratio(context):
+        found = sizes_in_ratio(context)
+        if found is None or any(size.denominator != 1 for size in found[0]):
+            in_ratio_by_gather(context, method)
+            return
+    elif not given(context, 3) and not _are_whole(context):
+        rank, changes = _changes(context)
+        by_gather(context, method, changes, rank, given(context, 2))
+        return
     context.replace(coordinate_transformation_mode="half_pixel")
 
 
-def _check_whole(context: Context) -> None:
-    """Raise `Blocked` unless every length times its scale is whole."""
-    dims = _shape(context, context.input(0))
+def _are_whole(context: Context) -> bool:
+    """Whether every length times its scale is known to be whole."""
+    dims = dims_of(context, context.input(0))
     scales = context.constant(context.input(2))
-    if scales is not None:
-        axes = context.value("axes", range(len(scales)))
-        lengths = [1 if dims is None else dims[axis] for axis in axes]
-        products = [
-            float(scale) * (length if isinstance(length, int) else 1)
-            for length, scale in zip(lengths, scales, strict=True)
-        ]
-        if all(product.is_integer() for product in products):
-            return
-    raise Blocked(
-        "it has coordinate_transformation_mode='half_pixel_symmetric', which came with opset 19, "
-        "and its sizes are not known to be whole multiples of the scales",
-        "give sizes in place of scales",
+    if scales is None:
+        return False
+    axes = context.value("axes", range(len(scales)))
+    lengths = [1 if dims is None else dims[axis] for axis in axes]
+    return all(
+        (float(scale) * (length if isinstance(length, int) else 1)).is_integer()
+        for length, scale in zip(lengths, scales, strict=True)
     )

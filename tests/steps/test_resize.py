@@ -1,4 +1,4 @@
-"""Resize and Upsample across every boundary."""
+"""Resize across every boundary."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto
 
-from onnxreduce_cli import convert
 from tests.support import blockers, converts, model, one_node, op_types
 
 RANDOM = np.random.default_rng(7)
@@ -16,15 +15,6 @@ RANDOM = np.random.default_rng(7)
 
 def image(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
-
-
-def upsample(opset: int, x: np.ndarray, scales: list[float], **attributes: Any) -> ModelProto:
-    if opset < 9:
-        return one_node(
-            "Upsample", opset, {"x": x}, scales=[float(scale) for scale in scales], **attributes
-        )
-    inputs = {"x": x, "scales": np.array(scales, np.float32)}
-    return one_node("Upsample", opset, inputs, initializers=("scales",), **attributes)
 
 
 def resize(
@@ -45,50 +35,6 @@ def resize(
         inputs["sizes"] = np.array(sizes, np.int64)
     constants = ("roi", "scales", "sizes")
     return one_node("Resize", opset, inputs, initializers=constants, shapes=shapes, **attributes)
-
-
-@pytest.mark.parametrize("mode", ["nearest", "linear"])
-@pytest.mark.parametrize("scales", [[1, 1, 2, 3], [1, 1, 1.5, 1], [1, 1, 1.3, 2.7]])
-def test_upsample_up_and_back(mode: str, scales: list[float]) -> None:
-    x = image(1, 2, 4, 5)
-    x[0, 0, 0, 0], x[0, 1, 2, 2] = np.inf, np.nan
-    source = upsample(7, x, scales, mode=mode)
-    for opset in (9, 10, 11, 13, 18, 19, 21):
-        result = converts(source, opset, {"x": x})
-        assert op_types(result) == (["Upsample"] if opset < 10 else ["Resize"])
-        back = converts(result, 7, {"x": x})
-        if opset <= 10:
-            assert op_types(back) == ["Upsample"]
-
-
-def test_upsample_before_7() -> None:
-    x = image(1, 2, 2, 2)
-    source = upsample(9, x, [1, 1, 2, 3], mode="linear")
-    source = converts(source, 8, {"x": x})
-    older = convert(source, 6)
-    attributes = {a.name: a for a in older.graph.node[0].attribute}
-    assert attributes["height_scale"].f == 2
-    assert attributes["width_scale"].f == 3
-    assert attributes["mode"].s == b"bilinear"
-    converts(convert(older, 8), 21, {"x": x})
-    (node,) = convert(older, 8).graph.node
-    assert {a.name: helper.get_attribute_value(a) for a in node.attribute} == {
-        "scales": [1, 1, 2, 3],
-        "mode": b"linear",
-    }
-
-
-def test_upsample_before_7_resizes_height_and_width_only() -> None:
-    (blocker,) = blockers(upsample(8, image(1, 2, 2, 2), [1, 2, 2, 2]), 6)
-    assert "height and width" in blocker.reason
-
-
-def test_upsample_with_computed_scales() -> None:
-    x = image(1, 1, 2, 2)
-    scales = np.array([1, 1, 2, 2], np.float32)
-    source = one_node("Upsample", 9, {"x": x, "scales": scales})
-    (blocker,) = blockers(source, 8)
-    assert "only known at run time" in blocker.reason
 
 
 TEN = """<ir_version: 6, opset_import: ["": 10]>
@@ -116,9 +62,31 @@ def test_ten_to_eleven(mode: str, scales: list[float], constant: bool) -> None:
         converts(source, 7, {"x": x})
 
 
-def test_below_ten_scales_must_be_known() -> None:
-    (blocker,) = blockers(model(TEN.format(mode="linear")), 9)
-    assert "cannot shrink" in blocker.reason
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+def test_below_ten_with_computed_scales(mode: str) -> None:
+    source = model(TEN.format(mode=mode))
+    x = image(1, 2, 5, 7)
+    feeds = [
+        {"x": x, "scales": np.array(scales, np.float32)}
+        for scales in ([1, 1, 2, 2], [1, 1, 0.6, 0.5], [1, 1, 0.4, 1.7])
+    ]
+    for opset in (9, 8, 7):
+        converts(source, opset, *feeds)
+
+
+def test_computed_scales_of_some_axes() -> None:
+    """What is known to keep its size is left alone."""
+    source = model(
+        """<ir_version: 7, opset_import: ["": 10]>
+        g (float[n, c, 5, 7] x, float[2] hw) => (float[n, c, h, w] y)
+        <float[2] one = {1, 1}> {
+          scales = Concat<axis = 0>(one, hw)
+          y = Resize(x, scales)
+        }"""
+    )
+    x = image(1, 2, 5, 7)
+    result = converts(source, 9, {"x": x, "hw": np.array([1.5, 0.4], np.float32)})
+    assert op_types(result).count("NonZero") == 2
 
 
 MAPPINGS = ["half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"]
@@ -235,26 +203,73 @@ def test_sizes_from_the_shape_of_an_input_of_unknown_batch() -> None:
         converts(source, opset, {"x": x, "z": x[:1]})
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"mode": "cubic", "scales": [1, 1, 2, 2], "shapes": {"x": [1, 1, "h", "w"]}}, "length"),
-        ({"mode": "linear", "scales": [1, 1, 2, 2], "shapes": {"x": [1, 1, "h", "w"]}}, "length"),
-        (
-            {"sizes": [1, 1, 8, 8], "shapes": {"x": [1, 1, "h", "w"]}},
-            "only known at run time",
-        ),
-    ],
-)
-def test_mappings_that_ten_cannot_express(options: dict[str, Any], words: str) -> None:
-    (blocker,) = blockers(resize(11, image(1, 1, 4, 4), **options), 10)
-    assert words in blocker.reason
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("coordinates", MAPPINGS)
+@pytest.mark.parametrize("size", [{"scales": [1, 1, 0.7, 2]}, {"sizes": [1, 2, 8, 3]}])
+def test_mappings_of_unknown_lengths(mode: str, coordinates: str, size: dict[str, Any]) -> None:
+    source = resize(
+        11,
+        image(1, 2, 4, 4),
+        shapes={"x": [1, 2, "h", "w"]},
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+        **size,
+    )
+    for opset in (10, 7):
+        converts(source, opset, {"x": image(1, 2, 4, 5)}, {"x": image(1, 2, 10, 3)})
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("nearest", NEAREST)
+def test_sizes_only_known_at_run_time(mode: str, nearest: str) -> None:
+    x, sizes = image(1, 1, 4, 5), np.array([1, 1, 7, 3])
+    inputs = {"x": x, "roi": None, "scales": None, "sizes": sizes}
+    attributes = {"mode": mode, "nearest_mode": nearest}
+    source = one_node("Resize", 13, inputs, output_shapes=[[1, 1, "h", "w"]], **attributes)
+    feeds = {"x": x, "sizes": sizes}, {"x": x, "sizes": np.array([1, 1, 1, 9])}
+    for opset in (10, 8):
+        converts(source, opset, *feeds)
+
+
+def test_rank_from_the_number_of_scales() -> None:
+    source = model(
+        """<ir_version: 7, opset_import: ["": 13]>
+        g (float[n] x, int64[r] shape, float[4] scales) => (float[a, b, c, d] y) {
+          shaped = Reshape(x, shape)
+          y = Resize<mode = "linear">(shaped, "", scales)
+        }"""
+    )
+    feeds = {"x": image(20), "shape": np.array([1, 1, 4, 5])}
+    converts(source, 10, {**feeds, "scales": np.array([1, 1, 1.7, 0.6], np.float32)})
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("shape", [[1, 1, 1, 6], [1, 1, 1, "w"]])
+def test_an_infinity_counts_where_it_has_a_weight(mode: str, shape: list[Any]) -> None:
+    for place, coordinates in ((5, "half_pixel"), (2, "asymmetric"), (3, "align_corners")):
+        x = image(1, 1, 1, 6)
+        x[..., place] = np.inf
+        source = resize(
+            13,
+            x,
+            sizes=[1, 1, 1, 11],
+            shapes={"x": shape},
+            mode=mode,
+            coordinate_transformation_mode=coordinates,
+        )
+        converts(source, 10, {"x": x}, in_numpy=True)
+
+
+def test_halves_are_weighted_in_float() -> None:
+    x = image(1, 1, 4, 5).astype(np.float16)
+    source = resize(13, x, mode="linear", scales=[1, 1, 1.5, 2])
+    converts(source, 10, {"x": x}, in_numpy=True)
 
 
 def test_integers_are_not_weighted() -> None:
     x = np.arange(16, dtype=np.uint8).reshape(1, 1, 4, 4)
     (blocker,) = blockers(resize(13, x, mode="linear", scales=[1, 1, 2, 2]), 10)
-    assert "dtype" in blocker.reason
+    assert "rounded" in blocker.reason
 
 
 @pytest.mark.parametrize("nearest", ["floor", "round_prefer_floor"])
@@ -274,36 +289,42 @@ def test_tf_half_pixel_for_nn(nearest: str) -> None:
 
 
 @pytest.mark.parametrize("options", [{"mode": "linear"}, {"nearest_mode": "ceil"}])
-def test_tf_half_pixel_for_nn_without_counterpart(options: dict[str, str]) -> None:
+@pytest.mark.parametrize("shape", [[1, 1, 4, 5], [1, 1, "h", "w"]])
+def test_tf_half_pixel_for_nn_without_counterpart(
+    options: dict[str, str], shape: list[Any]
+) -> None:
+    x = image(1, 1, 4, 5)
     source = resize(
         11,
-        image(1, 1, 4, 4),
-        scales=[1, 1, 2, 2],
+        x,
+        scales=[1, 1, 2, 1.7],
+        shapes={"x": shape},
         coordinate_transformation_mode="tf_half_pixel_for_nn",
         **options,
     )
-    for opset in (10, 13):
-        (blocker,) = blockers(source, opset)
-        assert "tf_half_pixel_for_nn" in blocker.reason
+    for opset in (13, 10, 7):
+        converts(source, opset, {"x": x})
 
 
-def test_crop_keeps_its_roi_and_blocks_below_eleven() -> None:
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("constants", [("sizes",), ("sizes", "roi")])
+def test_crop(mode: str, constants: tuple[str, ...]) -> None:
     x = image(1, 1, 6, 6)
-    roi = np.array([0, 0, 0.1, 0.2, 1, 1, 0.8, 1.2], np.float32)
+    roi = np.array([0, 0, 0.1, 0.23, 1, 1, 0.8, 1.2], np.float32)
     inputs = {"x": x, "roi": roi, "scales": None, "sizes": np.array([1, 1, 4, 5])}
     source = one_node(
         "Resize",
         13,
         inputs,
-        initializers=("sizes",),
-        mode="linear",
+        initializers=constants,
+        mode=mode,
         coordinate_transformation_mode="tf_crop_and_resize",
         extrapolation_value=7.0,
     )
     feeds = {"x": x, "roi": roi}
     converts(converts(source, 11, feeds), 19, feeds)
-    (blocker,) = blockers(source, 10)
-    assert "tf_crop_and_resize" in blocker.reason
+    for opset in (10, 9, 7):
+        converts(source, opset, feeds)
 
 
 @pytest.mark.newest
@@ -342,31 +363,74 @@ def test_axes_with_a_roi() -> None:
         converts(source, 13, {"x": x, "roi": roi})
 
 
-def test_antialias_matters_only_where_it_shrinks() -> None:
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize("shape", [[1, 1, 6, 9], [1, 1, "h", "w"]])
+@pytest.mark.parametrize(
+    "size",
+    [
+        {"scales": [1, 1, 2, 2]},
+        {"sizes": [1, 1, 9, 9]},
+        {"scales": [1, 1, 0.5, 2]},
+        {"sizes": [1, 1, 2, 4]},
+        {"scales": [1, 1, 1, 0.3]},
+    ],
+)
+def test_antialias(mode: str, shape: list[Any], size: dict[str, Any]) -> None:
+    x = image(1, 1, 6, 9)
+    for exclude in (0, 1) if mode == "cubic" else (0,):
+        source = resize(
+            18, x, shapes={"x": shape}, mode=mode, antialias=1, exclude_outside=exclude, **size
+        )
+        for opset in (17, 10, 7):
+            converts(source, opset, {"x": x})
+
+
+def test_antialias_that_enlarges_is_dropped() -> None:
     x = image(1, 1, 6, 6)
     for size in ({"scales": [1, 1, 2, 2]}, {"sizes": [1, 1, 9, 6]}):
-        converts(resize(18, x, mode="linear", antialias=1, **size), 17, {"x": x})
-    for size in ({"scales": [1, 1, 0.5, 2]}, {"sizes": [1, 1, 3, 6]}):
-        (blocker,) = blockers(resize(18, x, mode="linear", antialias=1, **size), 17)
-        assert "antialias" in blocker.reason
+        result = converts(resize(18, x, mode="linear", antialias=1, **size), 17, {"x": x})
+        assert op_types(result) == ["Resize"]
 
 
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
-def test_aspect_ratio(policy: str) -> None:
+@pytest.mark.parametrize("sizes", [[8, 9], [7, 5], [5, 8]])
+def test_aspect_ratio(policy: str, sizes: list[int]) -> None:
     x = image(1, 1, 4, 6)
-    source = resize(
-        18, x, sizes=[8, 9], axes=[2, 3], keep_aspect_ratio_policy=policy, mode="linear"
-    )
-    converts(source, 17, {"x": x})
-    uneven = resize(18, x, sizes=[7, 5], axes=[2, 3], keep_aspect_ratio_policy=policy)
-    (blocker,) = blockers(uneven, 17)
-    assert policy in blocker.reason
+    options = {"axes": [2, 3], "keep_aspect_ratio_policy": policy, "mode": "linear"}
+    source = resize(18, x, sizes=sizes, **options)
+    for opset in (17, 10):
+        converts(source, opset, {"x": x})
+    inputs = {"x": x, "roi": None, "scales": None, "sizes": np.array(sizes)}
+    shapes = {"x": [1, 1, "h", "w"]}
+    output = [[1, 1, None, None]]
+    source = one_node("Resize", 19, inputs, shapes=shapes, output_shapes=output, **options)
+    feeds = [{"x": image(1, 1, *hw), "sizes": np.array(sizes)} for hw in ([4, 6], [5, 3])]
+    for opset in (17, 10, 8):
+        converts(source, opset, *feeds)
 
 
-def test_half_pixel_symmetric() -> None:
+def test_an_aspect_ratio_that_scales_give_stays_a_resize() -> None:
     x = image(1, 1, 4, 6)
-    symmetric = {"mode": "linear", "coordinate_transformation_mode": "half_pixel_symmetric"}
-    for size in ({"sizes": [1, 1, 7, 3]}, {"scales": [1, 1, 1.5, 0.5]}):
-        converts(resize(19, x, **size, **symmetric), 18, {"x": x})
-    (blocker,) = blockers(resize(19, x, scales=[1, 1, 1.3, 1], **symmetric), 18)
-    assert "half_pixel_symmetric" in blocker.reason
+    options = {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}
+    result = converts(resize(18, x, sizes=[3, 5], **options), 17, {"x": x})
+    assert op_types(result) == ["Gather", "Gather", "Identity"]
+    result = converts(resize(18, x, sizes=[7, 9], **options), 17, {"x": x})
+    assert op_types(result) == ["Resize"]
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("shape", [[1, 1, 4, 6], [1, 1, "h", "w"]])
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+def test_half_pixel_symmetric(mode: str, shape: list[Any]) -> None:
+    x = image(1, 1, 4, 6) / 4
+    symmetric = {"mode": mode, "coordinate_transformation_mode": "half_pixel_symmetric"}
+    shapes = {"x": shape}
+    for size in ({"sizes": [1, 1, 7, 3]}, {"scales": [1, 1, 2, 3]}):
+        result = converts(resize(19, x, shapes=shapes, **size, **symmetric), 18, {"x": x})
+        assert op_types(result) == ["Resize"]
+    for opset in (18, 10):
+        source = resize(19, x, shapes=shapes, scales=[1, 1, 1.3, 0.7], **symmetric)
+        converts(source, opset, {"x": x})
+        ratio = {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}
+        source = resize(19, x, shapes=shapes, sizes=[7, 5], **ratio, **symmetric)
+        converts(source, opset, {"x": x})

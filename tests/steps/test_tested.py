@@ -116,16 +116,16 @@ TESTED = {
         "resize.mapping_left_out",
         "resize.whole_sizes",
     ),
-    ("test_resize", "test_upsample_before_7"): (
-        "resize.scales_for_every_axis",
-        "resize.scales_for_height_and_width",
+    ("test_upsample", "test_upsample_before_7"): (
+        "upsample.scales_for_every_axis",
+        "upsample.scales_for_height_and_width",
     ),
-    ("test_resize", "test_upsample_up_and_back"): (
+    ("test_upsample", "test_upsample_up_and_back"): (
         "resize.mapping_written_out",
         "resize.resize_to_upsample",
-        "resize.scales_to_attribute",
-        "resize.scales_to_input",
-        "resize.upsample_to_resize",
+        "upsample.scales_to_attribute",
+        "upsample.scales_to_input",
+        "upsample.upsample_to_resize",
     ),
     ("test_scan", "test_down"): (
         "scan.negative_axes",

@@ -1,0 +1,206 @@
+"""Formulas over numbers that are known at conversion, or else only when the model runs.
+
+Written once, a formula gives a constant where all that it is made of is known, and nodes otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps import births
+from onnxreduce_cli.steps.births import MOST_WRITTEN, Number
+from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.context import Array, Context
+
+
+@dataclass(frozen=True)
+class Term:
+    """A tensor in a formula.
+
+    Attributes:
+        context: where nodes are emitted.
+        value: the numbers, or the name of the tensor that holds them when the model runs.
+        elem_type: its `TensorProto.DataType`.
+    """
+
+    context: Context
+    value: Array | str
+    elem_type: int
+
+    @property
+    def known(self) -> Array | None:
+        """The numbers, if they are known."""
+        return None if isinstance(self.value, str) else self.value
+
+    @property
+    def name(self) -> str:
+        """The name of the tensor, which becomes a constant if it is known."""
+        if isinstance(self.value, str):
+            return self.value
+        return self.context.array(self.value, "number")
+
+    def __add__(self, other: Term | float) -> Term:
+        """The sums."""
+        return self._with("Add", np.add, other)
+
+    def __sub__(self, other: Term | float) -> Term:
+        """The differences."""
+        return self._with("Sub", np.subtract, other)
+
+    def __mul__(self, other: Term | float) -> Term:
+        """The products."""
+        return self._with("Mul", np.multiply, other)
+
+    def __truediv__(self, other: Term | float) -> Term:
+        """The quotient; of integers, which must not be negative, what is whole of it."""
+        whole = self.elem_type in INTEGERS
+        return self._with("Div", np.floor_divide if whole else np.divide, other)
+
+    def floor(self) -> Term:
+        """The highest whole numbers that are not above."""
+        return self._with("Floor", np.floor)
+
+    def ceil(self) -> Term:
+        """The lowest whole numbers that are not below."""
+        return self._with("Ceil", np.ceil)
+
+    def round(self) -> Term:
+        """The nearest whole numbers, the even one of two."""
+        return self._with("Round", np.rint)
+
+    def abs(self) -> Term:
+        """The numbers without their signs."""
+        return self._with("Abs", np.absolute)
+
+    def relu(self) -> Term:
+        """The numbers, or 0 where they are negative."""
+        return self._with("Relu", lambda numbers: np.maximum(numbers, 0))
+
+    def least(self, other: Term | float) -> Term:
+        """The lower of two finite numbers."""
+        if self._must_repeat(other):
+            return self - (self - other).relu()
+        return self._with("Min", np.minimum, other)
+
+    def most(self, other: Term | float) -> Term:
+        """The higher of two finite numbers."""
+        if self._must_repeat(other):
+            return self + (self * -1 + other).relu()
+        return self._with("Max", np.maximum, other)
+
+    def _must_repeat(self, other: Term | float) -> bool:
+        """Whether the shapes must be the same, as for Max before opset 8, and may differ."""
+        if self.context.target >= 8 or not isinstance(other, Term):
+            return False
+        return self.known is None and other.known is None
+
+    def less(self, other: Term | float) -> Term:
+        """Whether they are less: booleans."""
+        return self._with("Less", np.less, other, elem_type=TensorProto.BOOL)
+
+    def greater(self, other: Term | float) -> Term:
+        """Whether they are greater: booleans."""
+        return self._with("Greater", np.greater, other, elem_type=TensorProto.BOOL)
+
+    def __or__(self, other: Term) -> Term:
+        """Whether either holds."""
+        return self._with("Or", np.logical_or, other)
+
+    def __and__(self, other: Term) -> Term:
+        """Whether both hold."""
+        return self._with("And", np.logical_and, other)
+
+    def negated(self) -> Term:
+        """The opposite booleans."""
+        return self._with("Not", np.logical_not)
+
+    def within(self, low: Term | float, high: Term | float) -> Term:
+        """The numbers, or the end that they are beyond."""
+        return self.least(high).most(low)
+
+    def cast(self, elem_type: int) -> Term:
+        """The numbers in another dtype."""
+        if elem_type == self.elem_type:
+            return self
+        if isinstance(self.value, str):
+            return Term(self.context, cast(self.context, self.value, elem_type), elem_type)
+        with np.errstate(invalid="ignore"):
+            return Term(self.context, self.value.astype(numpy_dtype(elem_type)), elem_type)
+
+    def at(self, index: int, axis: int = 0) -> Term:
+        """The slice at `index`, with one dimension less."""
+        if isinstance(self.value, str):
+            which = self.context.scalar(index, "which")
+            return self._named(self.context.emit("Gather", [self.value, which], axis=axis))
+        return Term(self.context, self.value.take(index, axis), self.elem_type)
+
+    def shaped(self, *dims: int) -> Term:
+        """The same numbers in another shape; one dimension may be -1, 0 leaves one as it is."""
+        if isinstance(self.value, str):
+            shape = self.context.array(list(dims), "shape")
+            return self._named(self.context.emit("Reshape", [self.value, shape], "shaped"))
+        kept = [self.value.shape[at] if dim == 0 else dim for at, dim in enumerate(dims)]
+        return Term(self.context, self.value.reshape(kept), self.elem_type)
+
+    def sum(self, axis: int) -> Term:
+        """The sums along an axis, which is kept."""
+        if isinstance(self.value, str):
+            total = births.reduced(self.context, "ReduceSum", self.value, [axis], keep=True)
+            return self._named(total)
+        total = self.value.sum(axis=axis, keepdims=True, dtype=self.value.dtype)
+        return Term(self.context, total, self.elem_type)
+
+    def _named(self, name: str) -> Term:
+        return Term(self.context, name, self.elem_type)
+
+    def _with(
+        self,
+        op_type: str,
+        compute: Callable[..., Any],
+        *others: Term | float,
+        elem_type: int | None = None,
+    ) -> Term:
+        dtype = numpy_dtype(self.elem_type)
+        terms = [self]
+        for other in others:
+            if not isinstance(other, Term):
+                other = Term(self.context, np.array(other, dtype), self.elem_type)
+            terms.append(other)
+        given = self.elem_type if elem_type is None else elem_type
+        known = [term.value for term in terms if not isinstance(term.value, str)]
+        if len(known) == len(terms) and np.broadcast(*known).size <= MOST_WRITTEN:
+            with np.errstate(all="ignore"):
+                return Term(self.context, np.asarray(compute(*known)), given)
+        return Term(self.context, self.context.emit(op_type, [term.name for term in terms]), given)
+
+
+def term(context: Context, value: Any, elem_type: int) -> Term:
+    """Known numbers as a term."""
+    return Term(context, np.array(value).astype(numpy_dtype(elem_type)), elem_type)
+
+
+def scalar(context: Context, number: Number) -> Term:
+    """A number as an int64 of rank 0."""
+    if isinstance(number, int):
+        return term(context, number, TensorProto.INT64)
+    return Term(context, births.squeezed(context, number, [0]), TensorProto.INT64)
+
+
+def length_of(context: Context, name: str, axis: int, elem_type: int) -> Term:
+    """The length of one of a tensor's axes, of rank 0."""
+    return scalar(context, births.size_of(context, name, axis)).cast(elem_type)
+
+
+def counted(count: Term, elem_type: int) -> Term:
+    """The numbers from 0 up to `count`, an int64 of rank 0."""
+    context, known = count.context, count.known
+    if known is not None and known <= MOST_WRITTEN:
+        return term(context, np.arange(int(known)), elem_type)
+    number = int(known) if known is not None else births.unsqueezed(context, count.name, [0])
+    return Term(context, births.arange(context, number), TensorProto.INT64).cast(elem_type)
