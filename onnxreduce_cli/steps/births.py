@@ -172,13 +172,13 @@ def minus(context: Context, first: Number, second: Number) -> Number:
     return context.emit("Sub", names, "difference")
 
 
-def quotient(context: Context, number: Number, by: int) -> Number:
+def quotient(context: Context, number: Number, by: Number) -> Number:
     """A number that is not negative divided by another, rounded down."""
-    if isinstance(number, int):
+    if isinstance(number, int) and isinstance(by, int):
         return number // by
     if by == 1:
         return number
-    return context.emit("Div", [number, context.array([by], "divisor")], "quotient")
+    return context.emit("Div", [as_name(context, number), as_name(context, by)], "quotient")
 
 
 def at_least_zero(context: Context, number: Number) -> Number:

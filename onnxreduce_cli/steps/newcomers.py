@@ -27,7 +27,6 @@ _ALONE: dict[str, tuple[str, ...]] = {
     ),
     "decodes images": ("ImageDecoder",),
     "samples at places that are computed": ("DeformConv", "RoiAlign"),
-    "has complex numbers": ("DFT", "STFT"),
 }
 
 

@@ -47,6 +47,16 @@ def element(context: Context, values: str, index: Number) -> str:
     return context.emit("Gather", [values, index], "element", axis=0)
 
 
+def scalar_input(context: Context, name: str) -> Number:
+    """A tensor of one element, int32 or int64, as a number."""
+    known = context.constant(name)
+    if known is not None:
+        return int(known.reshape(-1)[0])
+    if context.elem_type(name) != TensorProto.INT64:
+        name = cast(context, name, TensorProto.INT64)
+    return context.emit("Reshape", [name, context.array([1], "one")], "number")
+
+
 def product(context: Context, values: str) -> str:
     """The product of a list, as a list of one; 1 if it is empty."""
     with_one = context.emit("Concat", [context.array([1], "one"), values], "factors", axis=0)

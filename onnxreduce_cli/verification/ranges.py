@@ -146,6 +146,11 @@ def _axes(use: _Use) -> Bound:
     return Bound(0, max(0, len(dims) - 1) if dims is not None else 0, unique=True)
 
 
+def _signal_axis(use: _Use) -> Bound:
+    """Any but the last, which holds the parts of complex numbers."""
+    return Bound(0, max(0, len(use.dims(0) or ()) - 2))
+
+
 def _one_hot(use: _Use) -> Bound:
     depth = use.constant(1)
     return Bound(0, 0 if depth is None else max(0, depth - 1))
@@ -234,6 +239,12 @@ _ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
     ("HammingWindow", 0): _counts(1, 12),
     ("BlackmanWindow", 0): _counts(1, 12),
     ("DFT", 1): _counts(1, 9),
+    ("DFT", 2): _signal_axis,
+    ("MelWeightMatrix", 0): _counts(1, 4),
+    ("MelWeightMatrix", 1): _counts(8, 20),
+    ("MelWeightMatrix", 2): _counts(8000, 16000),
+    ("MelWeightMatrix", 3): _counts(0, 99),
+    ("MelWeightMatrix", 4): _counts(2000, 4000),
     ("STFT", 1): _counts(1, 2),
     ("STFT", 3): _counts(2, 4),
     # Dividing by zero, or the lowest number by -1, may end the process.

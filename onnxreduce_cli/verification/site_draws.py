@@ -23,8 +23,8 @@ from onnxreduce_cli.verification.inputs import (
 )
 from onnxreduce_cli.verification.site_models import Pair
 
-#: Whether a neighbour of weight zero counts is not written down: NaN and infinities tell nothing.
-_INTERPOLATING = frozenset({"GridSample", "Resize", "RoiAlign", "Upsample"})
+#: Whether what has the weight zero counts is not written down: NaN and infinities tell nothing.
+_WEIGHING = frozenset({"DFT", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
 #: No definition says where a NaN stands in an order, nor whether it does at all.
 _ORDERING = frozenset({"TopK", "Unique"})
 #: Reductions that give minus infinity or no number for nothing, which no integer stands for.
@@ -40,7 +40,7 @@ _RUNS = ((0, ORDINARY), (1, NEAR), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPE
 def special_profile(pair: Pair) -> str:
     """The profile of special values that a site's results are defined for."""
     op_types = {node.op_type for node in pair.before.graph.node}
-    if op_types & _INTERPOLATING:
+    if op_types & _WEIGHING:
         return ORDINARY
     if pair.moved:
         return SPECIAL
@@ -94,7 +94,7 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
         array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
         if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
             return False
-        image = feeds.get(node.input[0]) if node.op_type in _INTERPOLATING else None
+        image = feeds.get(node.input[0]) if node.op_type in _WEIGHING else None
         if isinstance(image, np.ndarray) and not image.size:
             return False
         if node.op_type == "Einsum" and not _sizes_agree(node, feeds):

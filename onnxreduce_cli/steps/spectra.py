@@ -1,0 +1,162 @@
+"""STFT and MelWeightMatrix, below the opset that they came with."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
+    Number,
+    arange,
+    as_name,
+    born,
+    minus,
+    plus,
+    quotient,
+    size_of,
+    unsqueezed,
+)
+from onnxreduce_cli.steps.casts import cast, widened
+from onnxreduce_cli.steps.context import Array, Context
+from onnxreduce_cli.steps.curves import number
+from onnxreduce_cli.steps.shapes import scalar_input
+
+
+@born("STFT", 17, "the frames gathered, and their DFT")
+def stft(context: Context) -> None:
+    """``STFT(x, step, window)`` becomes ``DFT<axis=2, onesided=1>(Mul(Gather<axis=1>(x, places),
+    Unsqueeze(window)))`` with ``places = step * [[0], [1], ...] + [0, 1, ...]``.
+
+    There are as many frames as fit into the signal.
+    """
+    context.far = 17  # DFT came with the same opset; its own step goes on.
+    window, output = context.input(2), context.node.output[0]
+    step = scalar_input(context, context.input(1))
+    signal_length = size_of(context, context.input(0), 1)
+    length = signal_length
+    if context.input(3):
+        length = scalar_input(context, context.input(3))
+    elif window:
+        length = size_of(context, window, 0)
+    data, given, working = widened(context, TensorProto.FLOAT)
+    frames = plus(context, quotient(context, minus(context, signal_length, length), step), 1)
+    data = context.emit("Gather", [data, _places(context, frames, step, length)], "frames", axis=1)
+    if window:
+        if working != given:
+            window = cast(context, window, working)
+        data = context.emit("Mul", [data, unsqueezed(context, window, [1])], "weighted")
+    outputs = [output if working == given else context.fresh("transform")]
+    onesided = context.value("onesided", 1)
+    context.replace("DFT", [data], outputs, keep=(), axis=2, onesided=onesided)
+    if working != given:
+        cast(context, outputs[0], given, [output])
+
+
+def _places(context: Context, frames: Number, step: Number, length: Number) -> str:
+    """Which elements of the signal each frame has."""
+    sizes = (frames, step, length)
+    if all(isinstance(size, int) for size in sizes) and math.prod(map(int, sizes)) <= MOST_WRITTEN:
+        first = np.arange(int(frames), dtype=np.int64)[:, None] * int(step)
+        return context.array(first + np.arange(int(length), dtype=np.int64), "places")
+    starts = context.emit("Mul", [arange(context, frames), as_name(context, step)], "starts")
+    inputs = [unsqueezed(context, starts, [1]), arange(context, length)]
+    return context.emit("Add", inputs, "places")
+
+
+# The mel scale: mel(f) = 2595 * log10(1 + f / 700)
+
+_MELS, _HERTZ = 2595 / math.log(10), 700.0
+
+
+@born("MelWeightMatrix", 17, "a constant, or written out with Log and Exp")
+def mel_weight_matrix(context: Context) -> None:
+    """``MelWeightMatrix(bins, length, rate, low, high)`` of constants becomes a constant.
+
+    Else it is what is chosen for each row r and column by ``l = lower[column]``, ``c`` and ``h``,
+    the bins of three neighbouring frequencies: ``(r - l) / (c - l)`` from l to c,
+    ``(h - r) / (h - c)`` from c to h, 1 at c and 0 elsewhere.
+    """
+    to = context.value("output_datatype", TensorProto.FLOAT)
+    known = [context.constant(name) for name in context.node.input]
+    if all(value is not None for value in known):
+        matrix = _written(*(float(value.reshape(-1)[0]) for value in known if value is not None))
+        if matrix.size <= MOST_WRITTEN:
+            constant = context.array(matrix.astype(numpy_dtype(to)), "matrix")
+            context.replace("Identity", [constant], keep=())
+            return
+    bins, length = (scalar_input(context, context.input(index)) for index in range(2))
+    frequencies = _frequency_bins(context, bins, length)
+    count = as_name(context, bins)
+    lower, centre, higher = (
+        context.emit("Gather", [frequencies, _shifted(context, count, index)], "bins", axis=0)
+        for index in range(3)
+    )
+    rows = plus(context, quotient(context, length, 2), 1)
+    row = unsqueezed(context, cast(context, arange(context, rows), TensorProto.DOUBLE), [1])
+    zero, one = (number(context, value, TensorProto.DOUBLE) for value in (0, 1))
+    slopes = []
+    for end, sides in ((lower, (row, lower)), (higher, (higher, row))):
+        apart = context.emit("Sub", [centre, end] if end is lower else [end, centre], "apart")
+        least = context.emit("Max", [apart, one], "width")
+        slopes.append(context.emit("Div", [context.emit("Sub", list(sides)), least], "slope"))
+    value = zero
+    # What is nearer to the centre comes later.
+    before, after = (context.emit(op, [row, centre]) for op in ("Less", "Greater"))
+    outside = [context.emit("Less", [row, lower]), context.emit("Less", [higher, row])]
+    value = context.emit("Where", [before, slopes[0], one], "rising")
+    value = context.emit("Where", [after, slopes[1], value], "falling")
+    none = context.emit("Or", outside, "outside")
+    value = context.emit("Where", [none, zero, value], "weights")
+    context.replace("Cast", [value], keep=(), to=to)
+
+
+def _shifted(context: Context, count: str, by: int) -> str:
+    """The numbers from `by` on, as many as there are columns."""
+    places = arange(context, count)
+    return context.emit("Add", [places, context.array([by], "by")], "places") if by else places
+
+
+def _written(bins: float, length: float, rate: float, low: float, high: float) -> Array:
+    """The matrix, computed at conversion."""
+    count = int(bins)
+    ends = [_MELS * math.log1p(edge / _HERTZ) for edge in (low, high)]
+    mels = np.arange(count + 2) * ((ends[1] - ends[0]) / (count + 2)) + ends[0]
+    places = np.floor((length + 1) * _HERTZ * np.expm1(mels / _MELS) / rate)
+    lower, centre, higher = (places[index : index + count] for index in range(3))
+    row = np.arange(int(length) // 2 + 1)[:, None]
+    rising = (row - lower) / np.maximum(centre - lower, 1)
+    falling = (higher - row) / np.maximum(higher - centre, 1)
+    value = np.where(row < centre, rising, np.where(row > centre, falling, 1.0))
+    weights: Array = np.where((row < lower) | (row > higher), 0.0, value)
+    return weights
+
+
+def _frequency_bins(context: Context, bins: Number, length: Number) -> str:
+    """The rows at which the filters begin, have their peak and end; whole numbers in double."""
+    double = TensorProto.DOUBLE
+    rate, low, high = (
+        name if context.elem_type(name) == double else cast(context, name, double)
+        for name in (context.input(index) for index in range(2, 5))
+    )
+    one, hertz, mels = (number(context, value, double) for value in (1, _HERTZ, _MELS))
+    ends = []
+    for edge in (low, high):
+        scaled = context.emit("Div", [edge, hertz], "scaled")
+        log = context.emit("Log", [context.emit("Add", [scaled, one])], "log")
+        ends.append(context.emit("Mul", [log, mels], "mel"))
+    count = plus(context, bins, 2)
+    width = context.emit("Sub", ends[::-1], "width")
+    divisor = cast(context, as_name(context, count), double)
+    step = context.emit("Div", [width, divisor], "step")
+    numbers = cast(context, arange(context, count), double)
+    apart = context.emit("Mul", [numbers, step], "apart")
+    mel = context.emit("Add", [apart, ends[0]], "mels")
+    raised = context.emit("Exp", [context.emit("Div", [mel, mels])], "raised")
+    frequencies = context.emit("Mul", [context.emit("Sub", [raised, one]), hertz], "frequencies")
+    more = cast(context, as_name(context, plus(context, length, 1)), double)
+    scaled = context.emit("Mul", [frequencies, more], "scaled")
+    return context.emit("Floor", [context.emit("Div", [scaled, rate])], "places")

@@ -1,0 +1,78 @@
+"""STFT and MelWeightMatrix below the opset they came with."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import converts, one_node, op_types
+
+SIGNAL = np.random.default_rng(5).standard_normal((2, 20, 1)).astype(np.float32)
+WINDOW = np.hanning(8).astype(np.float32)
+
+
+@pytest.mark.parametrize("onesided", [0, 1])
+@pytest.mark.parametrize("target", [16, 8])
+@pytest.mark.parametrize(("window", "length"), [(True, False), (False, True), (True, True)])
+def test_stft(onesided: int, target: int, window: bool, length: bool) -> None:
+    feeds = {
+        "x": SIGNAL,
+        "step": np.array(3),
+        "w": WINDOW if window else None,
+        "l": np.array(8, np.int64) if length else None,
+    }
+    given = {name: value for name, value in feeds.items() if value is not None}
+    open_ = [[None] * 4]
+    known = one_node(
+        "STFT", 17, feeds, initializers=("step", "l"), output_shapes=open_, onesided=onesided
+    )
+    converts(known, target, given)
+    shapes = {"x": ["b", "n", 1], "w": ["m"]}
+    unknown = one_node("STFT", 17, feeds, shapes=shapes, output_shapes=open_, onesided=onesided)
+    converts(unknown, target, given)
+
+
+def test_stft_of_complex_and_other_dtypes() -> None:
+    signal = np.concatenate([SIGNAL, SIGNAL[:, ::-1]], axis=2)
+    for dtype in (np.float32, np.float64, np.float16):
+        feeds = {
+            "x": signal.astype(dtype),
+            "step": np.array(4, np.int32),
+            "w": WINDOW.astype(dtype),
+        }
+        source = one_node("STFT", 17, feeds, output_shapes=[[None] * 4], onesided=0)
+        converts(source, 16, feeds, in_numpy=True)
+
+
+def test_stft_of_the_whole_signal() -> None:
+    feeds = {"x": SIGNAL, "step": np.array(1)}
+    converts(one_node("STFT", 17, feeds, output_shapes=[[None] * 4]), 16, feeds, in_numpy=True)
+
+
+NAMES = ("bins", "length", "rate", "low", "high")
+
+
+@pytest.mark.parametrize("values", [
+    (8, 16, 8192, 0.0, 4096.0),
+    (5, 64, 16000, 125.5, 3800.0),
+    (40, 33, 8000, 20.0, 3500.0),
+])  # fmt: skip
+def test_mel_weight_matrix(values: tuple[float, ...]) -> None:
+    feeds = {
+        name: np.array(value, np.float32 if index > 2 else np.int64)
+        for index, (name, value) in enumerate(zip(NAMES, values, strict=True))
+    }
+    shape = [[None, None]]
+    for known, to in ((NAMES, 1), (NAMES[:2], 11), ((), 1), ((), 6)):
+        source = one_node(
+            "MelWeightMatrix",
+            17,
+            feeds,
+            initializers=known,
+            output_shapes=shape,
+            output_datatype=to,
+        )
+        for target in (16, 8):
+            result = converts(source, target, feeds, in_numpy=to == 6)
+            if known == NAMES:
+                assert op_types(result) == ["Identity"]
