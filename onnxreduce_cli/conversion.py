@@ -429,6 +429,9 @@ class Conversion:
             inner = Scope(graph, scope, far, f"{emitted.name}.{name}", subgraph=True)
             for item in inner.nodes:
                 self.facts.declare(inner, item, far, item.output)
+            for item in inner.nodes:
+                if item.op_type in GRAPH_OPERATORS:
+                    self._carry_branches(site, inner, item, far, expand, grafts)
             result = [
                 carried
                 for item in inner.nodes

@@ -23,6 +23,7 @@ from onnx import (
     numpy_helper,
 )
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import attributes, folding, stand_ins
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
@@ -373,6 +374,48 @@ class Facts:
         node, opset, scope = self._generated[key]
         if not is_default(node.domain):
             return None
+        if node.op_type == "If":
+            # Its branches read values around them, of which the inference of one node knows none.
+            place = list(node.output).index(key[1])
+            graphs = [item.g for item in node.attribute if item.HasField("g")]
+            return common([self._type_within(scope, opset, graph, place) for graph in graphs])
+        return self._infer_node(key) or self._bound_type(key)
+
+    def _type_within(
+        self, scope: Scope, opset: int, graph: GraphProto, place: int
+    ) -> ValueType | None:
+        """The type of what a generated node's graph gives."""
+        name = graph.output[place].name
+        own = next((inner for inner in self._scopes if name in inner.producers), None)
+        if own is not None:
+            return self.type(own, name)
+        inner = Scope(graph, scope, opset, "", subgraph=True)
+        if (id(scope.root), name) not in self._generated:
+            for node in inner.nodes:
+                self.declare(inner, node, opset, node.output)
+        return self.type(inner, name)
+
+    def _bound_type(self, key: tuple[int, str]) -> ValueType | None:
+        """The type that a generated node's output shares with an input, or that a Cast names."""
+        node, opset, scope = self._generated[key]
+        if node.op_type == "Cast" and opset < 6:
+            known = self.type(scope, node.input[0])
+            to = attributes.find(node, "to")
+            number = TensorProto.DataType.Value(to.s.decode()) if to is not None else 0
+            return tensor_type(number, None if known is None else known.dims)
+        schema = schemas.schema(node.op_type, opset)
+        place = min(list(node.output).index(key[1]), len(schema.outputs) - 1)
+        spelled = schema.outputs[place].type_str
+        for index, name in enumerate(node.input):
+            formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+            if formal.type_str == spelled and formal.is_homogeneous:
+                kind = self.kind(scope, name) if name else None
+                if kind is not None:
+                    return ValueType(kind, elem_type_of(kind) or 0, None)
+        return None
+
+    def _infer_node(self, key: tuple[int, str]) -> ValueType | None:
+        node, opset, scope = self._generated[key]
         types, constants = {}, {}
         for name in node.input:
             known = self.type(scope, name)
