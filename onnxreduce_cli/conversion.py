@@ -608,18 +608,29 @@ class Conversion:
     def _types_to_state(self) -> Iterator[tuple[Scope, list[ValueInfoProto]]]:
         """The types that shape inference could tell at the source opset but cannot at the target.
 
-        The oldest definitions of some operators came without inference.
+        The oldest definitions of some operators came without inference. On the way up only what
+        is new can be of those.
         """
-        results = {id(site.node): site.result for site in self.sites if site.blocked is None}
+        results: dict[int, list[NodeProto]] = {}
+        new: dict[int, list[NodeProto]] = {}
+        for site in self.sites:
+            if site.blocked is None:
+                results[id(site.node)] = site.result
+                new.setdefault(id(site.scope), []).extend(site.result)
         scans = self.target < 14 and any("Scan" in scope.op_types for scope in self.scopes)
         for scope in self.scopes:
             graph = scope.container
-            if isinstance(graph, FunctionProto) or not scope.opset or self.target >= scope.opset:
+            if isinstance(graph, FunctionProto) or not scope.opset:
+                continue
+            down = self.target < scope.opset
+            if not down and id(scope) not in new:
                 continue
             stated = {info.name for info in (*graph.input, *graph.value_info, *graph.output)}
-            nodes = [node for source in scope.nodes for node in results.get(id(source), [source])]
+            nodes = new.get(id(scope), [])
+            if down:
+                nodes = [n for source in scope.nodes for n in results.get(id(source), [source])]
             found = self._untold_types(scope, nodes, stated)
-            if scans:
+            if scans and down:
                 stated |= {info.name for info in found}
                 found += self._scanned_types(scope, stated)
             yield scope, found

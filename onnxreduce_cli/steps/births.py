@@ -199,7 +199,7 @@ def arange(context: Context, count: Number) -> str:
     if isinstance(count, int) and count <= MOST_WRITTEN:
         return context.array(np.arange(count, dtype=np.int64), "range")
     count = as_name(context, count)
-    if context.target >= 9:
+    if min(context.far, context.target) >= 9:
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = context.emit("ConstantOfShape", [count], "ones", value=one)
         return squeezed(context, context.emit("NonZero", [ones], "places"), [0])

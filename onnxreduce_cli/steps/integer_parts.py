@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import dtype_name
@@ -34,6 +35,11 @@ def parts(context: Context, name: str) -> tuple[str, str]:
     Low is what a Cast to uint32 leaves. Double rounds the rest to within 2**11, so that half a unit
     more and Floor find high.
     """
+    known = context.constant(name)
+    if known is not None:
+        halves = (known >> 32, known & (2**32 - 1))
+        high, low = (context.array(half.astype(np.float64), "part") for half in halves)
+        return high, low
     low = cast(context, cast(context, name, TensorProto.UINT32), TensorProto.DOUBLE)
     rest = context.emit("Sub", [cast(context, name, TensorProto.DOUBLE), low], "rest")
     units = with_number(context, "Mul", rest, 1 / _UNIT, "units")

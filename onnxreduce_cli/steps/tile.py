@@ -170,7 +170,7 @@ def _looped(context: Context, data: str) -> str:
 
     def along_one(body: Body) -> tuple[list[str], list[Carried]]:
         count = body.emit("Gather", [counts, body.round], "count", axis=0)
-        axis = body.emit("Cast", [body.round], "axis", to="DOUBLE")
+        axis = body.cast(body.round, TensorProto.DOUBLE, ())
         return [body.emit("Tile", [*body.values, count, axis], "tiled")], []
 
     rounds = context.emit("Shape", [context.input(1)], "rank")

@@ -24,13 +24,32 @@ def test_sizes_without_input_and_axis_written_out():
     assert high.graph.node[0].input == ["x"]
 
 
-def test_sizes_without_input_blocked():
-    source = model(
-        """<ir_version: 4, opset_import: ["" : 1]> g (float[5, 6] x, float[2] s)
-        => (float[p, 6] y, float[q, 6] z) { y, z = Split <axis=0> (x, s) }"""
-    )
-    (blocker,) = blockers(source, 2)
-    assert "its sizes 's' are only known at run time" in str(blocker)
+@pytest.mark.parametrize("axis", [0, 1])
+def test_sizes_without_input_known_at_run_time(axis):
+    text = f"""<ir_version: 4, opset_import: ["" : 1]> g (float[5, 6] x, float[3] s)
+        => (float[p, q] u, float[r, t] v, float[k, l] w)
+        {{ u, v, w = Split <axis={axis}> (x, s) }}"""
+    inputs = {"x": X, "s": np.array([2, 0, 3 + axis], np.float32)}
+    high = converts(model(text), 18, inputs)
+    assert op_types(high) == ["Cast", "Split"]
+    for target in (2, 7, 12):
+        converts(model(text), target, inputs)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.int64, bool])
+def test_integers_without_split_concat_and_reshape(dtype):
+    values = np.array([[-1, 2**62, 3], [4, -(2**63), 6]]).astype(dtype)
+    x = np.concatenate([values, values[:, :2]], 1)
+    source = one_node("Split", 2, {"x": x}, outputs=2, axis=1, split=[3, 2])
+    converts(source, 1, {"x": x}, in_numpy=True)
+    pair = {"a": values, "b": x}
+    for initializers in ((), ("a",)):
+        source = one_node("Concat", 4, pair, axis=1, initializers=initializers)
+        converts(source, 3, pair, in_numpy=True)
+    shaped = {"x": x, "s": np.array([5, 2])}
+    source = one_node("Reshape", 5, shaped, initializers=("s",))
+    for target in (4, 3):
+        converts(source, target, shaped, in_numpy=True)
 
 
 def test_axis_written_out():
