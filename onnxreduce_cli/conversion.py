@@ -7,7 +7,7 @@ makes the edits in place: what no boundary touches is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
@@ -561,12 +561,12 @@ class Conversion:
         for scope in self.scopes:
             if id(scope) in edits and id(scope) in self._workspaces:
                 self._add_constants(scope, edits[id(scope)])
+        for scope, infos in stated:
+            scope.container.value_info.extend(infos)
         # Inner graphs first: a node that replaces an If takes over branches that are done.
         for scope in reversed(self.scopes):
             if id(scope) in edits:
                 apply_edits(scope, edits[id(scope)])
-        for scope, infos in stated:
-            scope.container.value_info.extend(infos)
         set_opset(self.model, self.target)
         set_ir_version(self.model, self.scopes, self.ir_version)
         if self.specialisation is not None:
@@ -611,7 +611,7 @@ class Conversion:
         The oldest definitions of some operators came without inference. On the way up only what
         is new can be of those.
         """
-        results: dict[int, list[NodeProto]] = {}
+        results: dict[int, Sequence[NodeProto]] = {}
         new: dict[int, list[NodeProto]] = {}
         for site in self.sites:
             if site.blocked is None:

@@ -244,8 +244,9 @@ def _move_in_parts(context: Context, node: NodeProto) -> None:
     elem_type = context.need_elem_type(node.input[0], "it is put together again")
     given = []
     for halves in zip(*(parts(context, name) for name in node.input), strict=True):
-        given.append([context.fresh("part") for _ in node.output])
-        context.again(node, halves, given[-1])
+        outputs = [context.fresh("part") for _ in node.output]
+        context.again(node, halves, outputs).name = outputs[0]
+        given.append(outputs)
     for high, low, output in zip(*given, node.output, strict=True):
         joined(context, high, low, elem_type, output)
 
