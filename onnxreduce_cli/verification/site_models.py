@@ -138,7 +138,7 @@ class PairMaker:
             renamed.add(name, "o")
         for name in constants:
             renamed.add(name, "c")
-        for name in _made(after):
+        for name in (*_made(after), *(tensor.name for tensor in site.initializers)):
             renamed.add(name, "t")
         drawn = [name for name in given if name not in constants]
         types = self._types(site, drawn, constants, [*before, *after], full)

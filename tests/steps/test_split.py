@@ -36,6 +36,12 @@ def test_sizes_without_input_known_at_run_time(axis):
         converts(model(text), target, inputs)
 
 
+def test_sizes_to_attribute_is_checked_where_its_bounds_are_known_in_part():
+    inputs = {"x": X[0], "s": np.array([2, 4])}
+    source = one_node("Split", 13, inputs, outputs=2, output_shapes=(["a"], ["b"]))
+    converts(source, 5, inputs, check=True)
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.int64, bool])
 def test_integers_without_split_concat_and_reshape(dtype):
     values = np.array([[-1, 2**62, 3], [4, -(2**63), 6]]).astype(dtype)
