@@ -82,7 +82,7 @@ def inline(context: Context) -> None:
     """
     function = _body(context)
     _check_causal(context, function)
-    _check_heads(context)
+    _share_states(context, function)
     context.far = default_opset(function) or context.far
     given = dict(zip(function.input, context.node.input, strict=False))
     names = {name: given.get(name, "") for name in function.input}
@@ -110,20 +110,28 @@ def _check_causal(context: Context, function: FunctionProto) -> None:
         )
 
 
-def _check_heads(context: Context) -> None:
-    """Raise `Blocked` for a LinearAttention that repeats its keys for several queries each.
+def _share_states(context: Context, function: FunctionProto) -> None:
+    """Let a LinearAttention gather the state that several heads of queries share.
 
-    Its body does that by Reshape within a Scan. Before opset 14 no shape inference follows the
-    shape that is computed for it, and ONNX Runtime must know the ranks of what a Scan's body gives.
+    The body's Scan repeats it by Unsqueeze, Expand and Reshape. The rank of what these give cannot
+    be told before opset 14, and ONNX Runtime must know it.
     """
-    if context.node.op_type != "LinearAttention" or context.target >= 14:
+    if context.node.op_type != "LinearAttention":
         return
-    if context.value("q_num_heads") != context.value("kv_num_heads"):
-        raise Blocked(
-            "it has more heads of queries than of keys, for which its function body reshapes "
-            "within a Scan; before opset 14 the ranks there cannot be told",
-            "choose opset 14 or later",
-        )
+    count, shared = (context.value(name) for name in ("q_num_heads", "kv_num_heads"))
+    if count == shared:
+        return
+    heads = context.array(np.repeat(np.arange(shared), count // shared), "heads")
+    scan = next(node for node in function.node if node.op_type == "Scan")
+    body = next(attribute.g for attribute in scan.attribute if attribute.name == "body")
+    makers = {node.output[0]: node for node in body.node}
+    expand = next(node for node in body.node if node.op_type == "Expand")
+    unsqueeze = makers[expand.input[0]]
+    reshape = next(node for node in body.node if expand.output[0] in node.input)
+    gather = helper.make_node("Gather", [unsqueeze.input[0], heads], list(reshape.output), axis=1)
+    reshape.CopyFrom(gather)
+    body.node.remove(expand)
+    body.node.remove(unsqueeze)
 
 
 def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str]) -> None:
