@@ -195,8 +195,16 @@ def test_parts_that_are_known_survive_moves_only() -> None:
     assert joined.known.tolist() == [False, True, True, True]
 
 
+@pytest.mark.newest
+def test_bit_casts() -> None:
+    nan = np.array([0x7FC01234, 1], np.uint32)
+    for array, to in ((nan, 1), (nan.view(np.float32), 6), (np.array(-1, np.int16), 4)):
+        assert agrees(graph("BitCast", 26, [array], to=to))
+    assert not agrees(graph("BitCast", 26, [np.array([2], np.uint8)], to=9))
+
+
 def test_every_operator_is_tested_here() -> None:
-    assert len(OPERATORS) == 23, "add the new one to these tests"
+    assert len(OPERATORS) == 24, "add the new one to these tests"
 
 
 @pytest.mark.parametrize("kind", ["raw", "external", "typed"])
