@@ -1,4 +1,4 @@
-"""Normalisation with given or computed statistics, in inference form.
+"""Normalisation with given or computed statistics.
 
 Source: BatchNormalization 1 to 15, InstanceNormalization 1 to 22, LayerNormalization 17,
 LRN 1 and 13.
@@ -16,23 +16,35 @@ from onnxreduce_cli.executor.errors import Invalid, NotSupported
 from onnxreduce_cli.executor.registry import Call, kernel
 
 
-def _test_mode_only(call: Call) -> None:
-    training = not call.attrs.get("is_test", 1) or bool(call.attrs.get("training_mode", 0))
-    if training or any(call.wants(i) for i in range(1, 5)):
-        raise NotSupported("the node is in training mode")
+def _trains(call: Call) -> bool:
+    """Whether a BatchNormalization computes statistics: from 7 to 13 the outputs say so."""
+    if call.since >= 14:
+        return bool(call.attrs["training_mode"])
+    if call.since < 7:
+        return not call.attrs["is_test"]
+    return any(call.wants(i) for i in range(1, 5))
 
 
-@kernel("BatchNormalization", 1, 6, 7, 9, 14, 15, check=_test_mode_only)
+def _no_statistics_in_test_mode(call: Call) -> None:
+    if not _trains(call) and any(call.wants(i) for i in range(1, 5)):
+        raise NotSupported("outside of training only the first output is defined")
+
+
+@kernel("BatchNormalization", 1, 6, 7, 9, 14, 15, check=_no_statistics_in_test_mode)
 def batch_normalization(
     call: Call, x: Array, scale: Array, bias: Array, mean: Array, var: Array
-) -> Array:
-    """Normalise by given statistics for each channel (axis 1).
+) -> tuple[Array, ...]:
+    """Normalise each channel (axis 1) by given statistics, or in training by its own.
 
-    Before 9, with `spatial` = 0, the statistics are for each element of a batch entry.
+    In training also give the running statistics, and before 14 those of the batch. The variance is
+    that of the population, as 14 says; the texts before name no other. Before 9, with `spatial` =
+    0, the statistics are for each element of a batch entry.
     """
     if x.ndim < 1:
         raise Invalid("X has rank 0")
+    axes: tuple[int, ...] = (0,)
     if call.attrs.get("spatial", 1):
+        axes += tuple(range(2, x.ndim))
         channels = x.shape[1] if x.ndim > 1 else 1
         if any(p.shape != (channels,) for p in (scale, bias, mean, var)):
             raise Invalid(f"scale, B, mean and var must have shape ({channels},)")
@@ -42,8 +54,24 @@ def batch_normalization(
     factor, offset, middle, spread = (
         p.astype(FLOAT64).reshape(shape) for p in (scale, bias, mean, var)
     )
-    scaled = (x.astype(FLOAT64) - middle) / np.sqrt(spread + call.attrs["epsilon"])
-    return to_dtype(scaled * factor + offset, x.dtype)
+    wide = x.astype(FLOAT64)
+    statistics: tuple[Array, ...] = ()
+    if _trains(call):
+        if not x.size:
+            raise Invalid("X has no elements to compute statistics of")
+        own = [function(wide, axis=axes).reshape(shape) for function in (np.mean, np.var)]
+        momentum = call.attrs["momentum"]
+        running = (
+            old * momentum + new * (1 - momentum)
+            for old, new in zip((middle, spread), own, strict=True)
+        )
+        statistics = tuple(
+            to_dtype(value.reshape(mean.shape), mean.dtype) for value in (*running, *own)
+        )
+        middle, spread = own
+    scaled = (wide - middle) / np.sqrt(spread + call.attrs["epsilon"])
+    result = to_dtype(scaled * factor + offset, x.dtype)
+    return (result, *statistics[: 2 if call.since >= 14 else 4])
 
 
 @kernel("InstanceNormalization", 1, 6, 22)

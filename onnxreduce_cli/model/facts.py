@@ -104,7 +104,7 @@ class Facts:
         self._marks: dict[tuple[int, str, int], int] = {}
         self._unification: Unification | None = None
         self._generated_folded: dict[tuple[int, str], Folded | None] = {}
-        self._read: dict[int, frozenset[str]] = {}
+        self._unread: dict[int, frozenset[str]] = {}
         self._calls: defaultdict[int, list[Call]] | None = None
         self._directed: dict[int, FunctionProto] = {}
         self.functions: dict[FunctionKey, FunctionProto] = {
@@ -474,16 +474,18 @@ class Facts:
         return (None,) * dims[0]
 
     def is_read(self, scope: Scope, name: str) -> bool:
-        """Whether a node reads the value, or a graph around it gives it out."""
+        """Whether a node reads the value, or a graph around it gives it out.
+
+        Of a value that no node of the model makes, it was made to be read.
+        """
         root = scope.root
-        if id(root) not in self._read:
-            self._read[id(root)] = frozenset(
-                value
-                for item in self._trees[id(root)]
-                for values in (item.outputs, *(node.input for node in item.nodes))
-                for value in values
-            )
-        return name in self._read[id(root)]
+        if id(root) not in self._unread:
+            tree = self._trees[id(root)]
+            made = {value for item in tree for node in item.nodes for value in node.output}
+            for item in tree:
+                made.difference_update(item.outputs, *(node.input for node in item.nodes))
+            self._unread[id(root)] = frozenset(made)
+        return name not in self._unread[id(root)]
 
     def _fold(self, scope: Scope, name: str, depth: int) -> Folded | None:
         made = (id(scope.root), name)

@@ -215,9 +215,9 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
         7: changed(
             "The attribute is_test went away: the number of outputs says the mode, one for "
             "test and five for training; with spatial=0, scale, B, mean and var have the "
-            "shape (C, D1, ..., Dn), not (C). Going up is_test must be nonzero on a node "
-            "with one output, and is dropped; going down a node with one output and "
-            "spatial=1 gets is_test=1."
+            "shape (C, D1, ..., Dn), not (C). Going up is_test is dropped, and where it is 0 "
+            "the outputs of training are named; going down it is written, and with spatial=0 "
+            "all is flattened."
         ),
         9: changed(
             "The attribute spatial went away, and X may have rank 1, which stands for one "
@@ -229,8 +229,8 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
             "The attribute training_mode says the mode, not the number of outputs, the "
             "outputs saved_mean and saved_var went away, and the mean and variance may "
             "have another type than X. Going up a node with one output needs nothing, one "
-            "with more needs training_mode=1 and nobody may read the saved ones; going "
-            "down training_mode must be 0 and all inputs must have one type."
+            "with more gets training_mode=1, and saved ones that are read are computed; going "
+            "down all inputs are brought to one type, and training is written out."
         ),
         15: up_only(
             "The inputs scale and B may have another type than X. Going down X, scale and "

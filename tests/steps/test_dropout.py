@@ -98,6 +98,17 @@ def test_mask_to_bool_and_mask_to_floats():
         assert op_types(converts(source, target, {"x": X})) == ["Dropout"]
 
 
+def test_masks_across_several_boundaries():
+    """A mask that a step names anew is read, though no node of the model does."""
+    for source, target in (
+        (with_mask(10, True), 6),
+        (with_mask(13, True), 6),
+        (with_mask(9, True, "float"), 13),
+        (with_mask(7, True, "float"), 11),
+    ):
+        converts(source, target, {"x": X}, exact=True, in_numpy=True)
+
+
 def test_mask_to_floats():
     """A mask that is named but not read goes."""
     assert len(converts(with_mask(9, False, "float"), 10, {"x": X}).graph.node[0].output) == 1

@@ -1,0 +1,343 @@
+"""BatchNormalization: 6, 7, 9, 14 and 15.
+
+Up to 6 is_test says whether it trains, from 7 to 13 the number of outputs, from 14 training_mode.
+What training gives is written down from 14 on; the texts before agree as far as they go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.births import constant, reduced, squeezed
+from onnxreduce_cli.steps.casts import HALVES, cast
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.normalization import restored, with_rank_4
+from onnxreduce_cli.steps.registry import down, up
+
+#: The default, which is a float.
+_MOMENTUM = float(np.float32(0.9))
+
+_SAVED = (
+    "its output saved_var is read, which is the variance of the batch, as the text says; runtimes "
+    "give the inverse of the deviation"
+)
+
+
+def _trains(context: Context) -> bool:
+    """Whether it trains, as read at an opset from 7 to 13."""
+    return any(context.node.output[1:])
+
+
+def _read(context: Context, index: int) -> str:
+    """An output, empty where nobody reads it."""
+    outputs = context.node.output
+    return outputs[index] if index < len(outputs) and context.is_read(outputs[index]) else ""
+
+
+# 6: consumed_inputs went, any rank came
+
+
+@up("BatchNormalization", 6, "consumed_inputs dropped")
+def without_consumed_inputs(context: Context) -> None:
+    """``BatchNormalization<consumed_inputs=[0, 0, 0, 1, 1]>(x, ...)`` becomes
+    ``BatchNormalization(x, ...)``.
+    """
+    if context.attribute("consumed_inputs") is not None:
+        context.replace(drop=("consumed_inputs",))
+
+
+@down("BatchNormalization", 6, "consumed_inputs written, the input made 4-D")
+def batch_before_6(context: Context) -> None:
+    """``BatchNormalization(x, ...)`` becomes
+    ``BatchNormalization<consumed_inputs=[0, 0, 0, 1, 1]>(x, ...)``.
+    """
+    with_rank_4(context, consumed_inputs=[0, 0, 0, 1, 1])
+
+
+# 7: is_test went
+
+
+@up(
+    "BatchNormalization",
+    7,
+    "is_test dropped, and the outputs of training named where it is 0",
+    blocks="outputs are read that have no meaning in test mode, or with spatial=0 the shape of "
+    "its parameters is not known or does not fit its statistics",
+)
+def without_is_test(context: Context) -> None:
+    """``BatchNormalization<is_test=1>(x, ...)`` becomes ``BatchNormalization(x, ...)``, and
+    ``y = BatchNormalization(x, ...)`` becomes ``y, m, v, sm, sv = BatchNormalization(x, ...)``.
+    """
+    is_test = bool(context.value("is_test", 0))
+    drop = ["is_test"]
+    if not context.value("spatial", 1) and not _for_each_feature(context, is_test):
+        drop.append("spatial")
+    output, *others = context.node.output
+    if is_test:
+        for index in range(1, 5):
+            if _read(context, index):
+                raise Blocked(
+                    f"its output {others[index - 1]!r} is read though is_test=1, and by its "
+                    "definition that is not to be used for testing",
+                    "do without that output",
+                )
+        context.replace(outputs=[output], drop=drop)
+        return
+    if not any(others):
+        context.warn(
+            "its is_test is 0, so it normalises by the statistics of each batch, as for training; "
+            "set is_test=1 if it is for inference"
+        )
+    # Two of the five outputs are gone at opset 14.
+    named = _all_named(context, 5 if context.target < 14 else 3)
+    context.replace(outputs=[*named, *context.node.output[len(named) :]], drop=drop)
+
+
+def _for_each_feature(context: Context, is_test: bool) -> bool:
+    """Whether a node with spatial=0 has parameters for each feature, not for each channel."""
+    rank = context.need_rank(context.input(1), "with spatial=0 it says what its parameters are for")
+    if rank > 1:
+        return True
+    if not is_test and context.need_rank(context.input(0), "it says what is a feature") > 2:
+        raise Blocked(
+            "it computes statistics of each feature (spatial=0), where its parameters are for each "
+            "channel",
+            "give parameters of the shape of a feature map",
+        )
+    return False
+
+
+@down("BatchNormalization", 7, "is_test written; with spatial=0 all is flattened")
+def with_is_test(context: Context) -> None:
+    """``BatchNormalization(x, ...)`` becomes ``BatchNormalization<is_test=1>(x, ...)``."""
+    if context.value("spatial", 1):
+        context.replace(is_test=int(not _trains(context)))
+    else:
+        _flattened(context)
+
+
+# 9: spatial went, rank 1 came
+
+
+@up("BatchNormalization", 9, "spatial dropped; with spatial=0 all is flattened")
+def without_spatial(context: Context) -> None:
+    """``BatchNormalization<spatial=0>(x, scale, ...)`` becomes
+    ``Reshape(BatchNormalization(Reshape(x), Reshape(scale), ...), Shape(x))``.
+    """
+    if not context.value("spatial", 1):
+        _flattened(context)
+    elif context.attribute("spatial") is not None:
+        context.replace(drop=("spatial",))
+
+
+def _flattened(context: Context) -> None:
+    """The node with every feature as a channel, its statistics written out where it trains."""
+    context.far = 9
+    inputs, elem_type = list(context.node.input), None
+    if _trains(context):
+        inputs, elem_type = _with_own_statistics(context, of_features=True)
+    flat = context.array([-1], "flat")
+    data = context.emit("Flatten", inputs[:1], "flat", axis=1)
+    parameters = [context.emit("Reshape", [name, flat], "flat") for name in inputs[1:]]
+    shape = context.emit("Shape", [context.input(0)], "shape")
+    normal = context.fresh("normal")
+    context.replace(inputs=[data, *parameters], outputs=[normal], keep=("epsilon",))
+    outputs = context.node.output[:1]
+    if elem_type is None:
+        context.emit("Reshape", [normal, shape], outputs=outputs)
+    else:
+        cast(context, context.emit("Reshape", [normal, shape]), elem_type, outputs)
+
+
+@down("BatchNormalization", 9, "an input of rank 1 made rank 2")
+def with_channels(context: Context) -> None:
+    """``BatchNormalization(x, ...)``, x of rank 1, becomes
+    ``Squeeze(BatchNormalization(Unsqueeze(x), ...))``; of unknown rank it is made 3.
+    """
+    scale = context.type(context.input(1))
+    if scale is not None and scale.dims not in (None, (1,), (None,)):
+        # More than one channel, or a name for their number: rank 1 stands for one channel.
+        return
+    data = context.input(0)
+    rank = context.settled_rank(data)
+    if rank is None:
+        restored(context, [_of_rank_3(context, data), *context.node.input[1:]])
+    elif rank == 1:
+        longer = context.emit("Unsqueeze", [data], "with_channels", axes=[1])
+        output, *others = context.node.output
+        outputs = [context.fresh("normal"), *others]
+        context.replace(inputs=[longer, *context.node.input[1:]], outputs=outputs)
+        context.emit("Squeeze", outputs[:1], outputs=[output], axes=[1])
+
+
+def _of_rank_3(context: Context, data: str) -> str:
+    """Data of any rank with its channels, as many as the parameters, in the second dimension."""
+    shape = context.emit("Shape", [data], "shape")
+    batch = context.emit("Gather", [shape, context.array([0], "first")], "batch", axis=0)
+    channels = context.emit("Shape", [context.input(1)], "channels")
+    parts = [batch, channels, context.array([-1], "open")]
+    shape = context.emit("Concat", parts, "shape", axis=0)
+    return context.emit("Reshape", [data, shape], "of_rank_3")
+
+
+# 14 and 15: training_mode, dtypes apart
+
+
+@up("BatchNormalization", 14, "training_mode=1 where it has the outputs of training")
+def with_training_mode(context: Context) -> None:
+    """``y, m, v, sm, sv = BatchNormalization(x, ...)`` becomes
+    ``y, m, v = BatchNormalization<training_mode=1>(x, ...)``; see `_statistics` for the others.
+    """
+    if not _trains(context):
+        return
+    saved = [_read(context, index) for index in (3, 4)]
+    if any(saved):
+        data = context.input(0)
+        given = context.elem_type(data)
+        if given in HALVES:
+            data = cast(context, data, TensorProto.FLOAT)
+        for name, output in zip(_statistics(context, data), saved, strict=True):
+            if output:
+                _give(context, name, output, given if given in HALVES else None)
+    if saved[1]:
+        context.warn(_SAVED)
+    context.replace(outputs=_all_named(context, 3), training_mode=1)
+
+
+def _all_named(context: Context, count: int) -> list[str]:
+    """The first outputs, names for those that have none: runtimes end where one is absent."""
+    outputs = [*context.node.output[:count], *[""] * (count - len(context.node.output))]
+    return [name or context.fresh("statistics") for name in outputs]
+
+
+@down(
+    "BatchNormalization",
+    14,
+    "training_mode=0 dropped, all inputs brought to one dtype; training: the statistics computed "
+    "by ReduceMean",
+    blocks="a dtype is not known",
+)
+def without_training_mode(context: Context) -> None:
+    """``BatchNormalization<training_mode=0>(x, ...)`` becomes ``BatchNormalization(x, ...)``.
+
+    ``y, rm, rv = BatchNormalization<training_mode=1>(x, scale, b, m, v)`` becomes
+    ``BatchNormalization(x, scale, b, mean, variance)`` with ``mean = ReduceMean(x)``, ``variance =
+    ReduceMean((x - mean) ** 2)``, and ``rm = m * momentum + mean * (1 - momentum)``, rv alike.
+    """
+    if context.value("training_mode", 0):
+        inputs, elem_type = _with_own_statistics(context)
+        output = context.node.output[0]
+        normal = output if elem_type is None else context.fresh("normal")
+        context.replace(inputs=inputs, outputs=[normal], keep=("epsilon",))
+        if elem_type is not None:
+            cast(context, normal, elem_type, [output])
+    elif not _widened(context, range(5)) and context.attribute("training_mode") is not None:
+        context.replace(drop=("training_mode",))
+
+
+def _with_own_statistics(
+    context: Context, *, of_features: bool = False
+) -> tuple[list[str], int | None]:
+    """What training gives but for the first output, for which these are the inputs of inference.
+
+    Returns:
+        the inputs, and the dtype that their result is to be cast to, None where it has it.
+    """
+    names = [context.input(index) for index in range(5)]
+    given = [context.need_elem_type(name, "it is computed in one dtype") for name in names]
+    working = _wide(given)
+    wide = [
+        name if elem_type == working else cast(context, name, working)
+        for name, elem_type in zip(names, given, strict=True)
+    ]
+    if of_features:
+        own = [squeezed(context, name, [0]) for name in _moments(context, wide[0], [0])]
+    else:
+        own = _statistics(context, wide[0])
+    back = None if given[3] == working else given[3]
+    momentum = context.value("momentum", _MOMENTUM)
+    factors = [constant(context, n, working, "share") for n in (momentum, 1 - momentum)]
+    for index in range(1, 5):
+        output = _read(context, index)
+        if not output:
+            continue
+        name = own[(index - 1) % 2]
+        if index < 3:
+            pairs = zip((wide[index + 2], name), factors, strict=True)
+            parts = [context.emit("Mul", pair, "part") for pair in pairs]
+            name = context.emit("Add", parts, "running")
+        if index == 4:
+            context.warn(_SAVED)
+        _give(context, name, output, back)
+    return [*wide[:3], *own], None if given[0] == working else given[0]
+
+
+def _give(context: Context, name: str, output: str, elem_type: int | None) -> None:
+    """Give a value as an output, cast to a dtype if there is one."""
+    if elem_type is None:
+        context.emit("Identity", [name], outputs=[output])
+    else:
+        cast(context, name, elem_type, [output])
+
+
+def _statistics(context: Context, data: str) -> list[str]:
+    """The mean of each channel, and the variance of its population, of rank 1."""
+    rank = context.settled_rank(data)
+    if rank is None:
+        data = _of_rank_3(context, data)
+        rank = 3
+    flat = context.array([-1], "flat")
+    mean, variance = _moments(context, data, [0, *range(2, rank)])
+    return [
+        context.emit("Reshape", [mean, flat], "mean"),
+        context.emit("Reshape", [variance, flat], "variance"),
+    ]
+
+
+def _moments(context: Context, data: str, axes: list[int]) -> tuple[str, str]:
+    """The mean and the variance over some axes, which become 1."""
+    mean = reduced(context, "ReduceMean", data, axes, keep=True)
+    apart = context.emit("Sub", [data, mean], "apart")
+    square = context.emit("Mul", [apart, apart], "square")
+    return mean, reduced(context, "ReduceMean", square, axes, keep=True)
+
+
+@down(
+    "BatchNormalization",
+    15,
+    "data, scale and bias brought to one dtype",
+    blocks="a dtype is not known",
+)
+def one_dtype(context: Context) -> None:
+    """``BatchNormalization(x, scale, ...)``, x of float16 and scale of float, becomes
+    ``Cast<float16>(BatchNormalization(Cast<float>(x), scale, ...))``.
+    """
+    _widened(context, range(3))
+
+
+def _wide(given: Iterable[int]) -> int:
+    """The dtype that holds all numbers of several."""
+    return TensorProto.DOUBLE if TensorProto.DOUBLE in given else TensorProto.FLOAT
+
+
+def _widened(context: Context, indices: Iterable[int]) -> bool:
+    """Bring inputs of several dtypes to one, and the output back; whether that was needed."""
+    names = [context.input(index) for index in indices]
+    given = [context.need_elem_type(name, "its inputs must have one dtype") for name in names]
+    if len(set(given)) == 1:
+        return False
+    working = _wide(given)
+    inputs = list(context.node.input)
+    for index, name in enumerate(names):
+        if given[index] != working:
+            inputs[index] = cast(context, name, working)
+    output, *others = context.node.output
+    drop = ("training_mode",) if context.far < 14 else ()
+    wide = output if given[0] == working else context.fresh("wide")
+    context.replace(inputs=inputs, outputs=[wide, *others], drop=drop)
+    if wide != output:
+        cast(context, wide, given[0], [output])
+    return True
