@@ -20,6 +20,7 @@ from onnxreduce_cli.steps.casts import INTEGERS, cast, there_and_back
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.rows import reduce_rows
 from onnxreduce_cli.steps.runtime_axes import reduce_at_run_time
 
 #: All but ReduceSum, whose axes became an input five opsets earlier.
@@ -38,30 +39,28 @@ REDUCE = (*NINE, "ReduceSum")
 EXTREMES = ("ReduceMax", "ReduceMin")
 LOGARITHMS = ("ReduceLogSum", "ReduceLogSumExp")
 
-_BLOCKS = "the axes are only known at run time and the rank is not known"
-
 
 @down(
     REDUCE,
     11,
     "negative axes made non-negative; of unknown rank, those of the mirrored tensor",
-    blocks="the rank is not known and only some are negative",
 )
 def negative_axes(context: Context) -> None:
     """``ReduceMean<axes=[-1]>(x)`` with x of rank 3 becomes ``ReduceMean<axes=[2]>(x)``, of
     unknown rank ``Transpose(ReduceMean<axes=[0]>(Transpose(x)))``.
+
+    Where only some axes are negative then, they all become the columns of a matrix.
     """
     possible = context.possible_values("axes", ())
     if all(axis >= 0 for axes in possible for axis in axes):
         return
     axes, rank = context.value("axes"), context.settled_rank(context.input(0))
-    if rank is None and max(axes) < 0:
+    if rank is not None:
+        context.replace(axes=normalised(axes, rank))
+    elif max(axes) < 0:
         replace_mirrored(context, axes=mirrored_axes(axes))
-        return
-    rank = context.need_rank(
-        context.input(0), "its axes are counted from the front and from the back"
-    )
-    context.replace(axes=normalised(axes, rank))
+    else:
+        reduce_rows(context, context.array(list(axes), "axes"), noop=False)
 
 
 @down(EXTREMES, 12, "int8 and uint8 computed in float, which holds them exactly")
@@ -114,8 +113,8 @@ def axes_to_input(context: Context) -> None:
     attribute_to_input(context)
 
 
-@down("ReduceSum", 13, "axes: input to attribute", blocks=_BLOCKS)
-@down(NINE, 18, "axes: input to attribute", blocks=_BLOCKS)
+@down("ReduceSum", 13, "axes: input to attribute")
+@down(NINE, 18, "axes: input to attribute")
 def axes_to_attribute(context: Context) -> None:
     """``ReduceSum(x, axes)`` with constant axes becomes ``ReduceSum<axes=[1]>(x)``.
 

@@ -11,8 +11,10 @@ from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.axes import unsqueezed
 from onnxreduce_cli.steps.bodies import BODIES
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import of_one_round
+from onnxreduce_cli.steps.rows import reduce_rows
+from onnxreduce_cli.steps.shapes import int64_list
 
 
 def reduce_at_run_time(context: Context, noop: bool) -> None:
@@ -85,13 +87,10 @@ def _choice_of_means(context: Context, noop: bool) -> None:
 
     Div takes floats only before opset 6, and no float holds the sum of 64-bit integers.
     """
-    rank = context.need_rank(context.input(0), "its axes are only known at run time")
-    if rank > _MOST_AXES:
-        raise Blocked(
-            f"its axes {context.input(1)!r} are only known at run time; before opset 6 the mean of "
-            f"integers takes one reduction for each set of axes, {2**rank} of them",
-            "make its axes a constant, or choose opset 6 or later",
-        )
+    rank = context.settled_rank(context.input(0))
+    if rank is None or (rank > _MOST_AXES and context.target >= 5):
+        reduce_rows(context, int64_list(context, context.input(1)), noop=noop)
+        return
     value = context.input(0)
     if rank == 0:
         context.replace("Identity", [value], keep=())
@@ -114,7 +113,7 @@ def _choice_of_means(context: Context, noop: bool) -> None:
             context.replace(op_type, inputs, keep=(), **graphs)
 
 
-#: Up to this many axes there is one reduction for each set of them.
+#: Beyond this many axes there is not one reduction for each set of them where Reshape can help.
 _MOST_AXES = 4
 
 
@@ -128,12 +127,13 @@ def _conditional_chain(context: Context, noop: bool) -> None:
     `keepdims` holds for each reduction by itself and nothing needs to be squeezed at the end.
     Before opset 11 the branches of an If must give one shape, which these don't; what a Loop
     carries may change its shape, so there it is a Loop of one round or none.
+
+    Of unknown rank there is one reduction of the columns of a matrix.
     """
-    rank = context.need_rank(
-        context.input(0),
-        f"its axes {context.input(1)!r} are only known at run time, which takes one conditional "
-        "reduction for each axis",
-    )
+    rank = context.settled_rank(context.input(0))
+    if rank is None:
+        reduce_rows(context, int64_list(context, context.input(1)), noop=noop)
+        return
     if rank == 0:
         context.replace("Identity", [context.input(0)], keep=())
         return

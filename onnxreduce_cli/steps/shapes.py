@@ -102,13 +102,17 @@ def which_axes(context: Context, rank: Number, axes: str) -> str:
     return context.emit("Equal", [place, axes], "is_axis")
 
 
-def not_among(context: Context, rank: Number, axes: str) -> str:
-    """The axes that are not in a list of non-negative ones, in order."""
+def among(context: Context, rank: Number, axes: str) -> str:
+    """For each axis whether it is in a list of non-negative ones."""
     # With one that none is, so that there is something to add up.
     some = context.emit("Concat", [axes, context.array([-1], "none")], "axes", axis=0)
     same = cast(context, which_axes(context, rank, some), TensorProto.INT64)
-    hits = reduced(context, "ReduceSum", same, [1], keep=False)
-    left = context.emit("Equal", [hits, context.array([0], "zero")], "is_left")
+    return cast(context, reduced(context, "ReduceSum", same, [1], keep=False), TensorProto.BOOL)
+
+
+def not_among(context: Context, rank: Number, axes: str) -> str:
+    """The axes that are not in a list of non-negative ones, in order."""
+    left = context.emit("Not", [among(context, rank, axes)], "is_left")
     return squeezed(context, context.emit("NonZero", [left], "left"), [0])
 
 

@@ -204,6 +204,19 @@ def test_negative_axes_of_an_unknown_rank(op_type: str) -> None:
             ]
 
 
+@pytest.mark.parametrize("op_type", REDUCE)
+def test_axes_from_both_ends_of_an_unknown_rank(op_type: str) -> None:
+    x = np.abs(DATA) + 0.5
+    for axes, keep, shape in (
+        ("[0, -1]", 0, (2, 2, 3)),
+        ("[2, -3]", 0, (2, 2, 3)),
+        ("[-1, 1]", 1, (2, 2, 3)),
+    ):
+        rank = "a, b, c" if keep else "a"
+        source = unknown_rank(11, f"[n] y = {op_type}<axes = {axes}, keepdims = {keep}>(r)", rank)
+        converts(source, 8, {"x": x, "s": ints(*shape), "axes": ints()})
+
+
 def test_positive_axes_of_an_unknown_rank_stay() -> None:
     feeds = {"x": DATA, "s": ints(2, 6), "axes": ints()}
     source = unknown_rank(11, "[n] y = ReduceMax<axes = [1], keepdims = 0>(r)")

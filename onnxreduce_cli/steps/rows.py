@@ -1,0 +1,66 @@
+"""Reductions over any axes where the rank is not known: over the columns of a matrix.
+
+The places of the elements are computed at run time in the flattened data: those that come together
+in one row of a matrix, whose columns go along the axes. Each row is reduced by the operator itself,
+so that all of its dtypes and its empty sets come out as ever.
+"""
+
+from __future__ import annotations
+
+from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps import shapes
+from onnxreduce_cli.steps.births import END, part, squeezed, unsqueezed
+from onnxreduce_cli.steps.context import Context
+
+
+def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
+    """``ReduceMax(x, axes)`` becomes ``Reshape(ReduceMax<axes=[1]>(Gather(x, places)), shape)``.
+
+    Args:
+        context: the node's.
+        axes: a list of int64.
+        noop: whether empty axes are no axes; else they are all.
+    """
+    context.far = max(context.far, shapes.OPSET)
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "its elements are gathered")
+    one = context.array([1], "one")
+    rank = shapes.rank_at_run_time(context, data)
+    axes = shapes.axes_from_front(context, axes, rank)
+    # With a dimension of 1 in front there is always one.
+    axes = context.emit("Add", [axes, one], "axes")
+    sizes = context.emit("Concat", [one, context.emit("Shape", [data], "shape")], "sizes", axis=0)
+    chosen = _chosen(context, context.emit("Shape", [sizes], "rank"), axes, noop=noop)
+    kept_sizes = context.emit("Where", [chosen, one, sizes], "kept_sizes")
+    apart = shapes.strides(context, sizes)
+    rows = unsqueezed(context, shapes.places(context, kept_sizes, apart), [1])
+    columns_sizes = context.emit("Where", [chosen, sizes, one], "columns_sizes")
+    columns = shapes.places(context, columns_sizes, apart)
+    places = context.emit("Add", [rows, columns], "places")
+    inputs = [shapes.flat(context, data), places]
+    like = tensor_type(elem_type, (None, None))
+    matrix = context.emit("Gather", inputs, "matrix", like=like, axis=0)
+    by_input = context.node.op_type == "ReduceSum" or context.far >= 18
+    result = context.replace(
+        inputs=[matrix, one] if by_input else [matrix],
+        outputs=[context.fresh("rows")],
+        drop=("noop_with_empty_axes",),
+        axes=None if by_input else [1],
+        keepdims=0,
+    )
+    shape = part(context, kept_sizes, 1, END)
+    if not context.value("keepdims", 1):
+        left = context.emit("Not", [part(context, chosen, 1, END)], "is_left")
+        left = squeezed(context, context.emit("NonZero", [left], "left"), [0])
+        shape = context.emit("Gather", [shape, left], "shape", axis=0)
+    shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
+
+
+def _chosen(context: Context, rank: str, axes: str, *, noop: bool) -> str:
+    """For each axis whether it is reduced."""
+    chosen = shapes.among(context, rank, axes)
+    if noop:
+        return chosen
+    number = context.emit("Shape", [axes], "number")
+    none = context.emit("Equal", [number, context.array([0], "zero")], "no_axes")
+    return context.emit("Or", [chosen, none], "chosen")
