@@ -65,7 +65,7 @@ def _times(context: Context, first: str, second: str) -> str:
 def _within(context: Context, bound: str, length: str, back: str) -> str:
     """Bounds counted from the front; going back they lie one before where they lie forward."""
     bound = shapes.axes_from_front(context, bound, length)
-    low = context.emit("Neg", [back], "low")
+    low = context.emit("Sub", [context.array([0], "zero"), back], "low")
     high = context.emit("Sub", [length, back], "high")
     bound = context.emit("Where", [context.emit("Less", [bound, low], "below"), low, bound])
     return context.emit("Where", [context.emit("Less", [high, bound], "above"), high, bound])
