@@ -483,19 +483,4 @@ def may_block(case: Case) -> str:
     """Why this case may be blocked; empty where it must be converted."""
     if case.dtype == "bfloat16" and case.target < 13:
         return "bfloat16 below 13"
-    if case.knowledge != "unknown" or case.target >= 5:
-        return ""
-    # Before opset 5 Reshape has its shape as an attribute, so none is computed at run time.
-    if case.op in SOFTMAX:
-        if case.source >= 13 and case.axes not in (None, (-1,)):
-            return "unknown rank: the axis may not be the last, below 5"
-        last = case.axes is None and case.source >= 13
-        if last or (case.axes is not None and case.axes[0] < 0):
-            return "unknown rank: negative axis, below 5"
-        return ""
-    if case.at_run_time and not has_axes_input(case.op, case.target):
-        return "unknown rank: axes at run time, below 5"
-    axes = case.axes or ()
-    if any(axis < 0 for axis in axes) and any(axis >= 0 for axis in axes):
-        return "unknown rank: axes from both ends, below 5"
     return ""

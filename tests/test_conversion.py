@@ -221,31 +221,23 @@ def test_a_plan_touches_nothing_and_tells_what_conversion_does() -> None:
 
 
 def test_every_blocker_is_reported_at_once_and_nothing_touched() -> None:
-    source = model(
-        """<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
-        g (float[2,2,3] x, int64[k] s, int64[1] axes, bool c) => (float[p,q] y, float[p2,q2] z) {
-            r = Reshape(x, s)
-            good = ReduceMax<keepdims = 0>(r, one)
+    source = model("""<ir_version: 9, opset_import: ["" : 20, "local" : 1]>
+        g (string[n] x, bool c) => (bool[n] y, string[n] z) {
             one = Constant<value_ints = [0]>()
-            [top] y = ReduceMax(r, axes)
+            good = Unsqueeze(x, one)
+            [top] y = RegexFullMatch<pattern = "a.*">(x)
             z = If (c) <
-                then_branch = t () => (float[p3,q3] o) { [deep] o = ReduceProd(r, axes) },
-                else_branch = e () => (float[p4,q4] o) { o = local.F(r, axes) }
+                then_branch = t () => (string[n] o) { [deep] o = StringConcat(x, x) },
+                else_branch = e () => (string[n] o) { o = local.F(x) }
             >
         }
-        <domain: "local", opset_import: ["" : 18]>
-        F (a, axes) => (b) { b = ReduceMin(a, axes) }""".replace(
-            """good = ReduceMax<keepdims = 0>(r, one)
-            one = Constant<value_ints = [0]>()""",
-            """one = Constant<value_ints = [0]>()
-            good = ReduceMax<keepdims = 0>(r, one)""",
-        )
-    )
+        <domain: "local", opset_import: ["" : 20]>
+        F (a) => (b) { b = StringConcat(a, a) }""")
     found = blockers(source, 13)
     assert [(b.node, b.op_type, b.scope) for b in found] == [
-        ("top", "ReduceMax", ""),
-        ("deep", "ReduceProd", "z.then_branch".replace("z", "If")),
-        ("making 'b'", "ReduceMin", "function local.F"),
+        ("top", "RegexFullMatch", ""),
+        ("deep", "StringConcat", "If.then_branch"),
+        ("making 'b'", "StringConcat", "function local.F"),
     ]
     plan = onnxreduce_cli.plan(source, 13)
     assert not plan.possible
