@@ -376,10 +376,13 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
     "DequantizeLinear": {
         13: up_only(
             "The inputs x_scale and x_zero_point may be 1-D, one value for each index "
-            "along the new attribute axis. Going down they must be scalars, and axis, "
-            "which then has no effect, is dropped."
+            "along the new attribute axis. Going down more than one is written as "
+            "arithmetic; with one axis has no effect and is dropped."
         ),
-        19: types("the float8 types, and bfloat16 and float16 for x_scale and y"),
+        19: up_only(
+            "The float8 types, and bfloat16 and float16 for x_scale and y, are allowed. Going down "
+            "these two are computed in float and cast, and constants of float8 are held in float."
+        ),
         21: same_without(
             "The attribute block_size, for blocked quantization, was added and int4, "
             "int16, uint4 and uint16 are allowed; 0 is the old meaning.",
@@ -388,7 +391,7 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
         23: same_without(
             "The attribute output_dtype was added and float4e2m1 is allowed; 0, the type "
             "of x_scale, is the old meaning. Going down an output_dtype that names the "
-            "type of x_scale can be dropped as well.",
+            "type of x_scale can be dropped as well; else the scale or the result is cast to it.",
             {"output_dtype": 0},
         ),
         24: types("float8e8m0"),
@@ -729,8 +732,8 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
     "QuantizeLinear": {
         13: up_only(
             "The inputs y_scale and y_zero_point may be 1-D, one value for each index "
-            "along the new attribute axis. Going down they must be scalars, and axis, "
-            "which then has no effect, is dropped."
+            "along the new attribute axis. Going down more than one is written as "
+            "arithmetic; with one axis has no effect and is dropped."
         ),
         19: Change(
             "The inputs x and y_scale must have one type, where y_scale was always "
@@ -749,8 +752,7 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
         23: up_only(
             "The input y_scale may have another type than x, and the attribute precision, "
             "whose default 0 is the type of y_scale, was added; float4e2m1 is allowed. "
-            "Going down precision must be 0 or the type of y_scale and is dropped, and x "
-            "and y_scale must have one type or need a Cast."
+            "Going down precision is dropped, and x and y_scale are cast to it."
         ),
         24: types("float8e8m0"),
         25: types("int2 and uint2"),

@@ -89,11 +89,37 @@ def test_weights_of_a_convolution() -> None:
     converts(source, 21, {"x": x})
 
 
-def test_scales_of_unknown_rank() -> None:
-    source = quantize(13, NASTY, scales(1), constant=False)
-    source.graph.input[1].type.tensor_type.ClearField("shape")
-    (blocker,) = blockers(source, 12)
-    assert "rank" in blocker.reason
+def without_ranks(source: ModelProto, names: list[str]) -> ModelProto:
+    """The model with inputs of its node given the shape that they have by further inputs."""
+    for name in names:
+        source.graph.input.append(
+            helper.make_tensor_value_info(f"{name}_dims", TensorProto.INT64, ["r"])
+        )
+        source.graph.node.insert(
+            0, helper.make_node("Reshape", [name, f"{name}_dims"], [f"{name}_shaped"])
+        )
+        node = source.graph.node[-1]
+        node.input[list(node.input).index(name)] = f"{name}_shaped"
+    return source
+
+
+@pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
+@pytest.mark.parametrize(("shape", "axis"), [((), 1), ((1,), 0), ((4,), -1), ((4,), 1), ((3,), 0)])
+def test_scales_of_unknown_rank(op_type: str, shape: tuple[int, ...], axis: int) -> None:
+    x = NASTY if op_type == "QuantizeLinear" else np.arange(12, dtype=np.uint8).reshape(3, 4)
+    scale = np.linspace(0.5, 2, int(np.prod(shape))).reshape(shape).astype(np.float32)
+    zero = np.arange(scale.size, dtype=np.uint8).reshape(shape)
+    feeds = {"x": x, "scale": scale, "zero": zero}
+    feeds |= {f"{name}_dims": np.array(array.shape, np.int64) for name, array in feeds.items()}
+    options = {"op_type": op_type, "constant": False, "axis": axis}
+    for unknown in (["scale", "zero"], ["x"], ["x", "scale", "zero"]):
+        source = without_ranks(quantize(13, x, scale, zero, **options), unknown)
+        for target in (12, 9) if op_type == "QuantizeLinear" else (12, 9, 7):
+            converts(source, target, feeds, exact=True)
+    if axis == 0 and scale.size == 1:
+        source = without_ranks(quantize(13, x[0, 0], scale, zero, **options), unknown)
+        alone = {**feeds, "x": x[0, 0], "x_dims": np.array([], np.int64)}
+        converts(source, 12, alone, exact=True, in_numpy=True)
 
 
 def test_int32_is_cast() -> None:
@@ -148,11 +174,28 @@ def test_no_blocks(op_type: str) -> None:
     assert "block_size" not in str(converts(source, 20, {"x": x}))
 
 
-def test_blocks_of_float8() -> None:
-    zero = np.zeros((3, 2), helper.tensor_dtype_to_np_dtype(TensorProto.FLOAT8E4M3FN))
-    source = quantize(21, NASTY, np.ones((3, 2), np.float32), zero, axis=1, block_size=2)
-    (blocker,) = blockers(source, 20)
-    assert "block_size=2" in blocker.reason
+def test_blocks_of_unknown_rank() -> None:
+    scale = np.linspace(0.5, 2, 6).reshape(3, 2).astype(np.float32)
+    data = np.arange(12, dtype=np.int8).reshape(3, 4)
+    feeds = {"x": data, "x_dims": np.array(data.shape)}
+    for axis in (1, -1):
+        more = {"op_type": "DequantizeLinear", "axis": axis, "block_size": 2}
+        source = without_ranks(quantize(21, data, scale, **more), ["x"])
+        converts(source, 20, feeds, exact=True)
+
+
+@pytest.mark.parametrize("saturate", [0, 1])
+@pytest.mark.parametrize("to", [TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E5M2])
+def test_blocks_of_float8(to: int, saturate: int) -> None:
+    scale = np.linspace(0.5, 2, 6).reshape(3, 2).astype(np.float32)
+    options = {"axis": 1, "block_size": 2, "output_dtype": to, "saturate": saturate}
+    # NaN of these dtypes are not taken for equal.
+    x = NASTY if saturate else NASTY.clip(-100, 100)
+    source = quantize(21, x, scale, **options)
+    result = converts(source, 20, {"x": x}, exact=True, in_numpy=True)
+    assert op_types(result)[-1] == "Cast"
+    (blocker,) = blockers(source, 18)
+    assert "float8" in blocker.reason
 
 
 @pytest.mark.parametrize("dtype", [np.int16, np.uint16])
@@ -187,8 +230,9 @@ def test_dtypes_apart() -> None:
     wide = run(same, {"x": halves.astype(np.float32)})
     assert_same(wide["y0"], run(mixed, {"x": halves})["y0"])
     narrow = quantize(23, NASTY, np.float16(0.25), np.uint8(3))
-    (blocker,) = blockers(narrow, 22)
-    assert "float16" in blocker.reason
+    converts(narrow, 22, {"x": NASTY}, exact=True, in_numpy=True)
+    whole = np.arange(-4, 4, dtype=np.int32)
+    converts(quantize(23, whole, np.float32(0.3)), 22, {"x": whole}, exact=True, in_numpy=True)
 
 
 @pytest.mark.newest
@@ -200,5 +244,65 @@ def test_dequantized_dtype() -> None:
     wider = quantize(23, x, np.float16(0.3), **plain, output_dtype=TensorProto.FLOAT)
     converts(wider, 22, {"x": x}, exact=True)
     narrower = quantize(23, x, np.float32(0.3), **plain, output_dtype=TensorProto.FLOAT16)
-    (blocker,) = blockers(narrower, 22)
-    assert "float16" in blocker.reason
+    converts(narrower, 22, {"x": x}, in_numpy=True)
+
+
+@pytest.mark.parametrize("shape", [(), (4,)])
+def test_halves(shape: tuple[int, ...]) -> None:
+    scale = np.linspace(0.1, 0.3, int(np.prod(shape))).reshape(shape).astype(np.float16)
+    zero = np.full(shape, 3, np.int8)
+    x = NASTY.clip(-1000, 1000).astype(np.float16)
+    data = np.arange(-6, 6, dtype=np.int8).reshape(3, 4)
+    for target in (18, 12, 7):
+        source = quantize(19, x, scale, zero, saturate=0)
+        converts(source, target, {"x": x}, exact=True, in_numpy=True)
+        source = quantize(19, data, scale, zero, op_type="DequantizeLinear")
+        converts(source, target, {"x": data}, exact=True)
+
+
+def test_saturate_of_integers() -> None:
+    source = quantize(19, NASTY, np.float32(0.3), np.int8(3), saturate=0)
+    assert op_types(converts(source, 18, {"x": NASTY}, exact=True)) == ["QuantizeLinear"]
+
+
+NARROW = [
+    ("INT4", 21),
+    ("UINT4", 21),
+    ("FLOAT8E4M3FN", 19),
+    ("FLOAT8E5M2FNUZ", 19),
+    ("FLOAT4E2M1", 23),
+]
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize(("dtype", "since"), [*NARROW, ("INT2", 25), ("UINT2", 25)])
+@pytest.mark.parametrize("granularity", ["tensor", "axis", "blocks"])
+def test_constants_are_held(dtype: str, since: int, granularity: str) -> None:
+    """What is dequantized is a constant: that needs no such dtype."""
+    narrow = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, dtype))
+    data = np.resize([0, 1, 2, 3, -2, -1], (3, 4)).clip(
+        0 if "UINT" in dtype else -2, 1 if "INT2" in dtype else 3
+    )
+    shape = {"tensor": (), "axis": (4,), "blocks": (3, 2)}[granularity]
+    scale = np.linspace(0.1, 0.3, int(np.prod(shape))).reshape(shape).astype(np.float32)
+    attributes = {"axis": 1, "block_size": 2} if granularity == "blocks" else {"axis": 1}
+    opset = max(since, 21 if granularity == "blocks" else since)
+    inputs = {"w": data.astype(narrow), "scale": scale}
+    if "INT" in dtype:
+        inputs["zero"] = np.ones(shape, narrow)
+    node = one_node("DequantizeLinear", opset, inputs, initializers=tuple(inputs), **attributes)
+    node.graph.input.append(helper.make_tensor_value_info("b", TensorProto.FLOAT, [3, 4]))
+    node.graph.node.append(helper.make_node("Add", ["y0", "b"], ["y"]))
+    node.graph.output[0].name = "y"
+    feeds = {"b": np.zeros((3, 4), np.float32)}
+    for target in (since - 1, 12, 7):
+        low = converts(node, target, feeds, exact=True, in_numpy=True)
+        held = {tensor.data_type for tensor in low.graph.initializer}
+        assert getattr(TensorProto, dtype) not in held
+
+
+def test_what_is_no_constant_is_not_held() -> None:
+    narrow = helper.tensor_dtype_to_np_dtype(TensorProto.INT4)
+    source = quantize(21, np.ones(3, narrow), np.float32(1), op_type="DequantizeLinear")
+    (blocker,) = blockers(source, 20)
+    assert "given to the model, in int4, which opset 20 does not have" in blocker.reason

@@ -1,0 +1,68 @@
+"""Constants of dtypes that an opset lacks, held in a wider one where they are dequantized."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.scales import dequantize
+
+_BY_NAME = {
+    "INT8": ("INT2", "INT4"),
+    "UINT8": ("UINT2", "UINT4"),
+    "FLOAT": (
+        "FLOAT4E2M1",
+        "FLOAT6E2M3",
+        "FLOAT6E3M2",
+        "FLOAT8E4M3FN",
+        "FLOAT8E4M3FNUZ",
+        "FLOAT8E5M2",
+        "FLOAT8E5M2FNUZ",
+        "FLOAT8E8M0",
+    ),
+}
+_KNOWN = dict(TensorProto.DataType.items())
+#: In what each dtype is held; an older onnx knows fewer.
+HELD_IN: dict[int, int] = {
+    _KNOWN[name]: _KNOWN[holder]
+    for holder, names in _BY_NAME.items()
+    for name in names
+    if name in _KNOWN
+}
+
+
+def dequantize_held(context: Context) -> bool:
+    """Dequantize constants of a dtype that the far side lacks; whether there are any.
+
+    ``DequantizeLinear(x, scale)`` with a constant x of int4 becomes the same with it in int8, still
+    on the near side, and of float8 ``Mul(x, scale)`` with it in float.
+    """
+    allowed = schemas.allowed_types("DequantizeLinear", context.far)
+    inputs = list(context.node.input)
+    for index, name in enumerate(inputs):
+        lacks = name and context.kind(name) not in allowed[f"in{index}"]
+        holder = HELD_IN.get(context.elem_type(name) or 0)
+        if lacks and holder is not None:
+            inputs[index] = _held(context, name, holder)
+    if inputs == list(context.node.input):
+        return False
+    if context.elem_type(inputs[0]) == TensorProto.FLOAT:
+        dequantize(context, inputs[0])
+    else:
+        context.far = context.opset
+        context.replace(inputs=inputs)
+    return True
+
+
+def _held(context: Context, name: str, holder: int) -> str:
+    known = context.constant(name)
+    if known is None:
+        given = dtype_name(context.elem_type(name) or 0)
+        raise Blocked(
+            f"{name!r} is computed, or given to the model, in {given}, which opset {context.far} "
+            "does not have; only constants can be held in another dtype",
+            f"give the model a {dtype_name(holder)} in its place",
+        )
+    return context.array(known.astype(numpy_dtype(holder)), "held")

@@ -1,0 +1,126 @@
+"""QuantizeLinear and DequantizeLinear written as arithmetic, with scales of any granularity."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.births import arange, dims_of, size_of
+from onnxreduce_cli.steps.casts import HALVES, cast, finish
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.integer_products import lowest_for_nan
+
+#: An end that means the whole axis.
+_END = int(np.iinfo(np.int32).max)
+
+
+def quantized_to(context: Context) -> int:
+    """The dtype that a QuantizeLinear gives."""
+    zero = context.input(2)
+    if not zero:
+        return int(context.value("output_dtype", 0)) or int(TensorProto.UINT8)
+    return context.need_elem_type(zero, "it is the dtype to quantize to")
+
+
+def quantize(context: Context) -> None:
+    """``Cast(Clip(Add(Round(Div(x, scale)), zero_point)))`` for integers, in float until the Cast.
+
+    Only the quotient is rounded to the dtype of the scale, if that is a half.
+    """
+    data, scale, zero = (context.input(index) for index in range(3))
+    to = quantized_to(context)
+    limits = np.iinfo(numpy_dtype(to))
+    divided = context.emit("Div", [as_float(context, data), spread(context, scale)], "divided")
+    given = context.need_elem_type(scale, "it is divided in the dtype of the scale")
+    if given in HALVES:
+        # Rounded to float and then to a half it is rounded as once.
+        divided = cast(context, cast(context, divided, given), TensorProto.FLOAT)
+    rounded = context.emit("Round", [divided], "rounded")
+    if zero:
+        rounded = context.emit("Add", [rounded, spread(context, zero)], "moved")
+    bounds = [context.scalar(float(limit), "limit") for limit in (limits.min, limits.max)]
+    clipped = lowest_for_nan(
+        context, context.emit("Clip", [rounded, *bounds], "clipped"), bounds[0]
+    )
+    context.replace("Cast", [clipped], keep=(), to=to)
+
+
+def dequantize(context: Context, numbers: str) -> None:
+    """``Mul(Sub(numbers, zero_point), scale)`` of numbers in float, then in the result's dtype."""
+    scale, zero = context.input(1), context.input(2)
+    given = context.need_elem_type(scale, "it is the dtype of the result")
+    if zero:
+        numbers = context.emit("Sub", [numbers, spread(context, zero)], "moved")
+    to = int(context.value("output_dtype", 0)) or given
+    finish(context, "Mul", [numbers, spread(context, scale)], to, int(TensorProto.FLOAT))
+
+
+def as_float(context: Context, name: str) -> str:
+    """A value in float; a constant of a dtype that the target lacks is cast here."""
+    if context.need_elem_type(name, "it is computed with in float") == TensorProto.FLOAT:
+        return name
+    if context.kind(name) not in schemas.allowed_types("Cast", context.target)["in0"]:
+        known = context.constant(name)
+        if known is not None:
+            return context.array(known.astype(np.float32), "as_float")
+    return cast(context, name, TensorProto.FLOAT)
+
+
+def spread(context: Context, name: str) -> str:
+    """A node's scales or zero points in float, such that they broadcast to the data."""
+    numbers = as_float(context, name)
+    if context.value("block_size", 0):
+        return of_blocks(context, numbers)
+    if dims_of(context, name) in ((), (1,)):
+        return numbers
+    shape = _along_axis(context)
+    if isinstance(shape, list):
+        if shape == [-1] and context.rank(name) == 1:
+            return numbers
+        shape = context.array(shape, "shape")
+    return context.emit("Reshape", [numbers, shape], "along_axis")
+
+
+def _along_axis(context: Context) -> list[int] | str:
+    """The shape that lets a vector, or a scalar, broadcast along the node's axis."""
+    rank, axis = context.rank(context.input(0)), context.value("axis", 1)
+    if rank == 0:
+        return []
+    if rank == 1:
+        return [-1]
+    if rank is not None:
+        return [-1] + [1] * (rank - 1 - normalised((axis,), rank)[0])
+    dims = context.emit("Shape", [context.input(0)], "dims")
+    start = context.array([0], "start")
+    if axis < 0:
+        shape = context.array([-1] + [1] * (-1 - axis), "shape")
+    else:
+        bounds = [context.array([axis + 1], "behind"), context.array([_END], "end")]
+        behind = context.emit("Slice", [dims, *bounds], "behind")
+        zeros = context.emit("Sub", [behind, behind], "zeros")
+        ones = context.emit("Add", [zeros, context.array([1], "one")], "ones")
+        shape = context.emit("Concat", [context.array([-1], "all"), ones], "shape", axis=0)
+    # No more dimensions than the data has: that may be a scalar, with one scale.
+    rank_of = context.emit("Shape", [dims], "rank")
+    return context.emit("Slice", [shape, start, rank_of], "shape")
+
+
+def of_blocks(context: Context, name: str) -> str:
+    """One number for each element along the node's axis, of numbers for blocks of them."""
+    data, block, axis = context.input(0), context.value("block_size"), context.value("axis", 1)
+    rank = context.rank(data)
+    if rank is not None:
+        axis = normalised((axis,), rank)[0]
+        size = size_of(context, data, axis)
+    else:
+        shape = context.emit("Shape", [data], "shape")
+        size = context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
+    if isinstance(size, int):
+        places = context.array(np.arange(size, dtype=np.int64) // block, "blocks")
+    else:
+        length = context.array([block], "block_size")
+        places = context.emit("Div", [arange(context, size), length], "blocks")
+    return context.emit("Gather", [name, places], "of_block", axis=axis)
