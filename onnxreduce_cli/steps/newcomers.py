@@ -18,14 +18,10 @@ _ALONE: dict[str, tuple[str, ...]] = {
         "SplitToSequence",
     ),
     "holds a value that may be absent": ("Optional", "OptionalGetElement", "OptionalHasElement"),
-    "works on strings": (
-        "RegexFullMatch",
-        "StringConcat",
-        "StringNormalizer",
-        "StringSplit",
-        "TfIdfVectorizer",
-    ),
-    "decodes images": ("ImageDecoder",),
+    "makes one string of two": ("StringConcat",),
+    "changes strings, or picks them by their letters": ("StringNormalizer",),
+    "takes strings apart": ("StringSplit",),
+    "reads image files, whose format and size are known at run time only": ("ImageDecoder",),
     "samples at places that are computed": ("DeformConv", "RoiAlign"),
 }
 
@@ -33,7 +29,9 @@ _ALONE: dict[str, tuple[str, ...]] = {
 def _register(what: str, op_type: str) -> None:
     birth = schemas.versions(op_type)[0]
 
-    @born(op_type, birth, f"{op_type} does not exist before opset {birth}", blocks="it stands")
+    words = f"nothing before opset {birth} {what}"
+
+    @born(op_type, birth, words, blocks="its result is not known at conversion")
     def alone(context: Context) -> None:
         """The node, unless its result is known, blocks the conversion."""
         raise refuse(context, what)

@@ -1,0 +1,38 @@
+"""RegexFullMatch, below the opset that it came with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnxreduce_cli.steps.births import born, refuse
+from onnxreduce_cli.steps.context import Context
+
+#: What stands for more than itself in a pattern; `|` does too.
+_SYNTAX = frozenset("\\.^$*+?{}[]()")
+
+
+@born(
+    "RegexFullMatch",
+    20,
+    "compared with each of the strings that the pattern lists",
+    blocks="the pattern is no list of plain strings",
+)
+def regex_full_match(context: Context) -> None:
+    """``RegexFullMatch<pattern="cat|dog">(x)`` becomes ``Or(Equal(x, "cat"), Equal(x, "dog"))``."""
+    pattern = context.value("pattern")
+    if pattern is None or _SYNTAX & set(pattern):
+        raise refuse(context, "matches patterns")
+    found = ""
+    first, *others = pattern.split("|")
+    for text in others:
+        same = context.emit("Equal", [context.input(0), _text(context, text)], "same")
+        found = context.emit("Or", [found, same], "found") if found else same
+    inputs = [context.input(0), _text(context, first)]
+    if found:
+        context.replace("Or", [context.emit("Equal", inputs, "same"), found], keep=())
+    else:
+        context.replace("Equal", inputs, keep=())
+
+
+def _text(context: Context, text: str) -> str:
+    return context.array(np.array(text, object), "text")
