@@ -12,8 +12,9 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Array, Blocked, Context
+from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.repeating import repeated
 
 _LIMITS = ("min", "max")
 
@@ -24,32 +25,36 @@ def _type_limits(elem_type: int) -> tuple[float, float]:
     return float(limits.min), float(limits.max)
 
 
-@up(
-    "Clip",
-    6,
-    "consumed_inputs dropped; absent limits written where the type is not float",
-    blocks="the type is double and a limit absent",
-)
+@up("Clip", 6, "consumed_inputs dropped; absent limits written where the type is not float")
 def limits_of_type_written(context: Context) -> None:
     """``Clip(x)`` of float16 becomes ``Clip<min=-65504.0, max=65504.0>(x)``.
 
-    The absent limits were those of the type, and are those of float from opset 6 on.
+    The absent limits were those of the type, and are those of float from opset 6 on. No attribute
+    holds those of double: they become inputs, as from opset 11 on, or ``Min(Max(x, min), max)``.
     """
     values: dict[str, Any] = {}
     absent = [name for name in _LIMITS if context.attribute(name) is None]
     if absent:
         elem_type = context.need_elem_type(context.input(0), "its absent limits depend on it")
+        limits = dict(zip(_LIMITS, _type_limits(elem_type), strict=True))
         if elem_type == TensorProto.DOUBLE:
-            raise Blocked(
-                f"its {absent[0]} is absent, which before opset 6 meant the limit of double, and "
-                "from opset 6 to 10 no attribute holds that",
-                f"give {absent[0]}",
-            )
+            given = [context.value(name, limit) for name, limit in limits.items()]
+            _as_inputs(context, [context.scalar(limit, "limit", elem_type) for limit in given])
+            return
         if elem_type != TensorProto.FLOAT:
-            limits = dict(zip(_LIMITS, _type_limits(elem_type), strict=True))
             values = {name: limits[name] for name in absent}
     if values or context.attribute("consumed_inputs") is not None:
         context.replace(drop=("consumed_inputs",), **values)
+
+
+def _as_inputs(context: Context, limits: list[str]) -> None:
+    data, drop = context.input(0), ("consumed_inputs", *_LIMITS)
+    if context.target >= 11:
+        context.far = 11
+        context.replace(inputs=[data, *limits], drop=drop)
+        return
+    low, high = (repeated(context, limit, [data]) for limit in limits)
+    context.replace("Min", [context.emit("Max", [data, low], "raised"), high], drop=drop)
 
 
 @down("Clip", 6, "the limits written out")

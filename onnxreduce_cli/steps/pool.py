@@ -15,7 +15,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.steps import largest
 from onnxreduce_cli.steps.births import as_name, plus, quotient, size_of
-from onnxreduce_cli.steps.casts import cast
+from onnxreduce_cli.steps.casts import cast, widened
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.windows import axes, gathered, layout, padded, share
@@ -179,15 +179,34 @@ def small_integers(context: Context) -> None:
     cast(context, pooled, narrow, [output])
 
 
-@up(("GlobalLpPool", "LpPool"), 2, "p: from a float to an integer", blocks="it is not whole")
+@up(
+    ("GlobalLpPool", "LpPool"),
+    2,
+    "p: from a float to an integer, or the powers taken before and after",
+    blocks="p is not positive or infinite, or there is no kernel_shape",
+)
 def whole_p(context: Context) -> None:
-    """``LpPool<p=2.0, kernel_shape=[2]>(x)`` becomes ``LpPool<p=2, kernel_shape=[2]>(x)``."""
+    """``LpPool<p=2.0, kernel_shape=[2]>(x)`` becomes ``LpPool<p=2, kernel_shape=[2]>(x)``, and with
+    p=2.5 ``Pow(LpPool<p=1, kernel_shape=[2]>(Pow(Abs(x), 2.5)), 0.4)``.
+    """
     p = context.value("p", 2.0)
-    if p != int(p):
-        raise Blocked(f"its p={p} is not whole, as from opset 2 on it must be", "round it")
     if context.node.op_type == "LpPool" and context.attribute("kernel_shape") is None:
         raise Blocked("it has no kernel_shape, which opset 2 requires", "write kernel_shape out")
-    context.replace(p=int(p))
+    if p.is_integer():
+        context.replace(p=int(p))
+        return
+    if not 0 < p < np.inf:
+        raise Blocked(f"its p is {p}, and no norm goes by that", "choose a positive p")
+    data, given, working = widened(context, 0)
+    exponents = [context.scalar(power, "power", working) for power in (p, 1 / p)]
+    size = context.emit("Abs", [data], "size")
+    powers = context.emit("Pow", [size, exponents[0]], "powers", broadcast=1)
+    total = context.replace(inputs=[powers], outputs=[context.fresh("total")], p=1).output[0]
+    outputs = [context.node.output[0]]
+    exact = outputs if working == given else None
+    root = context.emit("Pow", [total, exponents[1]], "root", outputs=exact, broadcast=1)
+    if exact is None:
+        cast(context, root, given, outputs)
 
 
 @down(("GlobalLpPool", "LpPool"), 2, "p: from an integer to a float")

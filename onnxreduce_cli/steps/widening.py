@@ -177,6 +177,8 @@ def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int
     """
     if f"tensor({dtype_name(narrow)})" not in schemas.allowed_types("Cast", opset)["in0"]:
         return None
+    if op_type == "Equal" and narrow == TensorProto.UINT64:
+        return TensorProto.INT64  # What wraps does so one to one.
     if narrow in INTEGERS_OF_64_BITS:
         return TensorProto.DOUBLE if op_type in _IN_PARTS and opset < 6 else None
     if op_type in _MOVING or op_type in _COMPARING:

@@ -82,3 +82,10 @@ def test_strings_that_are_constants():
     source = one_node("Equal", 19, inputs, initializers=("y",))
     converts(source, 11, inputs, exact=True)
     converts(one_node("Equal", 19, inputs, initializers=("x", "y")), 11, {}, exact=True)
+
+
+def test_equal_of_uint64():
+    values = np.array([0, 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64 - 2], np.uint64)
+    inputs = {"x": values[:, None], "y": values}
+    for target in (10, 7, 6, 5):
+        converts(one_node("Equal", 11, inputs), target, inputs, exact=True)

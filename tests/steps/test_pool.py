@@ -229,11 +229,25 @@ def test_p_before_2(op_type: str) -> None:
         assert p.i == given.get("p", 2)
 
 
-def test_p_that_is_not_whole() -> None:
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.parametrize("p", [2.5, 0.5])
+def test_p_that_is_not_whole(dtype: type, p: float) -> None:
+    x = image(1, 2, 4, 4).astype(dtype)
+    x[0, 0, 0, 0], x[0, 1, 3, 3] = np.inf, np.nan
+    source = pool("GlobalLpPool", 1, x, p=p, output_shapes=[[1, 2, 1, 1]])
+    converts(source, 2, {"x": x}, in_numpy=True)
+    converts(source, 13, {"x": x}, in_numpy=True)
+    options = {"kernel_shape": [2, 3], "pads": [1, 1, 0, 1], "strides": [2, 1]}
+    source = pool("LpPool", 1, x, p=p, output_shapes=[[1, 2, 2, 4]], **options)
+    converts(source, 2, {"x": x}, in_numpy=True)
+
+
+def test_p_that_makes_no_norm() -> None:
     x = image(1, 2, 4, 4)
-    source = pool("GlobalLpPool", 1, x, p=2.5, output_shapes=[[1, 2, 1, 1]])
-    (blocker,) = blockers(source, 2)
-    assert "p=2.5" in blocker.reason
+    for p in (-0.5, np.inf, np.nan):
+        source = pool("GlobalLpPool", 1, x, p=p, output_shapes=[[1, 2, 1, 1]])
+        (blocker,) = blockers(source, 2)
+        assert f"p is {p}" in blocker.reason
     source = pool("LpPool", 1, x, output_shapes=[[1, 2, 1, 1]])
     (blocker,) = blockers(source, 2)
     assert "kernel_shape" in blocker.reason
