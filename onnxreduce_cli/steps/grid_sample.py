@@ -1,27 +1,60 @@
-"""GridSample below opset 16: the places computed, their elements taken by Gather and weighted."""
+"""GridSample: 16 and 20.
+
+It came with 16; 20 gave two modes other names, and took any rank where there had been only 4.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import (
-    Number,
-    arange,
-    as_name,
-    born,
-    constant,
-    size_of,
-    times,
-)
-from onnxreduce_cli.steps.casts import HALVES, cast, finish, widened
+from onnxreduce_cli.steps.births import as_name, born, constant, size_of
+from onnxreduce_cli.steps.casts import HALVES, finish, widened
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.terms import Term, counted, scalar
 
-_MODES = {"bilinear": "linear", "bicubic": "cubic"}
+_NEWER_MODES = {"bilinear": "linear", "bicubic": "cubic"}
+_OLDER_MODES = {newer: older for older, newer in _NEWER_MODES.items()}
 
 #: The coefficient of the cubic weights.
 _CUBIC = -0.75
+
+
+@up("GridSample", 20, "modes bilinear and bicubic called linear and cubic")
+def newer_mode(context: Context) -> None:
+    """``GridSample<mode="bilinear">(x, grid)`` becomes ``GridSample<mode="linear">(x, grid)``."""
+    mode = context.value("mode")
+    if mode in _NEWER_MODES:
+        context.replace(mode=_NEWER_MODES[mode])
+
+
+_BLOCKS = "it is cubic beyond a border that is repeated, or the rank or a dtype is not known"
+
+
+@down(
+    "GridSample",
+    20,
+    "modes linear and cubic called bilinear and bicubic; of other ranks than 4 as below 16",
+    blocks=f"the input is not 4-D and {_BLOCKS}",
+)
+def older_mode(context: Context) -> None:
+    """``GridSample<mode="linear">(x, grid)`` becomes ``GridSample<mode="bilinear">(x, grid)``."""
+    if _rank(context) != 4:
+        grid_sample(context)
+        return
+    mode = context.value("mode")
+    if mode in _OLDER_MODES:
+        context.replace(mode=_OLDER_MODES[mode])
+
+
+def _rank(context: Context) -> int:
+    rank = context.rank(context.input(1))
+    if rank is None:
+        rank = context.need_rank(context.input(0), "each of its axes is sampled")
+    return rank
 
 
 @dataclass(frozen=True)
@@ -30,187 +63,178 @@ class _Tap:
 
     Attributes:
         index: which element, an int64 within the axis.
-        inside: whether it truly lies there; empty where what lies outside is none.
-        weight: how much it counts; empty where it is the only one.
+        inside: whether it truly lies there; None where what lies outside is none.
+        weight: how much it counts; None where it is the only one.
     """
 
-    index: str
-    inside: str
-    weight: str
+    index: Term
+    inside: Term | None
+    weight: Term | None
 
 
 @born(
     "GridSample",
     16,
     "the places computed, their elements taken by Gather and weighted",
-    blocks="it is cubic beyond a border that is not 0, or the dtype of the grid is not known",
+    blocks=_BLOCKS,
 )
-def grid_sample(context: Context) -> None:
+def sampled_by_gather(context: Context) -> None:
     """``GridSample<mode="nearest">(x, grid)`` becomes
     ``Transpose(Gather(Reshape(Transpose(x), [-1, C]), (batch * H + row) * W + column))`` with rows
     and columns rounded from the grid; with ``mode="linear"`` it is the sum of four of these, each
     multiplied by the row's and the column's weight, with ``mode="cubic"`` of sixteen.
     """
+    grid_sample(context)
+
+
+def grid_sample(context: Context) -> None:
+    """Sample a tensor of any rank by Gather; see `sampled_by_gather`."""
     mode = context.value("mode", "linear")
-    mode = _MODES.get(mode, mode)
+    mode = _NEWER_MODES.get(mode, mode)
     padding = context.value("padding_mode", "zeros")
-    if mode == "cubic" and padding != "zeros":
+    if mode == "cubic" and padding == "border":
         raise Blocked(
-            f"it is cubic with padding_mode={padding!r}, of which runtimes and the definition make "
-            "different numbers",
+            "it is cubic with padding_mode='border', and it is not defined whether places beyond "
+            "the border are moved to it or only the elements around them: runtimes do the one and "
+            "onnx's reference the other",
             "choose another mode or padding in the exporter, or opset 16 or later",
         )
+    spatial = _rank(context) - 2
     data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
-    sizes = [size_of(context, context.input(0), axis) for axis in range(4)]
-    batch, channels, height, width = sizes
-    columns = _taps(context, 0, width, mode, working)
-    rows = _taps(context, 1, height, mode, working)
-    last = context.emit("Transpose", [data], "channels_last", perm=[0, 2, 3, 1])
+    context.far = max(context.far, 13)  # Its operators are read with their inputs of today.
+    batch, *lengths = (
+        scalar(context, size_of(context, data, axis)) for axis in (0, *range(2, spatial + 2))
+    )
+    along = [
+        _taps(context, spatial - 1 - axis, length, mode, working)
+        for axis, length in enumerate(lengths)
+    ]
+    perm = [0, *range(2, spatial + 2), 1]
+    last = context.emit("Transpose", [data], "channels_last", perm=perm)
+    channels = as_name(context, size_of(context, data, 1))
     flat_shape = context.emit(
-        "Concat", [context.array([-1], "all"), as_name(context, channels)], "flat_shape", axis=0
+        "Concat", [context.array([-1], "all"), channels], "flat_shape", axis=0
     )
     flat = context.emit("Reshape", [last, flat_shape], "flat")
-    first = _scaled(context, arange(context, batch), times(context, height, width))
-    first = context.emit("Reshape", [first, context.array([-1, 1, 1], "batches")], "of_batch")
     total = ""
-    for row in rows:
-        line = context.emit("Add", [first, _scaled(context, row.index, width)], "line")
-        for column in columns:
-            place = context.emit("Add", [line, column.index], "place")
-            part = _counted(context, context.emit("Gather", [flat, place], axis=0), row, column)
-            total = context.emit("Add", [total, part], "sum") if total else part
-    perm = [0, 3, 1, 2]
+    for neighbour in _neighbours_of_all(batch, lengths, along):
+        part = _counted(context, flat, neighbour)
+        total = context.emit("Add", [total, part], "sum") if total else part
+    perm = [0, spatial + 1, *range(1, spatial + 1)]
     if working:
         finish(context, "Transpose", [total], given, working, perm=perm)
     else:
         context.replace("Transpose", [total], keep=(), perm=perm)
 
 
-def _scaled(context: Context, name: str, factor: Number) -> str:
-    return context.emit("Mul", [name, as_name(context, factor)], "scaled")
+def _neighbours_of_all(
+    batch: Term, lengths: Sequence[Term], along: Sequence[list[_Tap]]
+) -> list[_Tap]:
+    """The neighbours of each place among the elements of all axes and batches in one row."""
+    first = counted(batch, TensorProto.INT64).shaped(-1, *[1] * len(along))
+    found = [_Tap(first, None, None)]
+    for length, taps in zip(lengths, along, strict=True):
+        found = [
+            _Tap(
+                row + tap.index,
+                before.inside & tap.inside if before.inside and tap.inside else tap.inside,
+                before.weight * tap.weight if before.weight and tap.weight else tap.weight,
+            )
+            for before in found
+            for row in [before.index * length]
+            for tap in taps
+        ]
+    return found
 
 
-def _counted(context: Context, part: str, row: _Tap, column: _Tap) -> str:
+def _counted(context: Context, flat: str, tap: _Tap) -> str:
     """The elements of one neighbour as far as they count."""
-    behind = context.array([3], "behind")
-    if row.inside:
-        inside = context.emit("And", [row.inside, column.inside], "inside")
-        inside = context.emit("Unsqueeze", [inside, behind], "inside")
+    part = context.emit("Gather", [flat, tap.index.name], axis=0)
+    behind = context.array([-1], "behind")
+    if tap.inside:
+        name = context.emit("Unsqueeze", [tap.inside.name, behind], "inside")
         elem_type = context.need_elem_type(context.input(0), "outside it is 0 of that dtype")
-        if row.weight and elem_type in HALVES:
+        if tap.weight and elem_type in HALVES:
             elem_type = TensorProto.FLOAT
-        part = context.emit("Where", [inside, part, constant(context, 0, elem_type, "zero")])
-    if row.weight:
-        weight = context.emit("Mul", [row.weight, column.weight], "weight")
-        weight = context.emit("Unsqueeze", [weight, behind], "weight")
-        part = context.emit("Mul", [part, weight], "weighted")
+        part = context.emit("Where", [name, part, constant(context, 0, elem_type, "zero")])
+    if tap.weight:
+        name = context.emit("Unsqueeze", [tap.weight.name, behind], "weight")
+        part = context.emit("Mul", [part, name], "weighted")
     return part
 
 
-def _taps(context: Context, index: int, size: Number, mode: str, working: int) -> list[_Tap]:
+def _taps(context: Context, index: int, size: Term, mode: str, working: int) -> list[_Tap]:
     """The neighbours along one axis, the grid's numbers at `index`."""
-    grid = context.input(1)
-    elem_type = context.need_elem_type(grid, "places are computed in that dtype")
+    name = context.input(1)
+    elem_type = context.need_elem_type(name, "places are computed in that dtype")
+    grid = Term(context, name, elem_type)
     if elem_type in HALVES:
-        grid, elem_type = cast(context, grid, TensorProto.FLOAT), int(TensorProto.FLOAT)
-
-    def number(value: float) -> str:
-        return constant(context, value, elem_type, "number")
-
-    if isinstance(size, int):
-        length, last = number(size), number(size - 1)
-    else:
-        scalar = context.emit("Reshape", [size, context.array([], "scalar")], "length")
-        length = cast(context, scalar, elem_type)
-        last = context.emit("Sub", [length, number(1)], "last")
-    zero, half = number(0), number(0.5)
-    given = context.emit("Gather", [grid, context.scalar(index, "which")], "given", axis=3)
-    raised = context.emit("Add", [given, number(1)], "raised")
-    aligned = context.value("align_corners", 0)
-    if aligned:
-        place = context.emit("Mul", [context.emit("Mul", [raised, half]), last], "place")
-    else:
-        spread = context.emit("Sub", [context.emit("Mul", [raised, length]), number(1)], "spread")
-        place = context.emit("Mul", [spread, half], "place")
+        grid = grid.cast(TensorProto.FLOAT)
+    length = size.cast(grid.elem_type)
+    last = length - 1
+    raised = grid.at(index, axis=_rank(context) - 1) + 1
+    aligned = bool(context.value("align_corners", 0))
+    place = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
     if mode == "nearest":
-        place = context.emit("Round", [place], "nearest")
+        place = place.round()
     padding = context.value("padding_mode", "zeros")
     if padding == "reflection":
-        place = _reflected(context, place, length, last, elem_type, aligned=bool(aligned))
+        place = _reflected(place, length, aligned=aligned)
     if padding == "zeros":
-        low, high = number(-3), context.emit("Add", [length, number(2)], "beyond")
-    else:
-        low, high = zero, last
-    if padding == "zeros" or mode == "nearest" or padding == "border":
-        place = _between(context, place, low, high)
-    starts, weights = _neighbours(context, place, mode, elem_type)
+        place = _finite(place, length).within(-3, length + 2)
+    elif padding == "border" or mode == "nearest":
+        place = _finite(place, length).within(0, last)
     taps = []
-    for start, weight in zip(starts, weights, strict=True):
-        inside = ""
+    for start, weight in _neighbours(place, mode):
+        inside = None
         if padding == "zeros":
-            ends = (("Less", start, zero), ("Greater", start, last))
-            outside = [context.emit(op_type, [a, b]) for op_type, a, b in ends]
-            inside = context.emit("Not", [context.emit("Or", outside, "outside")], "inside")
-        whole = cast(context, _between(context, start, zero, last), TensorProto.INT64)
-        counts = weight if not weight or elem_type == working else cast(context, weight, working)
-        taps.append(_Tap(whole, inside, counts))
+            inside = (start.less(0) | start.greater(last)).negated()
+        elif padding == "reflection" and mode == "cubic":
+            start = _reflected(start, length, aligned=aligned)
+        whole = start.within(0, last).cast(TensorProto.INT64)
+        taps.append(_Tap(whole, inside, weight and weight.cast(working)))
     return taps
 
 
-def _neighbours(
-    context: Context, place: str, mode: str, elem_type: int
-) -> tuple[list[str], list[str]]:
+def _finite(place: Term, length: Term) -> Term:
+    """Places without infinities, which before opset 8 no bound known at run time only can bring in.
+
+    No axis is that long.
+    """
+    far = float(1 << 23)
+    return place.within(-far, far) if place.context.target < 8 and length.known is None else place
+
+
+def _neighbours(place: Term, mode: str) -> list[tuple[Term, Term | None]]:
     """The elements around each place, and how much they count."""
     if mode == "nearest":
-        return [place], [""]
-
-    def number(value: float) -> str:
-        return constant(context, value, elem_type, "number")
-
-    low = context.emit("Floor", [place], "low")
+        return [(place, None)]
+    low = place.floor()
     if mode == "linear":
-        high = context.emit("Add", [low, number(1)], "high")
-        pairs = ((high, place), (place, low))
-        return [low, high], [context.emit("Sub", [*pair], "weight") for pair in pairs]
-    starts = [
-        low if not offset else context.emit("Add", [low, number(offset)], "neighbour")
-        for offset in (-1, 0, 1, 2)
-    ]
-    weights = []
-    for start, factors in zip(starts, (_FAR, _NEAR, _NEAR, _FAR), strict=True):
-        apart = context.emit("Abs", [context.emit("Sub", [place, start])], "apart")
-        total = number(factors[0])
-        for factor in factors[1:]:
-            product = context.emit("Mul", [total, apart], "product")
-            total = context.emit("Add", [product, number(factor)], "weight")
-        weights.append(total)
-    return starts, weights
+        high = low + 1
+        return [(low, high - place), (high, place - low)]
+    starts = [low + offset if offset else low for offset in (-1, 0, 1, 2)]
+    apart = [(place - start).abs() for start in starts]
+    weights = [_outer(apart[0]), _inner(apart[1]), _inner(apart[2]), _outer(apart[3])]
+    return list(zip(starts, weights, strict=True))
 
 
-#: R. Keys' cubic convolution, the highest power first: of a distance up to 1, and from there to 2.
-_NEAR = (_CUBIC + 2, -(_CUBIC + 3), 0.0, 1.0)
-_FAR = (_CUBIC, -5 * _CUBIC, 8 * _CUBIC, -4 * _CUBIC)
+def _inner(distance: Term) -> Term:
+    """R. Keys' cubic convolution of distances up to 1."""
+    return (distance * (_CUBIC + 2) - (_CUBIC + 3)) * distance * distance + 1
 
 
-def _between(context: Context, name: str, low: str, high: str) -> str:
-    return context.emit("Max", [context.emit("Min", [name, high], "least"), low], "within")
+def _outer(distance: Term) -> Term:
+    """The same of those from 1 to 2."""
+    return ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
 
 
-def _reflected(
-    context: Context, place: str, length: str, last: str, elem_type: int, *, aligned: bool
-) -> str:
+def _reflected(place: Term, length: Term, *, aligned: bool) -> Term:
     """Places beyond an end turned back: at the centre of the last element, or at its border."""
-
-    def number(value: float) -> str:
-        return constant(context, value, elem_type, "number")
-
-    start = number(0 if aligned else -0.5)
+    start = 0.0 if aligned else -0.5
     # Of one element, whose centre is both ends, any way is as long.
-    way = context.emit("Max", [last, number(1)], "way") if aligned else length
-    size = context.emit("Abs", [context.emit("Sub", [place, start], "from_start")], "size")
-    there_and_back = context.emit("Mul", [way, number(2)], "there_and_back")
-    rounds = context.emit("Floor", [context.emit("Div", [size, there_and_back])], "rounds")
-    done = context.emit("Mul", [rounds, there_and_back], "done")
-    rest = context.emit("Sub", [size, done], "rest")
-    back = context.emit("Abs", [context.emit("Sub", [rest, way])], "back")
-    return context.emit("Add", [context.emit("Sub", [way, back], "there"), start], "reflected")
+    way = (length - 1).most(1) if aligned else length
+    size = (place - start).abs()
+    there_and_back = way * 2
+    rest = size - (size / there_and_back).floor() * there_and_back
+    return way - (rest - way).abs() + start

@@ -1,41 +1,9 @@
-"""GridSample (20), RoiAlign (16) and ConvTranspose (11)."""
+"""RoiAlign (16) and ConvTranspose (11)."""
 
 from __future__ import annotations
 
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
-
-_NEWER_MODES = {"bilinear": "linear", "bicubic": "cubic"}
-_OLDER_MODES = {newer: older for older, newer in _NEWER_MODES.items()}
-
-
-@up("GridSample", 20, "modes bilinear and bicubic called linear and cubic")
-def newer_mode(context: Context) -> None:
-    """``GridSample<mode="bilinear">(x, grid)`` becomes ``GridSample<mode="linear">(x, grid)``."""
-    mode = context.value("mode")
-    if mode in _NEWER_MODES:
-        context.replace(mode=_NEWER_MODES[mode])
-
-
-@down(
-    "GridSample",
-    20,
-    "modes linear and cubic called bilinear and bicubic",
-    blocks="the input is not 4-D, or its rank is not known",
-)
-def older_mode(context: Context) -> None:
-    """``GridSample<mode="linear">(x, grid)`` becomes ``GridSample<mode="bilinear">(x, grid)``."""
-    rank = context.rank(context.input(1))
-    if rank is None:
-        rank = context.need_rank(context.input(0), "before opset 20 it must be 4")
-    if rank != 4:
-        raise Blocked(
-            f"it samples a tensor of rank {rank}, where before opset 20 there was only rank 4",
-            "choose opset 20 or later",
-        )
-    mode = context.value("mode")
-    if mode in _OLDER_MODES:
-        context.replace(mode=_OLDER_MODES[mode])
 
 
 @up("RoiAlign", 16, "the mapping that was the only one written out")

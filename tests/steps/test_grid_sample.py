@@ -1,4 +1,4 @@
-"""GridSample below the opset it came with."""
+"""GridSample across its boundaries and below the opset it came with."""
 
 from __future__ import annotations
 
@@ -49,12 +49,58 @@ def test_integers() -> None:
 
 
 @pytest.mark.parametrize("align", [0, 1])
-def test_cubic(align: int) -> None:
+@pytest.mark.parametrize("padding", ["zeros", "reflection"])
+def test_cubic(align: int, padding: str) -> None:
     inputs = {"x": X, "g": GRID}
-    source = one_node("GridSample", 16, inputs, mode="bicubic", align_corners=align)
+    attributes: dict[str, Any] = {"mode": "bicubic", "align_corners": align}
+    source = one_node("GridSample", 16, inputs, padding_mode=padding, **attributes)
     for target in (13, 9, 7):
         converts(source, target, inputs)
-    for padding in ("border", "reflection"):
-        source = one_node("GridSample", 16, inputs, mode="bicubic", padding_mode=padding)
-        (blocker,) = blockers(source, 15)
-        assert "cubic" in blocker.reason
+
+
+def test_cubic_beyond_a_repeated_border() -> None:
+    inputs = {"x": X, "g": GRID}
+    source = one_node("GridSample", 16, inputs, mode="bicubic", padding_mode="border")
+    (blocker,) = blockers(source, 15)
+    assert "border" in blocker.reason
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest", None])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_names_of_modes(mode: str | None, padding: str) -> None:
+    feeds = {"x": X, "grid": GRID}
+    given = {} if mode is None else {"mode": mode}
+    source = one_node("GridSample", 16, feeds, padding_mode=padding, **given)
+    newer = converts(source, 20, feeds)
+    converts(source, 22, feeds)
+    converts(newer, 19, feeds)
+
+
+@pytest.mark.parametrize("mode", ["linear", "nearest"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("align", [0, 1])
+def test_a_volume(mode: str, padding: str, align: int) -> None:
+    feeds = {
+        "x": RNG.normal(size=(2, 2, 3, 4, 5)).astype(np.float32),
+        "g": RNG.uniform(-2, 2, (2, 2, 3, 4, 3)).astype(np.float32),
+    }
+    attributes: dict[str, Any] = {"mode": mode, "padding_mode": padding, "align_corners": align}
+    source = one_node("GridSample", 20, feeds, **attributes)
+    for target in (19, 13, 7):
+        converts(source, target, feeds)
+    shapes = {"x": ["n", "c", "d", "h", "w"], "g": ["n", "i", "j", "k", 3]}
+    source = one_node("GridSample", 20, feeds, shapes=shapes, **attributes)
+    for target in (19, 7):
+        converts(source, target, feeds)
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("mode", ["linear", "nearest", "cubic"])
+def test_other_ranks(mode: str) -> None:
+    """ONNX Runtime has no kernel for lines, nor for cubic volumes."""
+    for dims in ((5,), (2, 3, 4)) if mode == "cubic" else ((5,),):
+        feeds = {
+            "x": RNG.normal(size=(2, 2, *dims)).astype(np.float32),
+            "g": RNG.uniform(-1.5, 1.5, (2, *dims, len(dims))).astype(np.float32),
+        }
+        converts(one_node("GridSample", 20, feeds, mode=mode), 15, feeds, in_numpy=True)

@@ -77,6 +77,11 @@ TESTED = {
     ("test_functions", "test_losses"): ("functions.inline",),
     ("test_generators", "test_einsum"): ("einsum.einsum",),
     ("test_generators", "test_range"): ("generators.range_",),
+    ("test_grid_sample", "test_grid_sample_in_every_mode"): ("grid_sample.sampled_by_gather",),
+    ("test_grid_sample", "test_names_of_modes"): (
+        "grid_sample.newer_mode",
+        "grid_sample.older_mode",
+    ),
     ("test_integer_products", "test_newcomers"): ("newcomers.alone",),
     ("test_normalization", "test_group_down"): ("normalization.with_instance_normalization",),
     ("test_normalization", "test_group_up"): ("normalization.parameters_for_channels",),
@@ -145,10 +150,6 @@ TESTED = {
     ("test_vision", "test_conv_transpose"): ("vision.odd_padding",),
     ("test_sequences", "test_a_part_of_a_known_sequence"): ("sequences.sequence_at",),
     ("test_sequences", "test_a_known_sequence_put_together"): ("sequences.concat_from_sequence",),
-    ("test_vision", "test_grid_sample"): (
-        "vision.newer_mode",
-        "vision.older_mode",
-    ),
     ("test_vision", "test_roi_align"): (
         "vision.output_half_pixel",
         "vision.without_mapping",

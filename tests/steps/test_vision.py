@@ -1,4 +1,4 @@
-"""GridSample, RoiAlign and ConvTranspose across their boundaries."""
+"""RoiAlign and ConvTranspose across their boundaries."""
 
 from __future__ import annotations
 
@@ -15,23 +15,6 @@ RANDOM = np.random.default_rng(11)
 
 def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
-
-
-@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest", None])
-@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
-def test_grid_sample(mode: str | None, padding: str) -> None:
-    feeds = {"x": normal(1, 2, 5, 6), "grid": normal(1, 3, 4, 2)}
-    given = {} if mode is None else {"mode": mode}
-    source = one_node("GridSample", 16, feeds, padding_mode=padding, **given)
-    newer = converts(source, 20, feeds)
-    converts(source, 22, feeds)
-    converts(newer, 19, feeds)
-
-
-def test_grid_sample_of_a_volume() -> None:
-    feeds = {"x": normal(1, 2, 3, 4, 5), "grid": normal(1, 2, 3, 4, 3)}
-    (blocker,) = blockers(one_node("GridSample", 20, feeds), 19)
-    assert "rank 5" in blocker.reason
 
 
 def rois() -> dict[str, np.ndarray]:
