@@ -22,7 +22,7 @@ _ALONE: dict[str, tuple[str, ...]] = {
     "changes strings, or picks them by their letters": ("StringNormalizer",),
     "takes strings apart": ("StringSplit",),
     "reads image files, whose format and size are known at run time only": ("ImageDecoder",),
-    "samples at places that are computed": ("DeformConv", "RoiAlign"),
+    "samples at places that are computed": ("DeformConv",),
 }
 
 

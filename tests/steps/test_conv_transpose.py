@@ -1,4 +1,4 @@
-"""RoiAlign and ConvTranspose across their boundaries."""
+"""ConvTranspose across its boundary."""
 
 from __future__ import annotations
 
@@ -8,36 +8,13 @@ import numpy as np
 import pytest
 
 import onnxreduce_cli
-from tests.support import blockers, converts, one_node
+from tests.support import converts, one_node
 
 RANDOM = np.random.default_rng(11)
 
 
 def normal(*shape: int) -> np.ndarray:
     return RANDOM.standard_normal(shape).astype(np.float32)
-
-
-def rois() -> dict[str, np.ndarray]:
-    boxes = np.array([[0, 0, 4, 4], [1.5, 2.5, 6, 5], [2, 2, 2.2, 2.2]], np.float32)
-    return {"x": normal(2, 3, 8, 8), "rois": boxes, "batch": np.array([0, 1, 1])}
-
-
-def roi_align(opset: int, **more: Any) -> Any:
-    return one_node("RoiAlign", opset, rois(), output_height=2, output_width=3, **more)
-
-
-def test_roi_align() -> None:
-    for options in ({}, {"sampling_ratio": 2, "spatial_scale": 0.5}, {"mode": "max"}):
-        source = roi_align(10, **options)
-        newer = converts(source, 16, rois())
-        converts(source, 21, rois())
-        converts(newer, 15, rois())
-
-
-@pytest.mark.parametrize("given", [{}, {"coordinate_transformation_mode": "half_pixel"}])
-def test_roi_align_with_half_pixel(given: dict[str, str]) -> None:
-    (blocker,) = blockers(roi_align(16, **given), 15)
-    assert "half_pixel" in blocker.reason
 
 
 @pytest.mark.parametrize(

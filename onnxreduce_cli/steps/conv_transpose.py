@@ -1,39 +1,9 @@
-"""RoiAlign (16) and ConvTranspose (11)."""
+"""ConvTranspose: 11."""
 
 from __future__ import annotations
 
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
-
-
-@up("RoiAlign", 16, "the mapping that was the only one written out")
-def output_half_pixel(context: Context) -> None:
-    """``RoiAlign(x, rois, batch)`` becomes
-    ``RoiAlign<coordinate_transformation_mode="output_half_pixel">(x, rois, batch)``.
-    """
-    context.replace(coordinate_transformation_mode="output_half_pixel")
-
-
-@down(
-    "RoiAlign",
-    16,
-    "coordinate_transformation_mode='output_half_pixel' dropped",
-    blocks="it is half_pixel, which is the default",
-)
-def without_mapping(context: Context) -> None:
-    """``RoiAlign<coordinate_transformation_mode="output_half_pixel">(x, rois, batch)`` becomes
-    ``RoiAlign(x, rois, batch)``.
-
-    Shifted regions don't stand for half_pixel: without it, runtimes enlarge those below one pixel.
-    """
-    mode = context.value("coordinate_transformation_mode", "half_pixel")
-    if mode != "output_half_pixel":
-        raise Blocked(
-            f"it has coordinate_transformation_mode={mode!r}, which came with opset 16",
-            "choose opset 16 or later",
-        )
-    context.replace(drop=("coordinate_transformation_mode",))
-
 
 _WARNS = "unchanged, with a remark where padding that is worked out may be odd"
 
