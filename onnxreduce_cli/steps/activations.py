@@ -11,7 +11,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import born, constant
 from onnxreduce_cli.steps.casts import finish, widened
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down
 
 
@@ -75,32 +75,39 @@ def swiglu(context: Context) -> None:
     context.replace("Mul", [gate, context.input(1)], keep=())
 
 
-@born("Celu", 12, "Elu of a scaled input", blocks="alpha is not positive")
+@born("Celu", 12, "Elu of a scaled input, times Exp of it where alpha is negative")
 def celu(context: Context) -> None:
     """``Celu(x)`` becomes ``Elu(x)``, and ``Celu<alpha=2.0>(x)``
     ``Sub(Relu(x), Mul(Elu(Div(Relu(-x), -2.0)), -2.0))``.
 
-    Only the negative part is scaled: dividing a positive x by alpha may overflow.
+    Only the negative part is scaled: dividing a positive x by alpha may overflow. With a negative
+    alpha it becomes positive, and ``Exp(y) - 1`` is ``-Elu(-y) * Exp(y)``. With an alpha of 0
+    everything is, so that what is divided by it is NaN as in the definition.
     """
     alpha = context.value("alpha", 1.0)
     data = context.input(0)
-    if alpha <= 0:
-        raise Blocked(f"its alpha is {alpha}, where Elu is no substitute", "use a positive alpha")
     if alpha == 1:
         context.replace("Elu", keep=(), alpha=1.0)
         return
     elem_type = context.need_elem_type(data, "its alpha has that dtype")
     scale = constant(context, alpha, elem_type, "alpha")
     positive = context.emit("Relu", [data], "positive")
-    negative = context.emit(
-        "Neg", [context.emit("Relu", [context.emit("Neg", [data])])], "negative"
-    )
-    curve = context.emit("Elu", [context.emit("Div", [negative, scale], "scaled")], alpha=1.0)
+    negative = data
+    if alpha:
+        below = context.emit("Relu", [context.emit("Neg", [data])], "below")
+        negative = context.emit("Neg", [below], "negative")
+    scaled = context.emit("Div", [negative, scale], "scaled")
+    if alpha < 0:
+        turned = context.emit("Elu", [context.emit("Neg", [scaled])], alpha=1.0)
+        grown = context.emit("Mul", [turned, context.emit("Exp", [scaled])], "grown")
+        curve = context.emit("Neg", [grown], "curve")
+    else:
+        curve = context.emit("Elu", [scaled], alpha=1.0)
     back = context.emit("Mul", [curve, scale], "back")
     context.replace("Add", [positive, back], keep=())
 
 
-@down("Celu", 28, "double as Elu of a scaled input", blocks="alpha of doubles is not positive")
+@down("Celu", 28, "double as Elu of a scaled input, times Exp of it where alpha is negative")
 def celu_of_doubles(context: Context) -> None:
     """``Celu(x)`` of doubles becomes ``Elu(x)`` (see `celu`): before there was float only."""
     if context.elem_type(context.input(0)) == TensorProto.DOUBLE:

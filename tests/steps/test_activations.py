@@ -78,9 +78,12 @@ def test_element_wise(
     converts(one_node(op_type, opset, empty, **attributes), targets[-1], empty)
 
 
-def test_celu_with_alpha_that_is_not_positive() -> None:
-    source = one_node("Celu", 12, {"x": np.ones(3, np.float32)}, alpha=-1.0)
-    assert "alpha is -1.0" in blockers(source, 11)[0].reason
+@pytest.mark.parametrize("alpha", [-1.0, -2.0, 0.0, -0.0])
+def test_celu_with_alpha_that_is_not_positive(alpha: float) -> None:
+    x = np.array([-300, -3, -1e-6, -0.0, 0, 0.5, 3, 1e30, np.inf, -np.inf, np.nan], np.float32)
+    for target in (11, 7):
+        converts(one_node("Celu", 12, {"x": x}, alpha=alpha), target, {"x": x}, in_numpy=True)
+        converts(one_node("Celu", 12, {"x": x[1:8]}, alpha=alpha), target, {"x": x[1:8]})
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])

@@ -207,7 +207,7 @@ def test_sums_and_exponents():
     converts(one_node("Pow", 15, inputs), 14, inputs, in_numpy=True)
 
 
-@pytest.mark.parametrize("alpha", [1.0, 0.5])
+@pytest.mark.parametrize("alpha", [1.0, 0.5, -0.5])
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])
 def test_celu(dtype, alpha):
     inputs = {"x": np.array([-1e4, -0.3, 0, 7, np.inf, -np.inf, np.nan], dtype)}
