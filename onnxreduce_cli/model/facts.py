@@ -209,10 +209,18 @@ class Facts:
                 self._infer_model()
         return self._inferred.get(id(scope), {})
 
-    def _unify(self, owner: Scope, name: str) -> ValueType | None:
+    def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
+        """The types that a value of unknown type may have, by what the schemas around it demand."""
+        owner = scope.resolve(name)
+        return None if owner is None else self._unified().allowed(owner, name)
+
+    def _unified(self) -> Unification:
         if self._unification is None:
             self._unification = Unification(self._scopes, self._imports(), self._inferred_kind)
-        kind = self._unification.kind(owner, name)
+        return self._unification
+
+    def _unify(self, owner: Scope, name: str) -> ValueType | None:
+        kind = self._unified().kind(owner, name)
         if kind is None:
             return None
         elem_type = elem_type_of(kind)

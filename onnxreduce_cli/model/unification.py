@@ -25,11 +25,15 @@ KnownKind = Callable[[Scope, str], str | None]
 
 
 class _Classes:
-    """Values grouped by equality of type (union-find), with the type of each group."""
+    """Values grouped by equality of type (union-find), with the type of each group.
+
+    Where that is not known there are those that everything around allows.
+    """
 
     def __init__(self) -> None:
         self._parent: dict[Value, Value] = {}
         self._kind: dict[Value, str] = {}
+        self._allowed: dict[Value, frozenset[str]] = {}
 
     def find(self, value: Value) -> Value:
         root = value
@@ -45,6 +49,15 @@ class _Classes:
             self._parent[a] = b
             if a in self._kind:
                 self._kind.setdefault(b, self._kind.pop(a))
+            if a in self._allowed:
+                self.limit(b, self._allowed.pop(a))
+
+    def limit(self, value: Value, allowed: frozenset[str]) -> None:
+        root = self.find(value)
+        self._allowed[root] = self._allowed.get(root, allowed) & allowed
+
+    def allowed(self, value: Value) -> frozenset[str] | None:
+        return self._allowed.get(self.find(value))
 
     def state(self, value: Value, kind: str) -> None:
         self._kind.setdefault(self.find(value), kind)
@@ -75,7 +88,13 @@ class Unification:
 
     def kind(self, owner: Scope, name: str) -> str | None:
         """The type of a value that `owner` defines, as schemas spell it."""
-        return self._classes.kind((id(owner), name))
+        kind = self._classes.kind((id(owner), name))
+        allowed = self._classes.allowed((id(owner), name)) if kind is None else None
+        return next(iter(allowed)) if allowed is not None and len(allowed) == 1 else kind
+
+    def allowed(self, owner: Scope, name: str) -> frozenset[str] | None:
+        """The types that a value may have, by the schemas around it; None if there are none."""
+        return self._classes.allowed((id(owner), name))
 
     def _add(
         self, scope: Scope, node: NodeProto, opsets: Mapping[str, int], known: KnownKind
@@ -89,6 +108,8 @@ class Unification:
             kind = known(owner, name) or (next(iter(types)) if len(types) == 1 else None)
             if kind is not None:
                 self._classes.state(value, kind)
+            elif types:
+                self._classes.limit(value, types)
             if variable:
                 self._classes.join(variables.setdefault(variable, value), value)
 

@@ -209,6 +209,10 @@ class Context:
         self.asked = max(self.asked, Asked.KINDS)
         return self._workspace.facts.kind(self.scope, name)
 
+    def allowed_kinds(self, name: str) -> frozenset[str] | None:
+        """The types that a value of unknown type may have, as schemas spell them."""
+        return self._facts.allowed_kinds(self.scope, name)
+
     def rank(self, name: str) -> int | None:
         """The value's rank, if known."""
         found = self.type(name)

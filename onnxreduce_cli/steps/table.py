@@ -173,9 +173,12 @@ def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
             if kind is None and near == far:
                 continue
             if kind is None:
+                missing = (context.allowed_kinds(name) or here[formal]) - there[formal]
+                if not missing:
+                    continue
                 raise Blocked(
-                    f"the type of {name!r} is not known, and {op_type} allows fewer types "
-                    f"at opset {far}",
+                    f"the type of {name!r} is not known, and may be {min(missing)}, which "
+                    f"{op_type} does not take at opset {far}",
                     "state its type in the model's value_info",
                 )
             if kind in there[formal]:

@@ -273,3 +273,21 @@ def test_casts_below_6():
     x = np.arange(6, dtype=np.int32).reshape(2, 3)
     source = one_node("Concat", 4, {"x": x, "z": x + 1}, axis=0)
     converts(source, 3, {"x": x, "z": x + 1}, exact=True)
+
+
+def with_unknown(follower: str) -> onnx.ModelProto:
+    """A model in which an operator that onnx does not know gives what Identity reads."""
+    return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
+        g (float[1,1,4,4] x, float[1,1,2,2] w) => (float[1,1,a,b] y) {{
+            h = custom.Hide(x)
+            i = Identity(h)
+            {follower}
+        }}""")
+
+
+def test_types_that_the_operators_around_limit():
+    source = with_unknown("l = LpPool<kernel_shape = [2,2]>(i)\n y = Cast<to = 1>(l)")
+    assert op_types(convert(source, 12)) == ["Hide", "Identity", "LpPool", "Cast"]
+    blocker = blockers(with_unknown("y = Cast<to = 1>(i)"), 12)[0]
+    assert blocker.op_type == "Identity"
+    assert "'h' is not known, and may be tensor(bfloat16), which Identity" in blocker.reason
