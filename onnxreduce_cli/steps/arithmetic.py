@@ -178,7 +178,12 @@ def selu_newer_defaults(context: Context) -> None:
 _HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 
-@down("Range", 27, "half types computed in float", blocks="stash_type is not float for them")
+@down(
+    "Range",
+    27,
+    "half types computed in float or double, as stash_type says",
+    blocks="stash_type is neither for them, for which nothing says how to count",
+)
 def range_in_float(context: Context) -> None:
     """``Range(a, b, c)`` of float16 becomes ``Cast<float16>(Range(Cast<float>(a), ...))``."""
     stash = context.value("stash_type", TensorProto.FLOAT)
@@ -188,11 +193,13 @@ def range_in_float(context: Context) -> None:
         if context.attribute("stash_type") is not None:
             context.replace(drop=drop)
         return
-    if stash != TensorProto.FLOAT:
+    if stash not in (TensorProto.FLOAT, TensorProto.DOUBLE):
         raise Blocked(
-            f"it computes {dtype_name(given)} in {dtype_name(stash)}, which came with opset 27",
-            "choose opset 27 or later",
+            f"its stash_type is {dtype_name(stash)}, and nothing says how to count in that: the "
+            "operator's function body knows float and double",
+            "use one of these",
         )
-    inputs = [cast(context, name, TensorProto.FLOAT) for name in context.node.input]
-    wide = context.replace(inputs=inputs, outputs=[context.fresh("float")], drop=drop).output[0]
+    inputs = [cast(context, name, stash) for name in context.node.input]
+    outputs = [context.fresh(dtype_name(stash))]
+    wide = context.replace(inputs=inputs, outputs=outputs, drop=drop).output[0]
     cast(context, wide, given, [context.node.output[0]])

@@ -123,17 +123,19 @@ def test_selu_older_defaults_and_selu_newer_defaults():
     assert {a.name for a in high.graph.node[0].attribute} == {"alpha", "gamma"}
 
 
+@pytest.mark.parametrize("stash", [1, 11])
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64])
 @pytest.mark.newest
-def test_range_in_float(dtype):
+def test_range_in_float(dtype, stash):
     inputs = {k: np.array(v, dtype) for k, v in (("a", 0), ("b", 9), ("c", 2))}
-    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=1)
+    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=stash)
     converts(source, 26, inputs)
+    converts(source, 10, inputs)
 
 
 @pytest.mark.newest
 def test_range_in_float_blocked():
     inputs = {k: np.array(v, np.float16) for k, v in (("a", 0), ("b", 9), ("c", 2))}
-    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=11)
+    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=10)
     (blocker,) = blockers(source, 26)
-    assert "it computes float16 in double" in str(blocker)
+    assert "nothing says how to count in that" in str(blocker)
