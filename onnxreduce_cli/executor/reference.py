@@ -38,7 +38,6 @@ _RIGHT: dict[str, frozenset[int]] = {
         "StringNormalizer": (10,),
         "StringSplit": (20,),
         "TensorScatter": (24,),
-        "TfIdfVectorizer": (9,),
     }.items()
 }
 

@@ -1,96 +1,152 @@
-"""TfIdfVectorizer, below the opset that it came with."""
+"""TfIdfVectorizer below the opset that it came with: its n-grams compared with all there are."""
 
 from __future__ import annotations
 
-import itertools
+from itertools import pairwise
 
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import born, reduced, refuse, unsqueezed
+from onnxreduce_cli.steps.births import born, dims_of, reduced, refuse, unsqueezed
 from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Array, Blocked, Context
+from onnxreduce_cli.steps.context import Blocked, Context
 
-#: For slicing to the end, whatever the length.
-_END = 2**31 - 1
+#: Beyond the end of every dimension.
+_END = 2**63 - 1
 
 
 @born(
     "TfIdfVectorizer",
     9,
-    "n-grams of integers compared at every place, and counted",
-    blocks="it counts strings, the rank is not known, or it is open which weight is whose",
+    "n-grams cut out by Slice, compared with those of the pool and counted",
+    blocks="it is of strings, its rank is not known, or weights of one place differ",
 )
-def n_grams(context: Context) -> None:
-    """``TfIdfVectorizer<mode="TF", ...>(x)`` becomes
-    ``ReduceSum(And(Equal(x[:-1], first of each), Equal(x[1:], second of each)))`` for 2-grams and
-    no skips; what longer n-grams and skips give is joined and added.
+def tf_idf_vectorizer(context: Context) -> None:
+    """``TfIdfVectorizer<pool_int64s=[5, 6], ngram_counts=[0, 0], ...>(x)`` becomes
+    ``ReduceSum(Cast(And(Equal(Unsqueeze(x[:-1]), [5]), Equal(Unsqueeze(x[1:]), [6]))))``, times
+    its weight.
     """
-    if context.attribute("pool_strings") is not None:
+    if context.value("pool_strings"):
         raise refuse(context, "tells what is in a string")
-    places = np.array(context.value("ngram_indexes"), np.int64)
-    weights = context.value("weights")
-    mode = context.value("mode")
-    if weights and mode != "TF" and places.tolist() != list(range(len(weights))):
-        raise Blocked(
-            "its weights are for its n-grams by the specification, for the coordinates in "
-            "runtimes, and the two are in different orders",
-            "sort the n-grams by their coordinates",
-        )
-    pool = [(grams, at) for grams, at in _pool(context) if len(grams)]
-    if not pool:
-        raise Blocked("it has no n-grams of the lengths that it counts", "mend the model")
-    counts = [(_count(context, grams), at) for grams, at in pool]
-    size = int(places.max()) + 1
-    total = ""
-    for count, at in counts:
-        spread = np.zeros((len(at), size), np.float32)
-        spread[np.arange(len(at)), places[at]] = 1
-        part = context.emit("MatMul", [count, context.array(spread, "coordinates")], "part")
-        total = context.emit("Add", [total, part], "counts") if total else part
-    if mode == "IDF":
-        found = context.emit("Greater", [total, context.scalar(0.0, "none")], "is_found")
-        total = cast(context, found, TensorProto.FLOAT)
-    factors = np.array(weights if weights and mode != "TF" else [1], np.float32)
-    context.replace("Mul", [total, context.array(factors, "weights")], keep=())
+    data = context.input(0)
+    rank = context.need_rank(data, "its last dimension is cut into n-grams")
+    given = context.need_elem_type(data, "it is compared with 64-bit integers")
+    context.far = 13
+    if given != TensorProto.INT64:
+        data = cast(context, data, TensorProto.INT64)
+    if not rank:
+        data, rank = context.emit("Reshape", [data, context.array([1], "one")], "one"), 1
+    coordinates = context.value("ngram_indexes")
+    size = max(coordinates) + 1
+    found: list[str] = []
+    numbers: list[int] = []
+    for grams in _pool(context):
+        found.append(_counted(context, data, rank, np.array(list(grams), np.int64)))
+        numbers += grams.values()
+    if not found:
+        itself = cast(context, context.emit("Equal", [data, data]), TensorProto.FLOAT)
+        found.append(reduced(context, "ReduceSum", itself, [rank - 1], keep=True))
+    counts = found[0]
+    if len(found) > 1:
+        counts = context.emit("Concat", found, "counts", axis=rank - 1)
+    weights = _weights(context)
+    if context.value("mode") != "IDF":
+        if weights and numbers:
+            factors = context.array(np.array([weights[n] for n in numbers], np.float32), "weights")
+            counts = context.emit("Mul", [counts, factors], "weighted")
+        places = [coordinates[number] for number in numbers]
+        context.replace("Identity", [_placed(context, counts, places, rank, size)], keep=())
+        return
+    counts = _placed(context, counts, [coordinates[number] for number in numbers], rank, size)
+    is_found = context.emit("Greater", [counts, context.scalar(0.0, "zero")], "is_found")
+    if not weights:
+        context.replace("Cast", [is_found], keep=(), to=TensorProto.FLOAT)
+        return
+    factors = context.array(_weights_of_places(weights, coordinates), "weights")
+    context.replace("Mul", [cast(context, is_found, TensorProto.FLOAT), factors], keep=())
 
 
-def _pool(context: Context) -> list[tuple[Array, list[int]]]:
-    """The n-grams for each n that counts, one in a row, and which of them all they are."""
-    pool = context.value("pool_int64s")
-    starts = [*context.value("ngram_counts"), len(pool)]
-    found, first = [], 0
-    for n, (start, end) in enumerate(itertools.pairwise(starts), 1):
-        grams = np.array(pool[start:end], np.int64).reshape(-1, n)
-        if context.value("min_gram_length") <= n <= context.value("max_gram_length"):
-            found.append((grams, list(range(first, first + len(grams)))))
-        first += len(grams)
+def _weights(context: Context) -> list[float]:
+    """The weights that have an effect."""
+    return [] if context.value("mode") == "TF" else list(context.value("weights") or ())
+
+
+def _weights_of_places(weights: list[float], coordinates: list[int]) -> np.ndarray:
+    """The weights by the places in the output.
+
+    Raises:
+        Blocked: n-grams of one place have different ones.
+    """
+    found = np.zeros(max(coordinates) + 1, np.float32)
+    known: dict[int, float] = {}
+    for weight, place in zip(weights, coordinates, strict=True):
+        if known.setdefault(place, weight) != weight:
+            raise Blocked(
+                f"n-grams with different weights are counted at one place, {place}, and its "
+                "definition does not say by which one that is scaled in mode IDF",
+                "give every n-gram a place of its own",
+            )
+        found[place] = weight
     return found
 
 
-def _count(context: Context, grams: Array) -> str:
-    """How often each n-gram is found: a float for each along a last dimension."""
-    data = context.input(0)
-    axis = context.need_rank(data, "the last dimension is the sequence") - 1
-    if context.elem_type(data) != TensorProto.INT64:
-        data = cast(context, data, TensorProto.INT64)
-    sequence = unsqueezed(context, data, [axis + 1])
-    n = grams.shape[1]
+def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
+    """For each length of n-grams that is looked for, the n-grams with their numbers."""
+    pool = context.value("pool_int64s")
+    bounds = [*context.value("ngram_counts"), len(pool)]
+    lengths = range(context.value("min_gram_length"), context.value("max_gram_length") + 1)
+    number, found = 0, []
+    for length, (start, end) in enumerate(pairwise(bounds), 1):
+        rows = [tuple(pool[at : at + length]) for at in range(start, end - length + 1, length)]
+        if rows and length in lengths:
+            found.append({row: number + index for index, row in enumerate(rows)})
+        number += len(rows)
+    return found
+
+
+def _counted(context: Context, data: str, rank: int, grams: np.ndarray) -> str:
+    """How often each n-gram is found, in a last dimension in place of the data's."""
+    dims = dims_of(context, data)
+    size = dims[-1] if dims else None
+    length = grams.shape[1]
+    # Single elements are the same whatever is skipped.
+    steps = range(1, context.value("max_skip_count") + 2) if length > 1 else range(1, 2)
+    fitting = [s for s in steps if not isinstance(size, int) or size > (length - 1) * s]
     total = ""
-    for step in range(1, 2 if n == 1 else context.value("max_skip_count") + 2):
+    for step in fitting or steps[:1]:
         hits = ""
-        for index in range(n):
-            wanted = context.array(grams[:, index], "wanted")
-            end = (index + 1 - n) * step or _END
-            part = sequence
-            if n > 1:
-                starts, ends = [index * step], [end]
-                part = context.emit(
-                    "Slice", [sequence], "part", axes=[axis], starts=starts, ends=ends
-                )
-            equal = context.emit("Equal", [part, wanted], "equal")
-            hits = context.emit("And", [hits, equal], "hits") if hits else equal
-        numbers = cast(context, hits, TensorProto.FLOAT)
-        count = reduced(context, "ReduceSum", numbers, [axis], keep=False)
-        total = context.emit("Add", [total, count], "count") if total else count
+        for place in range(length):
+            part = data
+            if length > 1:
+                behind = (length - 1 - place) * step
+                bounds = [place * step, -behind if behind else _END, rank - 1]
+                inputs = [data, *(context.array([number], "bound") for number in bounds)]
+                part = context.emit("Slice", inputs, "part")
+            wanted = context.array(np.ascontiguousarray(grams[:, place]), "wanted")
+            hit = context.emit("Equal", [unsqueezed(context, part, [rank]), wanted], "hit")
+            hits = context.emit("And", [hits, hit], "hits") if hits else hit
+        number = cast(context, hits, TensorProto.FLOAT)
+        count = reduced(context, "ReduceSum", number, [rank - 1], keep=False)
+        total = context.emit("Add", [total, count], "total") if total else count
+    return total
+
+
+def _placed(context: Context, counts: str, places: list[int], rank: int, size: int) -> str:
+    """The counts at their places in the output; those of one place are added, others are 0."""
+    if places == list(range(size)):
+        return counts
+    columns: list[list[int]] = [[] for _ in range(size)]
+    for column, place in enumerate(places):
+        columns[place].append(column)
+    total = ""
+    for layer in range(max(map(len, columns)) or 1):
+        here = [layer < len(column) for column in columns]
+        at = [
+            column[layer] if is_here else 0 for column, is_here in zip(columns, here, strict=True)
+        ]
+        part = context.emit("Gather", [counts, context.array(at, "at")], "placed", axis=rank - 1)
+        if not all(here):
+            mask = context.array(np.array(here, np.float32), "mask")
+            part = context.emit("Mul", [part, mask], "placed")
+        total = context.emit("Add", [total, part], "total") if total else part
     return total

@@ -11,7 +11,6 @@ from tests.node_cases import collected, plain, same
 UNSUPPORTED = (
     "test_adagrad", "test_adam", "test_momentum", "test_nesterov_momentum",  # training
     "test_training_dropout", "test_bernoulli",  # random
-    "test_batchnorm_epsilon_training_mode", "test_batchnorm_example_training_mode",
     "test_ai_onnx_ml_", "test_flexattention",  # other domains
     "test_cast_e8m0_FLOAT16_to", "test_cast_e8m0_FLOAT_to",  # rounding modes
     "test_image_decoder",
