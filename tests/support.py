@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto, TypeProto, helper, parser
+from onnx import ModelProto, TensorProto, TypeProto, helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli import executor
@@ -285,6 +285,25 @@ def of_unknown_rank(
         graph.input.append(helper.make_tensor_value_info(shape, onnx.TensorProto.INT64, [rank]))
         fed[shape] = np.array(np.shape(feeds[name]), np.int64)
     return found, fed
+
+
+def without_ranks(source: ModelProto, names: Sequence[str]) -> ModelProto:
+    """The model with some inputs of its last node of a rank that only further inputs tell.
+
+    An input x goes through a Reshape to the shape that the further input x_dims gives.
+    """
+    for name in names:
+        dims, shaped = f"{name}_dims", f"{name}_shaped"
+        source.graph.input.append(helper.make_tensor_value_info(dims, TensorProto.INT64, ["r"]))
+        source.graph.node.insert(0, helper.make_node("Reshape", [name, dims], [shaped]))
+        node = source.graph.node[-1]
+        node.input[list(node.input).index(name)] = shaped
+    return source
+
+
+def dims_of(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """What `without_ranks` makes further inputs of."""
+    return {f"{name}_dims": np.array(x.shape, np.int64) for name, x in inputs.items()}
 
 
 @functools.cache

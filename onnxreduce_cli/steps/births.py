@@ -232,6 +232,21 @@ def arange(context: Context, count: Number) -> str:
     return outputs[1]
 
 
+def along_axis(context: Context, data: str, axis: int) -> str:
+    """``[-1, 1, ..., 1]``, in which a vector broadcasts along an axis of data of unknown rank.
+
+    It has no more dimensions than the data, so that one number for a scalar stays a scalar.
+    """
+    dims = context.emit("Shape", [data], "dims")
+    end = context.array([int(np.iinfo(np.int32).max)], "end")
+    behind = context.emit("Slice", [dims, context.array([axis + 1], "behind"), end], "behind")
+    zeros = context.emit("Sub", [behind, behind], "zeros")
+    ones = context.emit("Add", [zeros, context.array([1], "one")], "ones")
+    shape = context.emit("Concat", [context.array([-1], "all"), ones], "shape", axis=0)
+    rank = context.emit("Shape", [dims], "rank")
+    return context.emit("Slice", [shape, context.array([0], "start"), rank], "shape")
+
+
 # Operators whose axes are an attribute or an input, depending on the opset
 
 

@@ -5,38 +5,34 @@ Zero points are subtracted in int32, which holds every difference of two 8-bit n
 
 from __future__ import annotations
 
-from onnx import TensorProto
+import numpy as np
+from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.steps.births import born, constant, unsqueezed
+from onnxreduce_cli.steps.births import born, constant, dims_of, unsqueezed
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
 
-def centred(context: Context, name: str, zero_point: str, axes: list[int] | None = None) -> str:
-    """A quantized tensor less its zero point, in int32."""
+def centred(context: Context, name: str, zero_point: str) -> str:
+    """A quantized tensor less its zero point, which broadcasts to it, in int32."""
     wide = cast(context, name, TensorProto.INT32)
     if not zero_point:
         return wide
-    offset = unsqueezed(context, cast(context, zero_point, TensorProto.INT32), axes or [])
-    return context.emit("Sub", [wide, offset], "centred")
+    return context.emit("Sub", [wide, cast(context, zero_point, TensorProto.INT32)], "centred")
 
 
-@born(
-    "MatMulInteger",
-    10,
-    "MatMul in int32, below opset 9 in double",
-    blocks="the rank of a zero point is not known",
-)
+@born("MatMulInteger", 10, "MatMul in int32, below opset 9 in double")
 def mat_mul_integer(context: Context) -> None:
     """``MatMulInteger(a, b, a_zero, b_zero)`` becomes
     ``MatMul(Cast<int32>(a) - Cast<int32>(a_zero), Cast<int32>(b) - Cast<int32>(b_zero))``.
 
     Below opset 9 MatMul takes floats only; a double holds every sum that an int32 does.
     """
-    first_zero = context.input(2)
-    per_row = first_zero and context.need_rank(first_zero, "one per row is a column")
-    # One zero point for each row stands in a column; one for each column is in line already.
-    first = centred(context, context.input(0), first_zero, [1] if per_row == 1 else None)
+    data, first_zero = context.input(0), context.input(2)
+    first = centred(context, data, first_zero and for_rows(context, first_zero, data))
+    if first_zero and context.rank(data) is None:
+        first = context.emit("Reshape", [first, context.emit("Shape", [data])], "of_its_rank")
+    # One zero point for each column is in line already.
     second = centred(context, context.input(1), context.input(3))
     if context.target >= 9:
         context.replace("MatMul", [first, second], keep=())
@@ -44,6 +40,26 @@ def mat_mul_integer(context: Context) -> None:
     factors = [cast(context, name, TensorProto.DOUBLE) for name in (first, second)]
     product = context.emit("MatMul", factors, "product")
     context.replace("Cast", [product], keep=(), to=int(TensorProto.INT32))
+
+
+def for_rows(context: Context, name: str, data: str) -> str:
+    """A number for each row of a matrix as a column; one for all, or of more dimensions, as it is.
+
+    Where that is not known a dimension of 1 is added when there is one, and none otherwise.
+    """
+    rank = context.rank(name)
+    if rank == 1 and context.rank(data) != 1 and dims_of(context, name) != (1,):
+        return unsqueezed(context, name, [1])
+    if rank is not None or context.rank(data) == 1:
+        return name
+    dims = context.emit("Shape", [name], "dims")
+    size_one = numpy_helper.from_array(np.ones(1, np.int64))
+    is_one = context.emit("Equal", [context.emit("Shape", [dims]), context.array([1], "one")])
+    more = context.emit(
+        "ConstantOfShape", [cast(context, is_one, TensorProto.INT64)], "more", value=size_one
+    )
+    shape = context.emit("Concat", [dims, more], "shape", axis=0)
+    return context.emit("Reshape", [name, shape], "for_rows")
 
 
 @born("DequantizeLinear", 10, "(x - zero point) * scale")

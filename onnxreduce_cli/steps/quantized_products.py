@@ -9,10 +9,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import born, dims_of, static, unsqueezed
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.integer_products import centred, lowest_for_nan
+from onnxreduce_cli.steps.births import along_axis, born, dims_of, static, unsqueezed
+from onnxreduce_cli.steps.casts import HALVES, cast
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.integer_products import centred, for_rows, lowest_for_nan
+from onnxreduce_cli.steps.registry import down
 
 #: Up to here a float holds every whole number, and so the sum of whole numbers in any order.
 _WHOLE = 2**24
@@ -20,50 +21,61 @@ _WHOLE = 2**24
 _APART = 255
 
 
-@born("ConvInteger", 10, "Conv of whole floats", blocks="a sum may be more than float holds")
+@born("ConvInteger", 10, "Conv of whole floats, below 2**24 in all")
 def conv_integer(context: Context) -> None:
     """``ConvInteger(x, w, x_zero, w_zero)`` becomes
-    ``Cast<int32>(Conv(Cast<float>(x - x_zero), Cast<float>(w - w_zero)))``; with many weights w is
-    split in two, and so are the sums.
+    ``Cast<int32>(Conv(Cast<float>(x - x_zero), Cast<float>(w - w_zero)))``.
+
+    With many weights w is split in two, or x too, and so are the sums; with very many, or nobody
+    knows how many, it is a Conv of doubles.
     """
+    context.far = 10  # Slice took computed ends then.
     x, w, x_zero, w_zero = (context.input(index) for index in range(4))
     total = _convolved(context, x, x_zero, w, w_zero)
     context.replace("Identity", [total], keep=())
 
 
-@born(
-    "QLinearConv",
-    10,
-    "Conv of whole floats, rescaled and rounded",
-    blocks="a sum may be more than float holds, or a rank is not known",
-)
+@born("QLinearConv", 10, "Conv of whole floats, rescaled and rounded")
 def q_linear_conv(context: Context) -> None:
     """``QLinearConv(x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b)`` becomes
     ``Cast(Clip(Round((ConvInteger(x, w, x_zero, w_zero) + b) * s) + y_zero, 0, 255))`` with
     ``s = x_scale * w_scale / y_scale``.
     """
+    context.far = 10  # Slice took computed ends then.
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = (
         context.input(index) for index in range(9)
     )
-    rank = context.need_rank(w, "one number for each channel is spread along an axis")
-    spatial = list(range(1, rank - 1))
     total = _convolved(context, x, x_zero, w, w_zero)
     if bias:
-        spread = unsqueezed(context, bias, spatial)
-        total = context.emit("Add", [total, spread], "with_bias")
+        total = context.emit("Add", [total, _for_channels(context, bias, w, 1)], "with_bias")
     factor = context.emit("Mul", [x_scale, w_scale], "product_scale")
     factor = context.emit("Div", [factor, y_scale], "factor")
-    if context.need_rank(w_scale, "it is spread along an axis") == 1 and spatial:
-        factor = unsqueezed(context, factor, spatial)
+    if context.rank(w_scale) != 0:
+        factor = _for_channels(context, factor, w, 1)
     _requantize(context, total, factor, y_zero)
 
 
-@born(
-    "QLinearMatMul",
-    10,
-    "MatMulInteger, rescaled and rounded",
-    blocks="the rank of a scale or of a zero point is not known",
-)
+def _for_channels(context: Context, name: str, weights: str, axis: int) -> str:
+    """A number for each channel, or one for all, such that it broadcasts along an axis.
+
+    Args:
+        context: the convolution.
+        name: the numbers.
+        weights: what has as many dimensions as the data.
+        axis: that of the channels.
+    """
+    rank, known = context.rank(weights), context.rank(name)
+    if known == 0:
+        return name
+    if rank is None:
+        return context.emit("Reshape", [name, along_axis(context, weights, axis)], "for_channels")
+    if known == 1:
+        return unsqueezed(context, name, list(range(1, rank - axis)))
+    shape = context.array([-1] + [1] * (rank - axis - 1), "shape")
+    return context.emit("Reshape", [name, shape], "for_channels")
+
+
+@born("QLinearMatMul", 10, "MatMulInteger, rescaled and rounded")
 def q_linear_mat_mul(context: Context) -> None:
     """``QLinearMatMul(a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)`` becomes
     ``Cast(Clip(Round(MatMulInteger(a, b, a_zero, b_zero) * s) + y_zero, 0, 255))`` with
@@ -74,55 +86,83 @@ def q_linear_mat_mul(context: Context) -> None:
     )
     context.far = 10  # MatMulInteger came with the same opset; its own step goes on.
     total = context.emit("MatMulInteger", [a, b, a_zero, b_zero], "total")
-    rank = context.need_rank(a_scale, "one for each row is a column")
-    if rank == 1 and context.rank(a) != 1 and not _is_one(context, a_scale):
-        a_scale = unsqueezed(context, a_scale, [1])
-    factor = context.emit("Mul", [a_scale, b_scale], "product_scale")
-    _requantize(context, total, context.emit("Div", [factor, y_scale], "factor"), y_zero)
+    factor = context.emit("Mul", [for_rows(context, a_scale, a), b_scale], "product_scale")
+    factor = context.emit("Div", [factor, y_scale], "factor")
+    _requantize(context, total, factor, y_zero, of_its_rank=context.rank(a) is None)
 
 
-def _is_one(context: Context, name: str) -> bool:
-    known = context.type(name)
-    return known is not None and known.dims == (1,)
+@down(
+    "QLinearMatMul",
+    21,
+    "scales of halves cast to float, which the quotient is computed in",
+    blocks="it multiplies float8",
+)
+def scales_in_float(context: Context) -> None:
+    """``QLinearMatMul`` with scales of float16 gets ``Cast<float>(scale)`` in their place."""
+    inputs = list(context.node.input)
+    for index in (1, 4, 6):
+        if context.elem_type(inputs[index]) in HALVES:
+            inputs[index] = cast(context, inputs[index], TensorProto.FLOAT)
+    if inputs != list(context.node.input):
+        context.replace(inputs=inputs)
 
 
 def _convolved(context: Context, x: str, x_zero: str, w: str, w_zero: str) -> str:
     """The sums of a convolution of quantized tensors, in int32."""
-    dims = dims_of(context, w)
-    rank = context.need_rank(w, "the numbers that are summed are counted")
-    zeros = list(range(1, rank)) if w_zero and context.rank(w_zero) == 1 else None
-    weights = cast(context, centred(context, w, w_zero, zeros), TensorProto.FLOAT)
-    numbers = cast(context, centred(context, x, x_zero), TensorProto.FLOAT)
+    weights = centred(context, w, w_zero and _for_channels(context, w_zero, w, 0))
+    numbers = centred(context, x, x_zero)
     attributes: dict[str, Any] = {item.name: item for item in context.node.attribute}
+    dims = dims_of(context, w)
     counts = None if dims is None else static(dims[1:])
-    most = None if counts is None else math.prod(counts) * _APART
-    if most is not None and most * _APART <= _WHOLE:
-        parts = [weights]
-    elif most is not None and most * 16 <= _WHOLE:
-        sixteen = context.scalar(16.0, "sixteen")
-        high = context.emit("Floor", [context.emit("Div", [weights, sixteen])], "high")
-        low = context.emit("Sub", [weights, context.emit("Mul", [high, sixteen])], "low")
-        parts = [low, high]
-    else:
-        raise Blocked(
-            "its sums may be more than a float holds exactly, and nothing before opset 10 "
-            "convolves integers",
-            "choose opset 10 or later",
-        )
-    sums = [
-        cast(
-            context, context.emit("Conv", [numbers, part], "sums", **attributes), TensorProto.INT32
-        )
-        for part in parts
-    ]
-    if len(sums) == 1:
-        return sums[0]
+    most = None if counts is None else math.prod(counts)
+
+    def convolved(data: str, kernel: str) -> str:
+        sums = context.emit("Conv", [data, kernel], "sums", **attributes)
+        if most is None or most * 16 * 16 > _WHOLE:
+            sums = cast(context, sums, TensorProto.INT64)  # From which an int32 wraps.
+        return cast(context, sums, TensorProto.INT32)
+
+    if most is None or most * 16 * 16 > _WHOLE:
+        return convolved(*(cast(context, name, TensorProto.DOUBLE) for name in (numbers, weights)))
+    data, kernels = (cast(context, name, TensorProto.FLOAT) for name in (numbers, weights))
+    if most * _APART * _APART <= _WHOLE:
+        return convolved(data, kernels)
+    halves = _halves(context, kernels)
+    if most * _APART * 16 <= _WHOLE:
+        return _joined(context, *(convolved(data, half) for half in halves))
+    return _joined(
+        context,
+        *(
+            _joined(context, *(convolved(part, half) for part in _halves(context, data)))
+            for half in halves
+        ),
+    )
+
+
+def _halves(context: Context, name: str) -> tuple[str, str]:
+    """Whole numbers as the sum of one below 16 and a multiple of 16: the former, and how many."""
+    sixteen = context.scalar(16.0, "sixteen")
+    high = context.emit("Floor", [context.emit("Div", [name, sixteen])], "high")
+    return context.emit("Sub", [name, context.emit("Mul", [high, sixteen])], "low"), high
+
+
+def _joined(context: Context, low: str, high: str) -> str:
     factor = context.scalar(16, "sixteen", TensorProto.INT32)
-    return context.emit("Add", [sums[0], context.emit("Mul", [sums[1], factor])], "sums")
+    return context.emit("Add", [low, context.emit("Mul", [high, factor])], "sums")
 
 
-def _requantize(context: Context, total: str, factor: str, zero: str) -> None:
-    """``Cast(Clip(Round(Cast<float>(total) * factor) + zero))``, in the zero point's dtype."""
+def _requantize(
+    context: Context, total: str, factor: str, zero: str, *, of_its_rank: bool = False
+) -> None:
+    """``Cast(Clip(Round(Cast<float>(total) * factor) + zero))``, in the zero point's dtype.
+
+    Args:
+        context: the product.
+        total: its sums.
+        factor: by which they are rescaled.
+        zero: the zero point.
+        of_its_rank: whether the factor may have more dimensions than the sums.
+    """
     context.far = 12  # Round came with 11, and limits of Clip that are inputs.
     to = context.need_elem_type(zero, "it is the dtype of the result")
     limits = np.iinfo(numpy_dtype(to))
@@ -131,4 +171,7 @@ def _requantize(context: Context, total: str, factor: str, zero: str) -> None:
     moved = context.emit("Add", [rounded, cast(context, zero, TensorProto.FLOAT)], "moved")
     bounds = [context.scalar(float(limit), "limit") for limit in (limits.min, limits.max)]
     clipped = context.emit("Clip", [moved, *bounds], "clipped")
-    context.replace("Cast", [lowest_for_nan(context, clipped, bounds[0])], keep=(), to=to)
+    result = lowest_for_nan(context, clipped, bounds[0])
+    if of_its_rank:
+        result = context.emit("Reshape", [result, context.emit("Shape", [total])], "of_its_rank")
+    context.replace("Cast", [result], keep=(), to=to)

@@ -8,13 +8,10 @@ from onnx import TensorProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import arange, dims_of, size_of
+from onnxreduce_cli.steps.births import along_axis, arange, dims_of, size_of
 from onnxreduce_cli.steps.casts import HALVES, cast, finish
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.integer_products import lowest_for_nan
-
-#: An end that means the whole axis.
-_END = int(np.iinfo(np.int32).max)
 
 
 def quantized_to(context: Context) -> int:
@@ -93,19 +90,13 @@ def _along_axis(context: Context) -> list[int] | str:
         return [-1]
     if rank is not None:
         return [-1] + [1] * (rank - 1 - normalised((axis,), rank)[0])
-    dims = context.emit("Shape", [context.input(0)], "dims")
-    start = context.array([0], "start")
-    if axis < 0:
-        shape = context.array([-1] + [1] * (-1 - axis), "shape")
-    else:
-        bounds = [context.array([axis + 1], "behind"), context.array([_END], "end")]
-        behind = context.emit("Slice", [dims, *bounds], "behind")
-        zeros = context.emit("Sub", [behind, behind], "zeros")
-        ones = context.emit("Add", [zeros, context.array([1], "one")], "ones")
-        shape = context.emit("Concat", [context.array([-1], "all"), ones], "shape", axis=0)
+    if axis >= 0:
+        return along_axis(context, context.input(0), axis)
     # No more dimensions than the data has: that may be a scalar, with one scale.
+    shape = context.array([-1] + [1] * (-1 - axis), "shape")
+    dims = context.emit("Shape", [context.input(0)], "dims")
     rank_of = context.emit("Shape", [dims], "rank")
-    return context.emit("Slice", [shape, start, rank_of], "shape")
+    return context.emit("Slice", [shape, context.array([0], "start"), rank_of], "shape")
 
 
 def of_blocks(context: Context, name: str) -> str:

@@ -9,7 +9,17 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert
-from tests.support import assert_same, blockers, converts, model, one_node, op_types, run
+from tests.support import (
+    assert_same,
+    blockers,
+    converts,
+    dims_of,
+    model,
+    one_node,
+    op_types,
+    run,
+    without_ranks,
+)
 
 NASTY = np.array(
     [[0.0, -0.0, 0.5, 1.5], [2.5, -2.5, 1e9, -1e9], [np.inf, -np.inf, 0.24, 63.7]], np.float32
@@ -89,20 +99,6 @@ def test_weights_of_a_convolution() -> None:
     converts(source, 21, {"x": x})
 
 
-def without_ranks(source: ModelProto, names: list[str]) -> ModelProto:
-    """The model with inputs of its node given the shape that they have by further inputs."""
-    for name in names:
-        source.graph.input.append(
-            helper.make_tensor_value_info(f"{name}_dims", TensorProto.INT64, ["r"])
-        )
-        source.graph.node.insert(
-            0, helper.make_node("Reshape", [name, f"{name}_dims"], [f"{name}_shaped"])
-        )
-        node = source.graph.node[-1]
-        node.input[list(node.input).index(name)] = f"{name}_shaped"
-    return source
-
-
 @pytest.mark.parametrize("op_type", ["QuantizeLinear", "DequantizeLinear"])
 @pytest.mark.parametrize(("shape", "axis"), [((), 1), ((1,), 0), ((4,), -1), ((4,), 1), ((3,), 0)])
 def test_scales_of_unknown_rank(op_type: str, shape: tuple[int, ...], axis: int) -> None:
@@ -110,7 +106,7 @@ def test_scales_of_unknown_rank(op_type: str, shape: tuple[int, ...], axis: int)
     scale = np.linspace(0.5, 2, int(np.prod(shape))).reshape(shape).astype(np.float32)
     zero = np.arange(scale.size, dtype=np.uint8).reshape(shape)
     feeds = {"x": x, "scale": scale, "zero": zero}
-    feeds |= {f"{name}_dims": np.array(array.shape, np.int64) for name, array in feeds.items()}
+    feeds |= dims_of(feeds)
     options = {"op_type": op_type, "constant": False, "axis": axis}
     for unknown in (["scale", "zero"], ["x"], ["x", "scale", "zero"]):
         source = without_ranks(quantize(13, x, scale, zero, **options), unknown)
