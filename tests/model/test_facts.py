@@ -208,21 +208,13 @@ def test_a_type_that_the_operators_around_leave() -> None:
     assert facts.kind(found[0], "a") is None
     assert facts.allowed_kinds(found[0], "a") == {"tensor(float)", "tensor(double)"}
     assert "tensor(bfloat16)" in (facts.allowed_kinds(found[0], "d") or ())
-    whole = model(
-        """<ir_version: 8, opset_import: ["" : 11, "custom" : 1]>
-        g (float[2] x, uint8[1] p) => (int32[n] y) {
+    assert facts.kind(found[0], "d") is None
+    both = model("""<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
+        g (float[2] x, float s) => (float[n] y) {
             a = custom.Hide(x)
-            b = Celu(a)
-            c = custom.Hide(x)
-            d = Not(c)
-            e = custom.Hide(x)
-            f = Softmax(e)
-            h = Floor(e)
-            y = custom.Show(b, d, f, h)
-        }""".replace('"" : 11', '"" : 12')
-    )
-    found = scopes(whole)
-    facts = Facts(whole, found)
-    assert facts.kind(found[0], "a") == "tensor(float)"
-    assert facts.kind(found[0], "c") == "tensor(bool)"
-    assert facts.kind(found[0], "e") is None
+            b = QuantizeLinear(a, s)
+            c = Floor(a)
+            y = custom.Show(b, c)
+        }""")
+    found = scopes(both)
+    assert Facts(both, found).kind(found[0], "a") == "tensor(float)"
