@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, numpy_helper
 
+from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
@@ -37,10 +39,37 @@ def scalars_to_tensor(context: Context) -> None:
     _as_tensor(context, _NEWER)
 
 
-@down("Constant", 11, "sparse_value: the dense tensor of the same value", blocks="it is too large")
+@down(
+    "Constant",
+    11,
+    "sparse_value: the dense tensor of the same value, a large one made when the model runs",
+    blocks="there are more than 65536 values in it",
+)
 def sparse_to_dense(context: Context) -> None:
-    """``Constant<sparse_value=...>`` becomes ``Constant<value=tensor>``."""
-    _as_tensor(context, ("sparse_value",))
+    """``Constant<sparse_value=...>`` becomes ``Constant<value=tensor>``, a large one
+    ``Reshape(ScatterElements(ConstantOfShape([size]), places, values), dims)``.
+    """
+    attribute = context.attribute("sparse_value")
+    if attribute is None:
+        return
+    sparse = attribute.sparse_tensor
+    size = math.prod(sparse.dims)
+    if size <= LIMIT or max(sparse.values.dims, default=0) > LIMIT:
+        _as_tensor(context, ("sparse_value",))
+        return
+    context.far = 11  # ScatterElements came with it.
+    values, places = (numpy_helper.to_array(item) for item in (sparse.values, sparse.indices))
+    if places.ndim == 2:
+        places = np.ravel_multi_index(tuple(places.T), tuple(sparse.dims))
+    zero = numpy_helper.from_array(np.zeros(1, values.dtype))
+    length = context.array([size], "size")
+    zeros = context.emit("ConstantOfShape", [length], "zeros", value=zero)
+    given = [
+        context.array(array, hint)
+        for array, hint in ((places.astype(np.int64), "places"), (values, "values"))
+    ]
+    flat = context.emit("ScatterElements", [zeros, *given], "flat", axis=0)
+    context.replace("Reshape", [flat, context.array(list(sparse.dims), "shape")], keep=())
 
 
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
@@ -49,14 +78,15 @@ _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 @down(
     "Constant",
     9,
-    "dtypes other than floats: an initializer, or a Cast of a double",
-    blocks="it is a string, or an integer that double cannot hold, in an IR version before 4",
+    "dtypes other than floats: an initializer, or a Cast of doubles",
+    blocks="it is a string in an IR version before 4",
 )
 def floats_only(context: Context) -> None:
     """``Constant<value=int64 tensor>`` becomes an initializer of the graph.
 
     Where there are none, in a function or before IR version 4 where they would be graph inputs
-    too, it becomes ``Cast<int64>(Constant<value=double tensor>)`` if that is exact.
+    too, it becomes ``Cast<int64>(Constant<value=double tensor>)`` if that is exact, and else
+    ``Add(Mul(high, 2**32), low)`` of such.
     """
     attribute = context.attribute("value")
     if attribute is None or attribute.t.data_type in _FLOATS:
@@ -67,17 +97,30 @@ def floats_only(context: Context) -> None:
         return
     array = context.constant(context.node.output[0])
     double = None if array is None else _exactly_double(array, tensor.data_type)
+    if array is not None and double is None and array.dtype.kind in "iu":
+        _in_two_parts(context, array, tensor.data_type)
+        return
     if double is None:
         raise Blocked(
-            f"before opset 9 a Constant holds floats only, and this {dtype_name(tensor.data_type)} "
-            "one cannot be cast from double",
-            "use IR version 4 or later, where it can be an initializer",
+            f"before opset 9 only an initializer holds {dtype_name(tensor.data_type)}, which "
+            "before IR version 4 is an input of the graph too",
+            "use IR version 4 or later",
         )
     output = context.node.output[0]
     wide = context.replace(
         outputs=[context.fresh("double")], value=numpy_helper.from_array(double)
     ).output[0]
     cast(context, wide, tensor.data_type, [output])
+
+
+def _in_two_parts(context: Context, array: npt.NDArray[Any], elem_type: int) -> None:
+    """64-bit integers as the sum of two parts, each of which double holds."""
+    unit = np.array(2**32, array.dtype)
+    parts = (array // unit, unit, array % unit)
+    high, factor, low = (
+        cast(context, context.array(part.astype(np.float64), "part"), elem_type) for part in parts
+    )
+    context.replace("Add", [context.emit("Mul", [high, factor], "high"), low], keep=())
 
 
 def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.float64] | None:

@@ -56,7 +56,7 @@ def test_strings(text: str) -> None:
     assert (
         Conversion(three, 8, target_ir_version=3)
         .blockers[0]
-        .reason.startswith("before opset 9 a Constant holds floats only")
+        .reason.startswith("before opset 9 only an initializer holds string")
     )
 
 
@@ -84,8 +84,16 @@ def test_sparse_becomes_dense(dims: list[int], indices: list[int]) -> None:
     assert onnxreduce_cli.convert(source, 11).graph == source.graph
 
 
-def test_a_large_sparse_constant_blocks() -> None:
-    (blocker,) = blockers(sparse([1000, 1000], [5]), 10)
+@pytest.mark.parametrize("indices", [[5, 999_999], [[0, 5], [999, 999]], []])
+def test_a_large_sparse_constant(indices: list[int]) -> None:
+    source = sparse([1000, 1000], indices)
+    for target in (10, 9, 7):
+        result = converts(source, target, {}, exact=True, in_numpy=True)
+        assert target < 9 or result.ByteSize() < 10_000
+
+
+def test_a_sparse_constant_of_too_many_values_blocks() -> None:
+    (blocker,) = blockers(sparse([1000, 1000], list(range(70_000))), 10)
     assert "its attribute 'sparse_value' came later" in blocker.reason
 
 
@@ -103,11 +111,17 @@ def test_integers_at_ir_version_3() -> None:
     np.testing.assert_array_equal(run(copied, x)["y"], run(source, x)["y"])
 
 
-def test_integers_that_double_cannot_hold_block_at_ir_version_3() -> None:
-    source = model("""<ir_version: 7, opset_import: ["" : 13]>
-        g () => (int64 y) { y = Constant<value_int = 9007199254740993>() }""")
-    (blocker,) = Conversion(source, 8, target_ir_version=3).blockers
-    assert "cannot be cast from double" in blocker.reason
+@pytest.mark.parametrize("kind", ["int64", "uint64"])
+def test_integers_that_double_cannot_hold_at_ir_version_3(kind: str) -> None:
+    limits = np.iinfo(kind)
+    numbers = [limits.min, limits.max, limits.max - 1, 2**53 + 1, 0, 5]
+    values = ", ".join(map(str, numbers))
+    source = model(f"""<ir_version: 7, opset_import: ["" : 13]>
+        g () => ({kind}[6] y) {{ y = Constant<value = {kind}[6] {{{values}}}>() }}""")
+    copied = copy.deepcopy(source)
+    Conversion(copied, 8, target_ir_version=3).apply()
+    onnx.checker.check_model(copied, full_check=True)
+    assert run(copied, {})["y"].tolist() == numbers
     converts(source, 8, {}, exact=True, in_numpy=True)
 
 
