@@ -68,6 +68,18 @@ def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
     }
 
 
+@cache
+def came_with(kind: str) -> int:
+    """The first opset with an operator that takes or gives a type; 0 if there is none."""
+    found = [
+        since
+        for op_type in operators()
+        for since in versions(op_type)
+        if any(kind in types for types in allowed_types(op_type, since).values())
+    ]
+    return min(found, default=0)
+
+
 @dataclass(frozen=True)
 class _Signature:
     """What `invalid` compares a node with, read from a schema once."""

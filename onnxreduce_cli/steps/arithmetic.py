@@ -73,7 +73,7 @@ def slope_aligned(context: Context) -> None:
     The slope then has the shape [C, 1, 1]. Where a rank is not known that is done at run time.
     """
     data, slope = context.input(0), context.input(1)
-    dims, rank = dims_of(context, slope), context.rank(data)
+    dims, rank = dims_of(context, slope), context.settled_rank(data)
     if dims is not None and all(dim == 1 for dim in dims):
         return
     if rank is None or dims is None:
@@ -95,7 +95,7 @@ def slope_for_channels(context: Context) -> None:
     ``Reshape(PRelu(Flatten<axis=0>(x), Reshape(Expand(slope, Shape(x)), [-1])), Shape(x))``.
     """
     data, slope = context.input(0), context.input(1)
-    dims, rank = dims_of(context, slope), context.rank(data)
+    dims, rank = dims_of(context, slope), context.settled_rank(data)
     if dims is not None and (
         all(dim == 1 for dim in dims) or (rank is not None and _is_for_channels(dims, rank))
     ):

@@ -1,9 +1,10 @@
-"""Add, Sub, Mul and Div of integers below opset 6, where they take floats only."""
+"""Add, Sub, Mul, Div, Abs and Neg of integers below opset 6, where they take floats only."""
 
 from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.steps.births import unsqueezed
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.integer_parts import (
@@ -52,6 +53,35 @@ def of_integers(context: Context) -> None:
         context.replace(reduction, [stack], keep=(), axes=[0], keepdims=0)
 
 
+@down(("Abs", "Neg"), 6, "integers: a reduction over a dimension of 1, or a product with -1")
+def size_or_negative(context: Context) -> None:
+    """``Abs(x)`` of int32 becomes ``ReduceL1<axes=[0]>(Unsqueeze(x))``, and ``Neg(x)`` ReduceProd
+    over x and -1; of 8 and 16 bits in int32, cut off again.
+    """
+    data, output = context.input(0), context.node.output[0]
+    elem_type = context.elem_type(data)
+    if elem_type is None or elem_type not in INTEGERS:
+        return
+    if elem_type in _UNSIGNED:
+        context.replace("Identity", keep=())
+        return
+    working = TensorProto.INT64 if elem_type == TensorProto.INT64 else TensorProto.INT32
+    wide = data if working == elem_type else cast(context, data, working)
+    if context.node.op_type == "Abs":
+        stack, reduction = unsqueezed(context, wide, [0]), "ReduceL1"
+    else:
+        stack, reduction = _with_minus_ones(context, wide, working), "ReduceProd"
+    outputs = [output if working == elem_type else context.fresh("wide")]
+    context.replace(reduction, [stack], outputs, keep=(), axes=[0], keepdims=0)
+    if working != elem_type:
+        cast(context, outputs[0], elem_type, [output])
+
+
+_UNSIGNED = frozenset(
+    {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
+)
+
+
 def _negative(context: Context, name: str, elem_type: int) -> str:
     """The integer times -1, or times what wraps as that does."""
     constant = context.constant(name)
@@ -60,11 +90,16 @@ def _negative(context: Context, name: str, elem_type: int) -> str:
     if elem_type == TensorProto.UINT64:  # No double is the highest one.
         signed = _negative(context, cast(context, name, TensorProto.INT64), TensorProto.INT64)
         return cast(context, signed, elem_type)
+    stack = _with_minus_ones(context, name, elem_type)
+    return context.emit("ReduceProd", [stack], "negative", axes=[0], keepdims=0)
+
+
+def _with_minus_ones(context: Context, name: str, elem_type: int) -> str:
+    """A stack of the integer and as many -1, or for uint32 what wraps as that does."""
     zeros = with_number(context, "Mul", cast(context, name, TensorProto.DOUBLE), 0.0, "zeros")
     unsigned = elem_type == TensorProto.UINT32
     minus_ones = with_number(context, "Add", zeros, 2.0**32 - 1 if unsigned else -1.0)
-    stack = stacked(context, [name, cast(context, minus_ones, elem_type)], elem_type)
-    return context.emit("ReduceProd", [stack], "negative", axes=[0], keepdims=0)
+    return stacked(context, [name, cast(context, minus_ones, elem_type)], elem_type)
 
 
 # 64 bits

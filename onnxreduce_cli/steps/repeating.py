@@ -55,7 +55,7 @@ def _common(dims: tuple[Dim, ...]) -> Dim:
 
 def repeated_together(context: Context, names: Sequence[str]) -> list[str]:
     """Each of the values repeated to the shape that they have when broadcast to each other."""
-    if any(context.rank(name) is None for name in names):
+    if any(context.settled_rank(name) is None for name in names):
         longest = reduce(partial(aligned, context), names)
         names = [longest, *(aligned(context, name, longest) for name in names[1:])]
     return [repeated(context, name, [n for n in names if n != name]) for name in names]
@@ -140,6 +140,7 @@ def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> str:
 
     Its result is said to have the shape `wanted`, as far as that is known.
     """
+    context.settle(f"how often {name!r} is repeated")
     own = dims_of(context, name)
     if own is not None and all(dim == 1 for dim in own):
         repeats = sizes
@@ -192,7 +193,7 @@ def placed_within(context: Context, name: str, outer: str) -> str:
     axis = context.value("axis")
     if axis is None:
         return name
-    rank, inner = context.rank(outer), context.rank(name)
+    rank, inner = context.settled_rank(outer), context.settled_rank(name)
     if inner is None or (rank is None and axis >= 0):
         return trailing_ones(context, name, _behind(context, axis, name, outer))
     behind = (-axis if rank is None else rank - (axis % rank if rank else 0)) - inner
@@ -239,7 +240,7 @@ def aligned(context: Context, name: str, other: str) -> str:
 
     Each is put there by one round of a Loop: what that carries may change its rank.
     """
-    own, wanted = context.rank(name), context.rank(other)
+    own, wanted = context.settled_rank(name), context.settled_rank(other)
     if own is not None and wanted is not None:
         return _lengthened(context, name, max(own, wanted))
     elem_type = context.need_elem_type(name, "it is carried through a Loop")

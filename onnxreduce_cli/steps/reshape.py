@@ -45,6 +45,7 @@ def shape_to_attribute(context: Context) -> None:
     if shape is not None:
         context.replace(inputs=[context.input(0)], shape=shape)
         return
+    context.settle(f"its shape {context.input(1)!r}")
     data = context.input(0)
     flat = data
     if context.rank(data) != 1:

@@ -189,7 +189,7 @@ def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
                 found = widening.wider(op_type, elem_type, there[formal], far)
             if found is None:
                 raise Blocked(
-                    f"{op_type} does not take {kind} at opset {far}",
+                    _not_taken(op_type, kind, far),
                     "choose an opset that does"
                     + (f", or cast {name!r}" if kind.startswith("tensor") else ""),
                 )
@@ -197,6 +197,17 @@ def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
     if wide:
         widening.compute_wider(context, node, wide)
         context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
+
+
+def _not_taken(op_type: str, kind: str, opset: int) -> str:
+    """Why there is no way to let an operator take a type."""
+    first = schemas.came_with(kind)
+    if first > opset:
+        return f"it takes {kind}, which came with opset {first}: no operator before knows it"
+    return (
+        f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results are "
+        "the same"
+    )
 
 
 def _condition(change: Change) -> str:

@@ -32,7 +32,7 @@ def repeats(context: Context) -> None:
     """
     data = context.input(0)
     tiles, axis = (_number(context, context.input(index)) for index in (1, 2))
-    rank = context.rank(data)
+    rank = context.settled_rank(data)
     if isinstance(tiles, int) and isinstance(axis, int) and rank is not None:
         counts = [tiles if place == axis else 1 for place in range(rank)]
         context.replace(inputs=[data, context.array(counts, "repeats")])
@@ -72,9 +72,11 @@ def one_axis(context: Context) -> None:
     data = context.input(0)
     elem_type = context.need_elem_type(data, "before opset 6 tiles and axis have the same")
     counts = context.elements(context.input(1))
-    rank = context.rank(data)
+    rank = context.settled_rank(data)
     if counts is None and rank is not None:
         counts = (None,) * rank
+    if counts is None or None in counts:
+        context.settle(f"how often {data!r} is repeated")
     if counts is None:
         _along_every_axis(context, elem_type)
     elif elem_type in _HIGHEST_COUNT:

@@ -71,3 +71,14 @@ def test_comparisons_of_64_bits(op_type: str, dtype: Any) -> None:
     feeds = pairs(dtype)
     for target in (5, 1):
         converts(one_node(op_type, 9, feeds), target, feeds, in_numpy=True)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.uint16, np.uint64])
+@pytest.mark.parametrize("op_type", ["Abs", "Neg"])
+def test_size_or_negative(op_type: str, dtype: Any) -> None:
+    info = np.iinfo(dtype)
+    if op_type == "Neg" and not info.min:
+        return
+    feeds = {"x": np.array([[info.min, info.min + 1, 0], [1, -info.min // 2, info.max]], dtype)}
+    for target in (5, 3):
+        converts(one_node(op_type, 6, feeds), target, feeds, in_numpy=True)
