@@ -7,11 +7,13 @@ makes the edits in place: what no boundary touches is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.containers.rewriting import OPERATORS as CONTAINER_OPERATORS
+from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.domains import default_opset, is_default
@@ -53,6 +55,9 @@ BODY_OPSET = 18
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
+
+#: What is said of nodes whose sequences and optional values become tensors.
+_WRITTEN_OUT = "its sequence or optional value is written out as tensors"
 
 #: An opset at which a Constant holds any dtype and lists of integers.
 CONSTANT_OPSET = 13
@@ -111,6 +116,10 @@ class Conversion:
             self._base_dir = base_dir
             #: The functions that are inlined, with the nodes that called them.
             self._inlined: dict[FunctionKey, list[str]] = {}
+            #: What is done to the model itself, as it was to the copy that was planned for.
+            self._edit_first: Callable[[ModelProto], object] | None = None
+            #: The nodes whose sequences and optional values are written out as tensors.
+            self._written: list[Written] = []
             self.source = default_opset(model)
             self.ir_version = self._ir_version(target_ir_version)
             self.sites: list[Site] = []
@@ -134,10 +143,11 @@ class Conversion:
 
     def _plan(self) -> None:
         self._plan_scopes()
-        if blocked := self._blocked_functions():
-            self._specialise(blocked)
-        if blocked := self._blocked_functions():
-            self._inline(blocked)
+        if not self._write_out():
+            if blocked := self._blocked_functions():
+                self._specialise(blocked)
+            if blocked := self._blocked_functions():
+                self._inline(blocked)
         self.leftovers = leftovers(
             self.scopes,
             [(site.scope, site.node, site.result) for site in self.sites if site.blocked is None],
@@ -168,6 +178,60 @@ class Conversion:
                 self.sites.append(site)
             if _ORDER not in site.words:
                 site.words += (_ORDER,)
+
+    def _write_out(self) -> bool:
+        """Plan again with sequences and optional values written out as tensors where they block.
+
+        Those of functions come after: a function that they block is inlined.
+        """
+        held = [
+            site
+            for site in self.sites
+            if site.blocked is not None and site.scope.function is None and self._holds(site)
+        ]
+        if not held:
+            return False
+        copy = without_weights(self.model)
+        try:
+            self._written = write_out(copy, self.target, self._base_dir)
+        except CannotWriteError as error:
+            number, place = error.place
+            scope = self.scopes[number]
+            site = Site(scope, scope.nodes[place])
+            site.blocked = Blocked(error.cause.reason, error.cause.advice)
+            self.sites = [item for item in self.sites if item not in held]
+            self.sites = [item for item in self.sites if item.node is not site.node] + [site]
+            return False
+        other = self._of_copy(copy)
+        self._written += other._written
+        self._inlined = other._inlined
+        self._take(other)
+        self._edit_first = lambda model: write_out(model, self.target, self._base_dir)
+        return True
+
+    def _holds(self, site: Site) -> bool:
+        """Whether a node is about sequences or optional values."""
+        node = site.node
+        if node.op_type not in ("Identity", "If", "Loop"):
+            return node.op_type in CONTAINER_OPERATORS
+        names = [name for name in (*node.input, *node.output) if name]
+        kinds = [self.facts.kind(site.scope, name) for name in names]
+        return any(kind is not None and kind.startswith(("seq(", "optional(")) for kind in kinds)
+
+    def _of_copy(self, copy: ModelProto) -> Conversion:
+        """The same conversion of a copy of the model that was edited."""
+        return Conversion(
+            copy,
+            self.target,
+            expand=self.expand,
+            target_ir_version=self.ir_version,
+            base_dir=self._base_dir,
+        )
+
+    def _take(self, other: Conversion) -> None:
+        """Take over what was planned for an edited copy of the model."""
+        self.scopes, self.facts, self.sites = other.scopes, other.facts, other.sites
+        self.specialisation, self._workspaces = other.specialisation, other._workspaces
 
     def _blocked_functions(self) -> list[FunctionProto]:
         found = [self._given_function(site) for site in self.sites if site.blocked is not None]
@@ -210,20 +274,15 @@ class Conversion:
             return False
         copy = without_weights(self.model)
         inlined = inline(copy, [function_key(function) for function in functions])
-        other = Conversion(
-            copy,
-            self.target,
-            expand=self.expand,
-            target_ir_version=self.ir_version,
-            base_dir=self._base_dir,
-        )
+        other = self._of_copy(copy)
         gone = {id(function) for function in functions}
         staying = [site for site in self.sites if id(self._given_function(site)) not in gone]
         if len(other.blockers) > sum(site.blocked is not None for site in staying):
             return False
         self._inlined = {**inlined, **other._inlined}
-        self.scopes, self.facts, self.sites = other.scopes, other.facts, other.sites
-        self.specialisation, self._workspaces = other.specialisation, other._workspaces
+        self._written += other._written
+        self._take(other)
+        self._edit_first = lambda model: inline(model, list(self._inlined))
         return True
 
     def _given_function(self, site: Site) -> FunctionProto | None:
@@ -476,7 +535,8 @@ class Conversion:
         """Whether the model is where it should be already, byte for byte."""
         opsets = {default_opset(function) for function in self.model.functions} | {self.source}
         return (
-            not any(site.words for site in self.sites)
+            not self._written
+            and not any(site.words for site in self.sites)
             and self.ir_version == self.model.ir_version
             and opsets <= {None, self.target}
         )
@@ -484,6 +544,10 @@ class Conversion:
     def plan(self) -> Plan:
         """The conversion as data."""
         changes = tuple(
+            Change(item.node, item.op_type, item.scope, (_WRITTEN_OUT,), item.result)
+            for item in self._written
+        )
+        changes += tuple(
             Change(
                 site.scope.describe(site.node),
                 site.node.op_type,
@@ -540,8 +604,9 @@ class Conversion:
 
     def _apply(self) -> None:
         revealing = reveals(self.given_scopes, self.source or self.target, self.target)
-        if self._inlined:
-            self._apply_inlined()
+        if self._edit_first is not None:
+            self._edit_first(self.model)
+            self._of_copy(self.model).apply()
         else:
             self._apply_edits()
         if revealing:
@@ -573,18 +638,6 @@ class Conversion:
             self.specialisation.install()
         for function in self.model.functions:
             set_opset(function, self.target)
-
-    def _apply_inlined(self) -> None:
-        """Inline in the model itself what was inlined in a copy of it, and plan once more."""
-        inline(self.model, list(self._inlined))
-        conversion = Conversion(
-            self.model,
-            self.target,
-            expand=self.expand,
-            target_ir_version=self.ir_version,
-            base_dir=self._base_dir,
-        )
-        conversion.apply()
 
     def _add_constants(self, scope: Scope, edits: Edits) -> None:
         """Add the constants that new nodes read: initializers, or nodes where there are none.

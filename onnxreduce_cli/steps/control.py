@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, TensorProto, ValueInfoProto, helper
 
-from onnxreduce_cli.model.values import Dims, ValueType, numpy_dtype, tensor_type
+from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import of_one_round
@@ -14,27 +14,33 @@ from onnxreduce_cli.steps.registry import down
 _BRANCHES = ("then_branch", "else_branch")
 
 
-@down("If", 11, "unchanged; where its branches give different shapes a Loop for each of them")
+@down("If", 11, "unchanged; where its branches may give different shapes a Loop for each of them")
 def one_shape(context: Context) -> None:
-    """An If stays as it is where its branches give one shape, as far as is known.
+    """An If stays as it is where its branches are known to give one shape; else see `_as_loops`.
 
-    Where a shape is not known the node passes with a warning: the older wording asks for equal
-    shapes, but nothing that runs it insists on that. Where they differ see `_as_loops`.
+    The older wording asks for equal shapes, and what runs it takes those of one branch, as far as
+    it sees them, for those of the other. Where not even a dtype is known the node passes with a
+    warning.
     """
     given = [context.subgraph_types(name) for name in _BRANCHES]
-    unknown = []
-    for index, types in enumerate(zip(*given, strict=True)):
-        first, second = (None if item is None else item.dims for item in types)
-        if first is None or second is None or not _concrete(first, second):
-            unknown.append(index)
-        elif first != second:
-            _as_loops(context, given)
-            return
-    for index in unknown:
+    unlike = [
+        index for index, pair in enumerate(zip(*given, strict=True)) if not _of_one_shape(*pair)
+    ]
+    if unlike and all(item is not None for types in given for item in types):
+        _as_loops(context, given)
+        return
+    for index in unlike:
         context.warn(
             "before opset 11 the branches of an If must give the same shape, which is not "
             f"known of output {index}"
         )
+
+
+def _of_one_shape(first: ValueType | None, second: ValueType | None) -> bool:
+    """Whether two values are known to have one shape."""
+    if first is None or second is None or first.dims is None:
+        return False
+    return first.dims == second.dims and None not in first.dims
 
 
 def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
@@ -81,17 +87,6 @@ def _nothing(elem_type: int) -> np.ndarray:
     if elem_type == TensorProto.STRING:
         return np.array("", object)
     return np.zeros((), numpy_dtype(elem_type))
-
-
-def _concrete(first: Dims, second: Dims) -> bool:
-    """Whether two shapes are known well enough to say that they are equal or that they differ."""
-    if len(first) != len(second):
-        return True
-    return all(
-        a == b if a is not None and b is not None else False
-        for a, b in zip(first, second, strict=True)
-        if not (isinstance(a, int) and isinstance(b, int))
-    )
 
 
 @down("Loop", 11, "a value is carried through unused where none is carried")

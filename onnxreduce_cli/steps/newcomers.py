@@ -8,16 +8,6 @@ from onnxreduce_cli.steps.context import Context
 
 #: What each group of operators does, as the end of "nothing before opset N ...".
 _ALONE: dict[str, tuple[str, ...]] = {
-    "holds a sequence of tensors": (
-        "SequenceConstruct",
-        "SequenceEmpty",
-        "SequenceErase",
-        "SequenceInsert",
-        "SequenceLength",
-        "SequenceMap",
-        "SplitToSequence",
-    ),
-    "holds a value that may be absent": ("Optional", "OptionalGetElement", "OptionalHasElement"),
     "makes one string of two": ("StringConcat",),
     "changes strings, or picks them by their letters": ("StringNormalizer",),
     "takes strings apart": ("StringSplit",),

@@ -1,4 +1,8 @@
-"""Sequences below opset 11: what is taken from one whose making is known."""
+"""Sequences and optional values below the opsets that they came with.
+
+Here is what is taken from a sequence that one node makes of known parts. Where more takes part,
+`onnxreduce_cli.containers` writes them out as tensors, in the whole model.
+"""
 
 from __future__ import annotations
 
@@ -104,3 +108,40 @@ def concat_from_sequence(context: Context) -> None:
     if new_axis:
         parts = [unsqueezed(context, part, [axis]) for part in parts]
     context.replace("Concat", parts, keep=(), axis=axis)
+
+
+#: Operators on sequences and optional values by the opset they came with.
+_HELD = {
+    11: (
+        "SequenceConstruct",
+        "SequenceEmpty",
+        "SequenceErase",
+        "SequenceInsert",
+        "SequenceLength",
+        "SplitToSequence",
+    ),
+    15: ("Optional", "OptionalGetElement", "OptionalHasElement"),
+}
+
+
+def held(context: Context) -> None:
+    """The node, unless its result is known, is written out with all that it makes or reads."""
+    optional = context.node.op_type.startswith("Optional")
+    raise refuse(context, "holds a value that may be absent" if optional else _HOLDS)
+
+
+for _birth, _operators in _HELD.items():
+    born(
+        _operators,
+        _birth,
+        "written out as tensors",
+        blocks="the model is given it or gives it, or the rank or dtype of what it holds is not "
+        "known",
+    )(held)
+
+born(
+    "SequenceMap",
+    17,
+    "a Loop over the sequence",
+    blocks="the type of what its body gives is not known",
+)(held)

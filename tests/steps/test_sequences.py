@@ -40,8 +40,7 @@ def test_a_part_of_a_tensor_of_unknown_size() -> None:
         "{{ parts = SplitToSequence<axis = 0>(x, by)  y = SequenceAt(parts, at) }}"
     )
     converts(model(text.format(at=1)), 9, {"x": X[0]}, exact=True)
-    (blocker, _) = blockers(model(text.format(at=-1)), 9)
-    assert "holds a sequence of tensors" in str(blocker)
+    converts(model(text.format(at=-1)), 9, {"x": X[0]}, {"x": X[0, :5]}, exact=True)
 
 
 @pytest.mark.parametrize("new_axis", [0, 1])
@@ -56,28 +55,19 @@ def test_a_known_sequence_put_together(axis: int, new_axis: int) -> None:
     converts(source, 9, {"x": X}, exact=True)
 
 
-def test_a_sequence_that_stays_blocks() -> None:
+def test_a_position_known_at_run_time() -> None:
     source = model(
         HEAD + "g (float[2, 6, 2] x, int64 at) => (float[a, b, c] y) "
         "{ parts = SplitToSequence<axis = 1>(x)  y = SequenceAt(parts, at) }"
     )
-    assert len(blockers(source, 9)) == 2
-
-
-def test_a_sequence_is_not_to_be_cast() -> None:
-    source = model(
-        HEAD + "g (float[2] x, int64 n, bool c) => (float[k] y) { "
-        "empty = SequenceEmpty<dtype = 1>()  all = Loop(n, c, empty) <body = b "
-        "(int64 i, bool more, seq(float[2]) before) => (bool again, seq(float[2]) after) "
-        "{ again = Identity(more)  after = SequenceInsert(before, x) }>  "
-        "y = ConcatFromSequence<axis = 0>(all) }"
-    )
-    (blocker,) = blockers(source, 11)
-    assert blocker.op_type == "Loop"
-    assert blocker.advice == "choose an opset that does"
+    feeds = [{"x": X, "at": np.array(at)} for at in (0, 5, -2)]
+    converts(source, 9, *feeds, exact=True)
 
 
 def test_the_advice_names_the_opset() -> None:
-    source = model(HEAD + "g (float[2] x) => (float[n] y) { y = Unique(x) }")
-    (blocker,) = blockers(source, 10)
-    assert blocker.advice == "choose opset 11 or later"
+    source = model(
+        '<ir_version: 8, opset_import: ["": 20]> g (string[2] x) => (bool[2] y) '
+        '{ y = RegexFullMatch<pattern = "a+">(x) }'
+    )
+    (blocker,) = blockers(source, 19)
+    assert blocker.advice == "choose opset 20 or later"

@@ -155,12 +155,14 @@ TESTED = {
     ("test_squeeze", "test_there_and_back"): ("squeeze.axes_to_input",),
     ("test_sequences", "test_a_part_of_a_known_sequence"): ("sequences.sequence_at",),
     ("test_sequences", "test_a_known_sequence_put_together"): ("sequences.concat_from_sequence",),
+    ("test_sequences", "test_a_position_known_at_run_time"): ("sequences.held",),
     ("test_widening", "test_celu"): ("activations.celu_of_doubles",),
 }
 
 
 #: Steps that change nothing: they let a node pass, or block it.
 PASSING = {
+    "sequences.held",
     "casts.infinities_up",
     "control.one_shape",
     "gather.without_extremes",

@@ -1,0 +1,77 @@
+"""SequenceMap as a Loop."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
+
+from onnxreduce_cli.containers.values import UnwritableError
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import Scope, subgraphs
+
+
+def as_loop(node: NodeProto, scope: Scope, facts: Facts, names: Names) -> list[NodeProto]:
+    """``z = SequenceMap<body>(s, t, x)`` becomes ``z = Loop(SequenceLength(s), true,
+    SequenceEmpty())``, whose body begins with ``SequenceAt(s, round)`` and ``SequenceAt(t, round)``
+    and ends with ``SequenceInsert``.
+    """
+    (original,) = (graph for _, graph in subgraphs(node))
+    inner = facts.inner(original)
+    assert inner is not None
+    base = node.name or node.output[0]
+
+    def fresh(hint: str) -> str:
+        return names.fresh(f"{base}_{hint}")
+
+    length, true = fresh("length"), fresh("true")
+    before = [
+        helper.make_node("SequenceLength", [node.input[0]], [length], name=length),
+        helper.make_node(
+            "Constant", [], [true], name=true, value=numpy_helper.from_array(np.array(True))
+        ),
+    ]
+    number, going, again = fresh("round"), fresh("unfinished"), fresh("again")
+    scalar = helper.make_tensor_value_info
+    body = GraphProto(name=original.name)
+    body.input.extend([scalar(number, TensorProto.INT64, []), scalar(going, TensorProto.BOOL, [])])
+    body.output.append(scalar(again, TensorProto.BOOL, []))
+    for name, value in zip(node.input, original.input, strict=True):
+        kind = facts.kind(scope, name)
+        if kind is None:
+            raise UnwritableError(f"the type of {name!r} is not known", "state it in value_info")
+        sequence = kind.startswith("seq(")
+        op_type, inputs = ("SequenceAt", [name, number]) if sequence else ("Identity", [name])
+        body.node.append(helper.make_node(op_type, inputs, [value.name], name=fresh(op_type)))
+        body.value_info.append(value)
+    body.node.extend(original.node)
+    body.node.append(helper.make_node("Identity", [going], [again], name=again))
+    body.initializer.extend(original.initializer)
+    body.value_info.extend(original.value_info)
+    starts = []
+    for value in original.output:
+        known = facts.type(inner, value.name)
+        if known is None or not known.elem_type:
+            raise UnwritableError(
+                f"the type of {value.name!r} is not known", "state it in the body's outputs"
+            )
+        empty, current, longer = fresh("empty"), fresh("current"), fresh("longer")
+        starts.append(empty)
+        before.append(
+            helper.make_node("SequenceEmpty", [], [empty], name=empty, dtype=known.elem_type)
+        )
+        body.input.append(_sequence_info(current, known.elem_type))
+        body.output.append(_sequence_info(longer, known.elem_type))
+        inputs = [current, value.name]
+        body.node.append(helper.make_node("SequenceInsert", inputs, [longer], name=longer))
+    loop = NodeProto()
+    loop.CopyFrom(node)
+    loop.op_type = "Loop"
+    loop.input[:] = [length, true, *starts]
+    del loop.attribute[:]
+    loop.attribute.append(helper.make_attribute("body", body))
+    return [*before, loop]
+
+
+def _sequence_info(name: str, elem_type: int) -> ValueInfoProto:
+    return helper.make_tensor_sequence_value_info(name, elem_type, None)

@@ -1,0 +1,498 @@
+"""What the operators on sequences do to the tensors that stand for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from onnxreduce_cli.containers.emitter import Emitter, is_static
+from onnxreduce_cli.containers.values import (
+    Given,
+    Listed,
+    Packed,
+    Sequence,
+    Stacked,
+    TensorType,
+    UnwritableError,
+    parts,
+    shared,
+    types,
+)
+from onnxreduce_cli.model.values import Dims
+
+#: What a Loop collects: what a round gives, and its type.
+Collected = tuple[str, TensorType]
+
+_STATE = "state the shapes of what it holds in the model's value_info"
+
+
+class Sequences:
+    """Writes what becomes of sequences.
+
+    Args:
+        emitter: writes nodes.
+    """
+
+    def __init__(self, emitter: Emitter) -> None:
+        self._emitter = emitter
+
+    # Kinds
+
+    def element_dims(self, sequence: Sequence) -> Dims | None:
+        """What all elements' dimensions have in common; None where there is no element.
+
+        Raises:
+            UnwritableError: not even the rank is known, or it is not the same for all.
+        """
+        if isinstance(sequence, Packed):
+            return (None,) * sequence.rank
+        if isinstance(sequence, Stacked):
+            return sequence.dims
+        if isinstance(sequence, Listed):
+            return _common(map(_known, sequence.items, sequence.dims))
+        if sequence.dims is None:
+            raise UnwritableError(f"the rank of what {sequence.name!r} holds is not known", _STATE)
+        return sequence.dims
+
+    def joined(self, first: Sequence, second: Sequence) -> Sequence:
+        """The kind that either can be brought to, as a sequence whose parts mean nothing."""
+        if (
+            isinstance(first, Listed)
+            and isinstance(second, Listed)
+            and len(first.items) == len(second.items)
+        ):
+            dims = tuple(map(shared, first.dims, second.dims))
+            return Listed(first.items, first.elem_type, dims)
+        found = [self.element_dims(item) for item in (first, second)]
+        return _counted_kind(first.elem_type, [dims for dims in found if dims is not None])
+
+    def alone(self, sequence: Sequence) -> Sequence:
+        """The kind of a sequence, or the one that stands for it where it cannot stay as given."""
+        if isinstance(sequence, Given):
+            return self.joined(sequence, Listed((), sequence.elem_type, ()))
+        return sequence
+
+    def brought_to(self, sequence: Sequence, kind: Sequence) -> Sequence:
+        """The sequence as one of a kind that it was joined to."""
+        if isinstance(kind, Stacked):
+            return self._stacked(sequence, kind.dims)
+        if isinstance(kind, Packed):
+            return self._packed(sequence, kind.rank)
+        return sequence
+
+    def counted(self, sequence: Sequence) -> Stacked | Packed:
+        """The sequence as one whose length only counts at run time."""
+        if isinstance(sequence, (Stacked, Packed)):
+            return sequence
+        dims = self.element_dims(sequence)
+        kind = _counted_kind(sequence.elem_type, [] if dims is None else [dims])
+        counted = self.brought_to(sequence, kind)
+        assert isinstance(counted, (Stacked, Packed))
+        return counted
+
+    def _stacked(self, sequence: Sequence, dims: Dims) -> Stacked:
+        if isinstance(sequence, Stacked):
+            return sequence
+        emitter = self._emitter
+        elem_type = sequence.elem_type
+        if isinstance(sequence, Given):
+            length = emitter.emit("SequenceLength", [sequence.name], "length")
+
+            def write(place: str, _: list[str]) -> tuple[list[str], list[Collected]]:
+                inputs = [sequence.name, emitter.scalar(place, "place")]
+                item = emitter.emit("SequenceAt", inputs, "item")
+                return [], [(item, (elem_type, dims))]
+
+            return Stacked(emitter.loop(length, [], write)[0], elem_type, dims)
+        assert isinstance(sequence, Listed)
+        if not sequence.items:
+            sizes = tuple(dim for dim in dims if isinstance(dim, int))
+            return Stacked(emitter.filled((0, *sizes), elem_type), elem_type, dims)
+        rows = [emitter.unsqueezed(item, 0) for item in sequence.items]
+        return Stacked(emitter.concat(rows, "stack"), elem_type, dims)
+
+    def _packed(self, sequence: Sequence, rank: int) -> Packed:
+        emitter, elem_type = self._emitter, sequence.elem_type
+        if isinstance(sequence, Packed):
+            return sequence
+        if isinstance(sequence, Stacked):
+            shape = emitter.shape(sequence.stack)
+            length = emitter.part(shape, emitter.ints(0), emitter.ints(1))
+            dims = emitter.part(shape, emitter.ints(1))
+            each = emitter.emit("ReduceProd", [dims], "each", keepdims=1)
+            more = emitter.sum(length, emitter.ints(1))
+            limits = [emitter.constant(np.array(n), "limit") for n in (0, 1)]
+            numbers = emitter.emit(
+                "Range", [limits[0], emitter.scalar(more, "limit"), limits[1]], "numbers"
+            )
+            ends = emitter.emit("Mul", [numbers, each], "ends")
+            rows = emitter.concat([length, emitter.ints(rank)], "rows")
+            shapes = emitter.emit("Expand", [dims, rows], "shapes")
+            return Packed(emitter.flat(sequence.stack), ends, shapes, elem_type, rank)
+        empty = Packed(
+            emitter.filled((0,), elem_type),
+            emitter.ints(0),
+            emitter.filled((0, rank), TensorProto.INT64),
+            elem_type,
+            rank,
+        )
+        if isinstance(sequence, Listed):
+            found = empty
+            for item in sequence.items:
+                found = self._appended(found, item)
+            return found
+        length = emitter.emit("SequenceLength", [sequence.name], "length")
+
+        def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
+            inputs = [sequence.name, emitter.scalar(place, "place")]
+            item = emitter.emit("SequenceAt", inputs, "item")
+            return parts(self._appended(_packed_of(empty, current), item)), []
+
+        carried = list(zip(parts(empty), types(empty), strict=True))
+        return _packed_of(empty, emitter.loop(length, carried, write))
+
+    def _appended(self, sequence: Packed, item: str) -> Packed:
+        emitter = self._emitter
+        values = emitter.concat([sequence.values, emitter.flat(item)], "values")
+        last = emitter.at(sequence.ends, emitter.ints(-1), "last")
+        end = emitter.sum(last, emitter.size(item))
+        row = emitter.unsqueezed(emitter.shape(item), 0)
+        shapes = emitter.concat([sequence.shapes, row], "shapes")
+        ends = emitter.concat([sequence.ends, end], "ends")
+        return replace(sequence, values=values, ends=ends, shapes=shapes)
+
+    # Operators
+
+    def length(
+        self, sequence: Stacked | Packed, output: str = "", like: NodeProto | None = None
+    ) -> str:
+        """SequenceLength: the number of elements, without dimensions."""
+        emitter = self._emitter
+        first = emitter.constant(np.array(0), "first")
+        if isinstance(sequence, Stacked):
+            shape = emitter.shape(sequence.stack)
+            inputs = [shape, first]
+            return emitter.emit("Gather", inputs, "length", output=output, like=like, axis=0)
+        more = emitter.at(emitter.shape(sequence.ends), first, "more")
+        one = emitter.constant(np.array(1), "one")
+        return emitter.emit("Sub", [more, one], "length", output=output, like=like)
+
+    def place(self, sequence: Stacked | Packed, position: int | str) -> str:
+        """A position counted from the front, as a list of one int64.
+
+        Args:
+            sequence: in which.
+            position: a number, or the name of an integer of one element; negative from the back.
+        """
+        emitter = self._emitter
+        if isinstance(position, int) and position >= 0:
+            return emitter.ints(position)
+        length = emitter.shaped(self.length(sequence), emitter.ints(1), "length")
+        if isinstance(position, int):
+            return emitter.sum(length, emitter.ints(position))
+        whole = emitter.emit("Cast", [position], "position", to=TensorProto.INT64)
+        place = emitter.shaped(whole, emitter.ints(1), "position")
+        negative = emitter.emit("Less", [place, emitter.ints(0)], "negative")
+        return emitter.emit("Where", [negative, emitter.sum(place, length), place], "place")
+
+    def element(
+        self,
+        sequence: Stacked | Packed,
+        place: str,
+        output: str = "",
+        like: NodeProto | None = None,
+    ) -> str:
+        """The element at a place that is a list of one int64, not negative."""
+        emitter = self._emitter
+        elem_type = sequence.elem_type
+        if isinstance(sequence, Stacked):
+            inputs = [sequence.stack, emitter.scalar(place, "place")]
+            name = emitter.emit("Gather", inputs, "element", output=output, like=like, axis=0)
+            emitter.types.setdefault(name, (elem_type, sequence.dims))
+            return name
+        start = emitter.at(sequence.ends, place, "start")
+        end = emitter.at(sequence.ends, emitter.sum(place, emitter.ints(1)), "end")
+        values = emitter.part(sequence.values, start, end)
+        shape = emitter.flat(emitter.at(sequence.shapes, place, "shape"))
+        if sequence.rank == 1:
+            name = emitter.emit("Identity", [values], "element", output=output, like=like)
+        else:
+            name = self._in_shape(values, shape, sequence, output, like)
+        emitter.types.setdefault(name, (elem_type, (None,) * sequence.rank))
+        return name
+
+    def _in_shape(
+        self, values: str, shape: str, sequence: Packed, output: str, like: NodeProto | None
+    ) -> str:
+        """Values in one dimension, in a shape in which there may be zeros.
+
+        To Reshape these would stand for what was there, so that each is 1 there, with zeros for
+        values, which are cut off again.
+        """
+        emitter = self._emitter
+        if sequence.elem_type == TensorProto.STRING:
+            return emitter.emit("Reshape", [values, shape], "element", output=output, like=like)
+        none = emitter.emit("Equal", [shape, emitter.ints(0)], "none")
+        safe = emitter.emit("Where", [none, emitter.ints(1), shape], "safe")
+        wanted = emitter.emit("ReduceProd", [safe], "wanted", keepdims=1)
+        missing = emitter.difference(wanted, emitter.size(values))
+        zero = emitter.zero(sequence.elem_type)
+        zeros = emitter.emit("ConstantOfShape", [missing], "zeros", value=zero)
+        whole = emitter.shaped(emitter.concat([values, zeros], "filled_up"), safe)
+        for axis in range(sequence.rank):
+            size = emitter.at(shape, emitter.ints(axis), "size")
+            whole = emitter.part(whole, emitter.ints(0), size, axis)
+        return emitter.emit("Identity", [whole], "element", output=output, like=like)
+
+    def inserted(
+        self, sequence: Sequence, item: str, dims: Dims | None, place: int | str | None
+    ) -> Sequence:
+        """SequenceInsert: the sequence with one more element.
+
+        Args:
+            sequence: the sequence.
+            item: what comes in.
+            dims: its dimensions as far as they are known.
+            place: where, as a number or the name of a tensor of one; None at the end.
+        """
+        if isinstance(sequence, Listed) and not isinstance(place, str):
+            pairs = list(zip(sequence.items, sequence.dims, strict=True))
+            pairs.insert(len(pairs) if place is None else place, (item, dims))
+            return _listed(pairs, sequence.elem_type)
+        known = [self.element_dims(sequence), _known(item, dims)]
+        kind = _counted_kind(sequence.elem_type, [dims for dims in known if dims is not None])
+        counted = self.brought_to(sequence, kind)
+        assert isinstance(counted, (Stacked, Packed))
+        if place is None:
+            return self._at_end(counted, item)
+        emitter = self._emitter
+        before = self.place(counted, place)
+        if isinstance(counted, Stacked):
+            rows = [
+                emitter.part(counted.stack, emitter.ints(0), before),
+                emitter.unsqueezed(item, 0),
+                emitter.part(counted.stack, before),
+            ]
+            return replace(counted, stack=emitter.concat(rows, "stack"))
+        start = emitter.at(counted.ends, before, "start")
+        values = [
+            emitter.part(counted.values, emitter.ints(0), start),
+            emitter.flat(item),
+            emitter.part(counted.values, start),
+        ]
+        through = emitter.sum(before, emitter.ints(1))
+        ends = [
+            emitter.part(counted.ends, emitter.ints(0), through),
+            emitter.sum(emitter.part(counted.ends, before), emitter.size(item)),
+        ]
+        shapes = [
+            emitter.part(counted.shapes, emitter.ints(0), before),
+            emitter.unsqueezed(emitter.shape(item), 0),
+            emitter.part(counted.shapes, before),
+        ]
+        return replace(
+            counted,
+            values=emitter.concat(values, "values"),
+            ends=emitter.concat(ends, "ends"),
+            shapes=emitter.concat(shapes, "shapes"),
+        )
+
+    def _at_end(self, sequence: Stacked | Packed, item: str) -> Sequence:
+        if isinstance(sequence, Packed):
+            return self._appended(sequence, item)
+        rows = [sequence.stack, self._emitter.unsqueezed(item, 0)]
+        return replace(sequence, stack=self._emitter.concat(rows, "stack"))
+
+    def erased(self, sequence: Sequence, place: int | str | None) -> Sequence:
+        """SequenceErase: the sequence without an element, the last by default."""
+        if isinstance(sequence, Listed) and not isinstance(place, str):
+            pairs = list(zip(sequence.items, sequence.dims, strict=True))
+            del pairs[-1 if place is None else place]
+            return _listed(pairs, sequence.elem_type)
+        counted, emitter = self.counted(sequence), self._emitter
+        before = self.place(counted, -1 if place is None else place)
+        behind = emitter.sum(before, emitter.ints(1))
+        if isinstance(counted, Stacked):
+            return replace(counted, stack=self._without(counted.stack, before, behind))
+        start = emitter.at(counted.ends, before, "start")
+        end = emitter.at(counted.ends, behind, "end")
+        after = emitter.part(counted.ends, emitter.sum(before, emitter.ints(2)))
+        ends = [
+            emitter.part(counted.ends, emitter.ints(0), behind),
+            emitter.difference(after, emitter.difference(end, start)),
+        ]
+        return replace(
+            counted,
+            values=self._without(counted.values, start, end),
+            ends=emitter.concat(ends, "ends"),
+            shapes=self._without(counted.shapes, before, behind),
+        )
+
+    def _without(self, name: str, start: str, end: str) -> str:
+        emitter = self._emitter
+        rest = [emitter.part(name, emitter.ints(0), start), emitter.part(name, end)]
+        return emitter.concat(rest, "rest")
+
+    def put_together(
+        self, sequence: Sequence, axis: int, new_axis: bool, output: str, like: NodeProto
+    ) -> None:
+        """ConcatFromSequence."""
+        emitter = self._emitter
+        if axis < 0:
+            dims = self.element_dims(sequence)
+            assert dims is not None
+            axis += len(dims) + new_axis
+        if isinstance(sequence, Listed):
+            items = [emitter.unsqueezed(n, axis) if new_axis else n for n in sequence.items]
+            emitter.emit("Concat", items, "", output=output, like=like, axis=axis)
+            return
+        counted = self.counted(sequence)
+        if isinstance(counted, Stacked):
+            self._stack_together(counted, axis, new_axis, output, like)
+            return
+        if counted.rank == 1 and not new_axis:
+            emitter.emit("Identity", [counted.values], "", output=output, like=like)
+            return
+        length = emitter.shaped(self.length(counted), emitter.ints(1), "length")
+        known = (counted.elem_type, (None,) * (counted.rank + new_axis))
+
+        def piece(place: str) -> str:
+            item = self.element(counted, place)
+            return emitter.unsqueezed(item, axis) if new_axis else item
+
+        def write(place: str, current: list[str]) -> tuple[list[str], list[Collected]]:
+            next_place = emitter.sum(place, emitter.ints(1))
+            return [emitter.concat([current[0], piece(next_place)], "longer", axis)], []
+
+        rounds = emitter.difference(length, emitter.ints(1))
+        (whole,) = emitter.loop(rounds, [(piece(emitter.ints(0)), known)], write)
+        emitter.emit("Identity", [whole], "", output=output, like=like)
+
+    def _stack_together(
+        self, sequence: Stacked, axis: int, new_axis: bool, output: str, like: NodeProto
+    ) -> None:
+        emitter = self._emitter
+        rank = len(sequence.dims)
+        perm = [*range(1, axis + 1), 0, *range(axis + 1, rank + 1)]
+        if new_axis:
+            emitter.emit("Transpose", [sequence.stack], "", output=output, like=like, perm=perm)
+            return
+        turned = emitter.emit("Transpose", [sequence.stack], "turned", perm=perm)
+        if is_static(sequence.dims) and 0 not in sequence.dims:
+            sizes = [dim if isinstance(dim, int) else 0 for dim in sequence.dims]
+            shape = emitter.ints(*sizes[:axis], -1, *sizes[axis + 1 :])
+            emitter.emit("Reshape", [turned, shape], "", output=output, like=like)
+            return
+        packed = self._packed(sequence, rank)
+        self.put_together(packed, axis, new_axis, output, like)
+
+    def split(self, data: str, kind: Packed, axis: int, length: str, count: str) -> Packed:
+        """SplitToSequence in lengths that are only known at run time.
+
+        Args:
+            data: what is split.
+            kind: what becomes of it.
+            axis: along which axis, not negative.
+            length: the lengths, or one for all, but the last may be less.
+            count: how many there are, a list of one; empty for as many as there are lengths.
+        """
+        emitter = self._emitter
+        empty = self._packed(Listed((), kind.elem_type, ()), kind.rank)
+        each = bool(count)
+        rounds = count or emitter.shape(length)
+
+        def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
+            size = length if each else emitter.at(length, place, "size")
+            end = emitter.sum(current[0], size)
+            # The last may be cut off.
+            bounds = [current[0], end, emitter.ints(axis)]
+            item = emitter.emit("Slice", [data, *bounds], "item")
+            return (end, *parts(self._appended(_packed_of(empty, current[1:]), item))), []
+
+        start = (emitter.ints(0), (TensorProto.INT64, (1,)))
+        carried = [start, *zip(parts(empty), types(empty), strict=True)]
+        return _packed_of(empty, emitter.loop(rounds, carried, write)[1:])
+
+    def as_given(self, sequence: Sequence, output: str) -> None:
+        """Make a sequence of what stands for it, under a name: what the model gives.
+
+        Raises:
+            UnwritableError: it holds tensors of different shapes, counted at run time.
+        """
+        emitter = self._emitter
+        if isinstance(sequence, Given):
+            item = emitter.filled((), sequence.elem_type)
+            longer = emitter.emit("SequenceInsert", [sequence.name, item], "longer")
+            emitter.emit("SequenceErase", [longer], "", output=output)
+        elif isinstance(sequence, Listed) and sequence.items:
+            emitter.emit("SequenceConstruct", sequence.items, "", output=output)
+        elif isinstance(sequence, Listed):
+            emitter.emit("SequenceEmpty", [], "", output=output, dtype=sequence.elem_type)
+        elif isinstance(sequence, Stacked):
+            inputs = [sequence.stack]
+            emitter.emit("SplitToSequence", inputs, "", output=output, axis=0, keepdims=0)
+        elif sequence.rank == 1:
+            last = emitter.shape(sequence.shapes)
+            last = emitter.part(last, emitter.ints(0), emitter.ints(1))
+            start = emitter.part(sequence.ends, emitter.ints(0), last)
+            sizes = emitter.difference(emitter.part(sequence.ends, emitter.ints(1)), start)
+            emitter.emit("SplitToSequence", [sequence.values, sizes], "", output=output, axis=0)
+        else:
+            raise UnwritableError(
+                f"{output!r}, which the model gives, is a sequence of tensors of different shapes, "
+                "counted at run time, which a Loop before opset 13 cannot carry and no other "
+                "operator makes",
+                "choose opset 13 or later",
+            )
+
+
+def _counted_kind(elem_type: int, known: list[Dims]) -> Stacked | Packed:
+    """How a sequence is kept whose elements have, one or the other, these dimensions."""
+    dims = _common(known)
+    if dims is None:
+        return Packed("", "", "", elem_type, 1)
+    return (
+        Stacked("", elem_type, dims)
+        if is_static(dims)
+        else Packed("", "", "", elem_type, len(dims))
+    )
+
+
+def _common(found: Iterable[Dims]) -> Dims | None:
+    """What dimensions have in common; None of none.
+
+    Raises:
+        UnwritableError: they differ in number.
+    """
+    common: Dims | None = None
+    for dims in found:
+        if common is None:
+            common = tuple(dim if isinstance(dim, int) else None for dim in dims)
+            continue
+        if len(dims) != len(common):
+            raise UnwritableError(
+                "the tensors of its sequence differ in rank, and how many there are is only known "
+                "at run time",
+                "choose an opset that has sequences there",
+            )
+        common = tuple(a if a == b else None for a, b in zip(common, dims, strict=True))
+    return common
+
+
+def _packed_of(kind: Packed, names: list[str]) -> Packed:
+    values, ends, shapes = names
+    return replace(kind, values=values, ends=ends, shapes=shapes)
+
+
+def _listed(pairs: list[tuple[str, Dims | None]], elem_type: int) -> Listed:
+    items, dims = tuple(item for item, _ in pairs), tuple(dims for _, dims in pairs)
+    return Listed(items, elem_type, dims)
+
+
+def _known(name: str, dims: Dims | None) -> Dims:
+    if dims is None:
+        raise UnwritableError(f"the rank of {name!r} is not known, which it holds", _STATE)
+    return dims
