@@ -165,13 +165,14 @@ def test_wrapped(pads, target):
 @pytest.mark.parametrize("run_time", [(), ("pads",), ("pads", "axes")])
 @pytest.mark.parametrize("shapes", [{}, UNKNOWN["shapes"]])
 def test_wrapped_around_more_than_once(run_time, shapes, target):
+    # ONNX Runtime 1.23 reads beyond the data where it wraps around more than once.
     for pads in ([9, 0, 1, 11], [-1, 4, 7, -2], [-1, -1, -1, -1]):
         for axes in (None, [1, 0]):
             if axes is None and "axes" in run_time:
                 continue
             options = {"mode": "wrap", "shapes": shapes, "output_shapes": [[None] * 2]}
             source, inputs = pad(19, pads, None, axes, run_time, **options)
-            converts(source, target, inputs, exact=True)
+            converts(source, target, inputs, exact=True, in_numpy=True)
 
 
 def test_wrapped_blocked():

@@ -50,7 +50,8 @@ def blocks(
 )
 def test_col2im(image, block, more, run_time, target):
     source, inputs = blocks(image, block, run_time, **more)
-    converts(source, target, inputs)
+    # ONNX Runtime 1.23 gets more than two axes wrong.
+    converts(source, target, inputs, in_numpy=len(image) > 2)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int8, np.int64, np.uint32])
