@@ -1,0 +1,113 @@
+"""MatMul, Gemm and PRelu below opset 9, which brought them to integers."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.births import dims_of
+from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down
+
+_LONG = frozenset({TensorProto.INT64, TensorProto.UINT64})
+_UNSIGNED = frozenset({TensorProto.UINT32, TensorProto.UINT64})
+
+
+@down("MatMul", 9, "integers in parts, the products of which double holds")
+def product_of_parts(context: Context) -> None:
+    """``MatMul(x, y)`` of int32 becomes ``x0 * y0 + (x0 * y1 + x1 * y0) * 65536``, with
+    ``x = x0 + x1 * 65536`` and products that are MatMuls of doubles.
+
+    What is higher wraps, as it does in the integers. The parts have 16 bits where no more than
+    2**21 products are added, else 11, for up to 2**31.
+    """
+    given = context.elem_type(context.input(0))
+    if given not in INTEGERS:
+        return
+    bits = 16 if _length(context) <= 1 << 21 else 11
+    count = -(-(64 if given in _LONG else 32) // bits)
+    unit = context.scalar(2**bits, "unit")
+    first, second = (_parts(context, name, count, unit) for name in context.node.input)
+    total = ""
+    for place in reversed(range(count)):
+        # From the highest down: what there is so far moves up, what belongs here is added.
+        if total:
+            total = context.emit("Mul", [total, unit], "raised")
+        for index in range(place + 1):
+            product = context.emit("MatMul", [first[index], second[place - index]], "product")
+            part = cast(context, product, TensorProto.INT64)
+            total = context.emit("Add", [total, part], "total") if total else part
+    context.replace("Cast", [total], to=given)
+
+
+def _length(context: Context) -> int:
+    """How many products are added for each element, at most."""
+    for name, axis in ((context.input(0), -1), (context.input(1), -2)):
+        dims = dims_of(context, name)
+        dim = dims[max(axis, -len(dims))] if dims else None
+        if isinstance(dim, int):
+            return dim
+    return 1 << 31
+
+
+def _parts(context: Context, name: str, count: int, unit: str) -> list[str]:
+    """Numbers in parts, the lowest first, each less than `unit` and of their sign; in double."""
+    rest = cast(context, name, TensorProto.INT64)
+    parts = []
+    for _ in range(count - 1):
+        high = context.emit("Div", [rest, unit], "high")
+        parts.append(context.emit("Sub", [rest, context.emit("Mul", [high, unit], "cut")], "low"))
+        rest = high
+    return [cast(context, part, TensorProto.DOUBLE) for part in (*parts, rest)]
+
+
+@down(
+    "Gemm",
+    9,
+    "of integers: Transpose, MatMul and Add",
+    blocks="alpha or beta of integers is not whole",
+)
+def integers_apart(context: Context) -> None:
+    """``Gemm<transA=1>(a, b, c)`` of integers becomes ``Add(MatMul(Transpose(a), b), c)``."""
+    given = context.elem_type(context.input(0))
+    if given not in INTEGERS:
+        return
+    assert given is not None
+    context.far = 9  # There MatMul takes integers; its own step leads on.
+    terms = []
+    factors = [
+        context.emit("Transpose", [name], "turned") if context.value(attribute, 0) else name
+        for attribute, name in zip(("transA", "transB"), context.node.input, strict=False)
+    ]
+    for attribute, name in (
+        ("alpha", context.emit("MatMul", factors, "product")),
+        ("beta", context.input(2)),
+    ):
+        scale = context.value(attribute, 1.0)
+        if scale != int(scale):
+            raise Blocked(
+                f"it has {attribute}={scale} for integers, and how they are rounded is not told",
+                "use whole numbers",
+            )
+        if scale != 1:
+            name = context.emit("Mul", [name, context.scalar(int(scale), attribute, given)])
+        terms.append(name)
+    context.replace("Add", terms, keep=())
+
+
+@down("PRelu", 9, "of integers: Where(x < 0, x * slope, x)")
+def slope_of_integers(context: Context) -> None:
+    """``PRelu(x, slope)`` of int32 becomes ``Where(Less(x, 0), Mul(x, slope), x)``; of unsigned
+    integers it is x.
+    """
+    data, given = context.input(0), context.elem_type(context.input(0))
+    if given not in INTEGERS:
+        return
+    assert given is not None
+    if given in _UNSIGNED:
+        context.replace("Identity", [data])
+        return
+    context.far = 9  # Where came with it.
+    negative = context.emit("Less", [data, context.scalar(0, "zero", given)], "is_negative")
+    scaled = context.emit("Mul", [data, context.input(1)], "scaled")
+    context.replace("Where", [negative, scaled, data])
