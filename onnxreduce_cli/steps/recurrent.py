@@ -61,7 +61,9 @@ def gru_before_3(context: Context) -> None:
     """
     if context.value("linear_before_reset", 0):
         raise Blocked(
-            "its attribute linear_before_reset=1 came with opset 3", "choose opset 3 or later"
+            "its attribute linear_before_reset=1 came with opset 3: before it GRU resets the "
+            "state before it multiplies it",
+            "choose opset 3 or later",
         )
     outputs = list(context.node.output)
     last = outputs[1] if len(outputs) > 1 else ""
