@@ -26,7 +26,6 @@ _RIGHT: dict[str, frozenset[int]] = {
         "BitCast": (26,),
         "Col2Im": (18,),
         "DFT": (17, 20),
-        "DeformConv": (19, 22),
         "GridSample": (16, 20, 22),
         "MaxUnpool": (9, 11, 22),
         "MelWeightMatrix": (17,),
