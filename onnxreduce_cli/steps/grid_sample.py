@@ -5,14 +5,12 @@ It came with 16; 20 gave two modes other names, and took any rank where there ha
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import as_name, born, constant, size_of
+from onnxreduce_cli.steps.births import as_name, born, size_of
 from onnxreduce_cli.steps.casts import HALVES, finish, widened
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.terms import Term, counted, scalar
 
@@ -55,21 +53,6 @@ def _rank(context: Context) -> int:
     if rank is None:
         rank = context.need_rank(context.input(0), "each of its axes is sampled")
     return rank
-
-
-@dataclass(frozen=True)
-class _Tap:
-    """One neighbour of each place along one axis.
-
-    Attributes:
-        index: which element, an int64 within the axis.
-        inside: whether it truly lies there; None where what lies outside is none.
-        weight: how much it counts; None where it is the only one.
-    """
-
-    index: Term
-    inside: Term | None
-    weight: Term | None
 
 
 @born(
@@ -116,10 +99,8 @@ def grid_sample(context: Context) -> None:
         "Concat", [context.array([-1], "all"), channels], "flat_shape", axis=0
     )
     flat = context.emit("Reshape", [last, flat_shape], "flat")
-    total = ""
-    for neighbour in _neighbours_of_all(batch, lengths, along):
-        part = _counted(context, flat, neighbour)
-        total = context.emit("Add", [total, part], "sum") if total else part
+    first = counted(batch, TensorProto.INT64).shaped(-1, *[1] * spatial)
+    total = gathered(flat, first, lengths, along)
     perm = [0, spatial + 1, *range(1, spatial + 1)]
     if working:
         finish(context, "Transpose", [total], given, working, perm=perm)
@@ -127,43 +108,7 @@ def grid_sample(context: Context) -> None:
         context.replace("Transpose", [total], keep=(), perm=perm)
 
 
-def _neighbours_of_all(
-    batch: Term, lengths: Sequence[Term], along: Sequence[list[_Tap]]
-) -> list[_Tap]:
-    """The neighbours of each place among the elements of all axes and batches in one row."""
-    first = counted(batch, TensorProto.INT64).shaped(-1, *[1] * len(along))
-    found = [_Tap(first, None, None)]
-    for length, taps in zip(lengths, along, strict=True):
-        found = [
-            _Tap(
-                row + tap.index,
-                before.inside & tap.inside if before.inside and tap.inside else tap.inside,
-                before.weight * tap.weight if before.weight and tap.weight else tap.weight,
-            )
-            for before in found
-            for row in [before.index * length]
-            for tap in taps
-        ]
-    return found
-
-
-def _counted(context: Context, flat: str, tap: _Tap) -> str:
-    """The elements of one neighbour as far as they count."""
-    part = context.emit("Gather", [flat, tap.index.name], axis=0)
-    behind = context.array([-1], "behind")
-    if tap.inside:
-        name = context.emit("Unsqueeze", [tap.inside.name, behind], "inside")
-        elem_type = context.need_elem_type(context.input(0), "outside it is 0 of that dtype")
-        if tap.weight and elem_type in HALVES:
-            elem_type = TensorProto.FLOAT
-        part = context.emit("Where", [name, part, constant(context, 0, elem_type, "zero")])
-    if tap.weight:
-        name = context.emit("Unsqueeze", [tap.weight.name, behind], "weight")
-        part = context.emit("Mul", [part, name], "weighted")
-    return part
-
-
-def _taps(context: Context, index: int, size: Term, mode: str, working: int) -> list[_Tap]:
+def _taps(context: Context, index: int, size: Term, mode: str, working: int) -> list[Tap]:
     """The neighbours along one axis, the grid's numbers at `index`."""
     name = context.input(1)
     elem_type = context.need_elem_type(name, "places are computed in that dtype")
@@ -181,38 +126,27 @@ def _taps(context: Context, index: int, size: Term, mode: str, working: int) -> 
     if padding == "reflection":
         place = _reflected(place, length, aligned=aligned)
     if padding == "zeros":
-        place = _finite(place, length).within(-3, length + 2)
+        place = finite(place, length).within(-3, length + 2)
     elif padding == "border" or mode == "nearest":
-        place = _finite(place, length).within(0, last)
+        place = finite(place, length).within(0, last)
     taps = []
     for start, weight in _neighbours(place, mode):
         inside = None
         if padding == "zeros":
-            inside = (start.less(0) | start.greater(last)).negated()
+            inside = is_inside(start, length)
         elif padding == "reflection" and mode == "cubic":
             start = _reflected(start, length, aligned=aligned)
-        whole = start.within(0, last).cast(TensorProto.INT64)
-        taps.append(_Tap(whole, inside, weight and weight.cast(working)))
+        taps.append(Tap(in_axis(start, length), inside, weight and weight.cast(working)))
     return taps
-
-
-def _finite(place: Term, length: Term) -> Term:
-    """Places without infinities, which before opset 8 no bound known at run time only can bring in.
-
-    No axis is that long.
-    """
-    far = float(1 << 23)
-    return place.within(-far, far) if place.context.target < 8 and length.known is None else place
 
 
 def _neighbours(place: Term, mode: str) -> list[tuple[Term, Term | None]]:
     """The elements around each place, and how much they count."""
     if mode == "nearest":
         return [(place, None)]
-    low = place.floor()
     if mode == "linear":
-        high = low + 1
-        return [(low, high - place), (high, place - low)]
+        return linear(place)
+    low = place.floor()
     starts = [low + offset if offset else low for offset in (-1, 0, 1, 2)]
     apart = [(place - start).abs() for start in starts]
     weights = [_outer(apart[0]), _inner(apart[1]), _inner(apart[2]), _outer(apart[3])]

@@ -12,7 +12,6 @@ _ALONE: dict[str, tuple[str, ...]] = {
     "changes strings, or picks them by their letters": ("StringNormalizer",),
     "takes strings apart": ("StringSplit",),
     "reads image files, whose format and size are known at run time only": ("ImageDecoder",),
-    "samples at places that are computed": ("DeformConv",),
 }
 
 

@@ -24,7 +24,7 @@ from onnxreduce_cli.verification.inputs import (
 from onnxreduce_cli.verification.site_models import Pair
 
 #: Whether what has the weight zero counts is not written down: NaN and infinities tell nothing.
-_WEIGHING = frozenset({"DFT", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
+_WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
 #: No definition says where a NaN stands in an order, nor whether it does at all.
 _ORDERING = frozenset({"TopK", "Unique"})
 #: Reductions that give minus infinity or no number for nothing, which no integer stands for.

@@ -1,0 +1,128 @@
+"""DeformConv, below the opset that it came with."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps.births import Number, as_name, born, need_dims, size_of, static, times
+from onnxreduce_cli.steps.casts import HALVES, cast
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
+from onnxreduce_cli.steps.terms import Term, counted, scalar, term
+
+
+@born(
+    "DeformConv",
+    19,
+    "the elements that each kernel lies on gathered, and multiplied by MatMul",
+    blocks="the kernel's shape, the rank or the dtype is not known",
+)
+def deform_conv(context: Context) -> None:
+    """``DeformConv(x, w, offset, b, mask)`` becomes
+    ``MatMul(Reshape(w), Reshape(Gather(x, place) * mask)) + b``, with the sum of the four elements
+    around each place, weighted, in place of one Gather.
+
+    A place is where the kernel's element lies, plus its offset.
+    """
+    given = context.need_elem_type(context.input(0), "places are computed in that dtype")
+    working = int(TensorProto.FLOAT) if given in HALVES else given
+    context.far = 13  # Its operators are read with their inputs of then.
+    data, weights, offset, bias, mask = (
+        cast(context, name, working) if name and working != given else name
+        for name in (context.input(index) for index in range(5))
+    )
+    kernel = _kernel(context)
+    spatial, groups = len(kernel), context.value("group", 1)
+    shared = context.value("offset_group", 1)
+    axes = range(2, spatial + 2)
+    batch, *lengths = (scalar(context, size_of(context, data, axis)) for axis in (0, *axes))
+    after = [size_of(context, offset, axis) for axis in axes]
+
+    def reshaped(name: str, dims: list[Number], hint: str) -> str:
+        """Of dimensions that may be known at run time only; -1 and 0 are as for Reshape."""
+        stated = tuple(dim if isinstance(dim, int) and dim > 0 else None for dim in dims)
+        like = tensor_type(working, stated)
+        return context.emit("Reshape", [name, _shape(context, dims)], hint, like=like)
+
+    # Images in rows, one for each group of channels that have their offsets in common.
+    apart = [0, shared, -1, *(size_of(context, data, axis) for axis in axes)]
+    images = reshaped(data, apart, "images")
+    perm = [0, 1, *range(3, spatial + 3), 2]
+    last = context.emit("Transpose", [images], "channels_last", perm=perm)
+    rows = reshaped(last, [-1, size_of(context, images, 2)], "rows")
+
+    of_each = reshaped(offset, [0, shared, prod(kernel), spatial, *after], "offsets")
+    moved = Term(context, of_each, working)
+    first = counted(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
+    along = []
+    for axis, length in enumerate(lengths):
+        place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
+        along.append(_taps(place, length.cast(working)))
+    taken = gathered(rows, first, lengths, along)
+    if mask:
+        factor = reshaped(mask, [0, shared, prod(kernel), *after, 1], "mask")
+        taken = context.emit("Mul", [taken, factor], "masked")
+
+    # [N, offset groups, kernel, places..., channels] to [N, groups, channels * kernel, places].
+    perm = [0, 1, spatial + 3, 2, *range(3, spatial + 3)]
+    turned = context.emit("Transpose", [taken], "channels_first", perm=perm)
+    width = times(context, size_of(context, weights, 1), prod(kernel))
+    columns = reshaped(turned, [0, groups, width, -1], "columns")
+    matrices = reshaped(weights, [groups, -1, width], "matrices")
+    product = context.emit("MatMul", [matrices, columns], "product")
+    result = reshaped(product, [0, size_of(context, weights, 0), *after], "result")
+    if bias:
+        result = context.emit("Add", [result, reshaped(bias, [-1, *[1] * spatial], "bias")])
+    if working == given:
+        context.replace("Identity", [result], keep=())
+    else:
+        context.replace("Cast", [result], keep=(), to=given)
+
+
+def _kernel(context: Context) -> tuple[int, ...]:
+    shape = context.value("kernel_shape")
+    if shape:
+        return tuple(shape)
+    known = static(need_dims(context, context.input(1), "it tells the kernel's shape")[2:])
+    if known is None:
+        raise Blocked(
+            f"the shape of its weights {context.input(1)!r} is not known, and its kernel's with it",
+            "state kernel_shape, or the shape of the weights in the model's value_info",
+        )
+    return known
+
+
+def _shape(context: Context, numbers: list[Number]) -> str:
+    """A shape of numbers of which some may be known at run time only."""
+    known = [number for number in numbers if isinstance(number, int)]
+    if len(known) == len(numbers):
+        return context.array(known, "shape")
+    parts = [as_name(context, number) for number in numbers]
+    return context.emit("Concat", parts, "shape", axis=0)
+
+
+def _grid(
+    context: Context, axis: int, kernel: tuple[int, ...], after: list[Number], working: int
+) -> Term:
+    """Where the kernel's elements lie on one axis, of shape [kernel, places...]."""
+    spatial = len(kernel)
+    stride: int = (context.value("strides") or [1] * spatial)[axis]
+    dilation: int = (context.value("dilations") or [1] * spatial)[axis]
+    before: int = (context.value("pads") or [0] * spatial)[axis]
+    numbers = np.indices(kernel)[axis].reshape(-1, *[1] * spatial) * dilation - before
+    places = counted(scalar(context, after[axis]), working) * stride
+    places = places.shaped(-1, *[1] * (spatial - 1 - axis))
+    return term(context, numbers, working) + places
+
+
+def _taps(place: Term, length: Term) -> list[Tap]:
+    """The elements on either side of each place, or nothing outside."""
+    place = finite(place, length).within(-3, length + 2)
+    return [
+        Tap(in_axis(whole, length), is_inside(whole, length), weight)
+        for whole, weight in linear(place)
+    ]

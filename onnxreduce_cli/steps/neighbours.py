@@ -1,0 +1,98 @@
+"""The elements around places on several axes, taken by one Gather for each, and weighted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.births import constant
+from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.terms import Term
+
+
+@dataclass(frozen=True)
+class Tap:
+    """One neighbour of each place, along one axis or several.
+
+    Attributes:
+        index: which element, an int64.
+        inside: whether it truly lies there; None where what lies outside is none.
+        weight: how much it counts; None where it is the only one.
+    """
+
+    index: Term
+    inside: Term | None = None
+    weight: Term | None = None
+
+
+def linear(place: Term) -> list[tuple[Term, Term | None]]:
+    """The whole places on either side, and how much they count."""
+    low = place.floor()
+    high = low + 1
+    return [(low, high - place), (high, place - low)]
+
+
+def finite(place: Term, length: Term) -> Term:
+    """Places without infinities, which before opset 8 no bound known at run time only can bring in.
+
+    No axis is that long.
+    """
+    far = float(1 << 23)
+    return place.within(-far, far) if place.context.target < 8 and length.known is None else place
+
+
+def is_inside(whole: Term, length: Term) -> Term:
+    """Whether whole places are those of elements."""
+    return (whole.less(0) | whole.greater(length - 1)).negated()
+
+
+def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> str:
+    """The sum of all neighbours, each as far as it counts; nothing but 0 lies outside.
+
+    Args:
+        flat: all elements in rows, of shape [places, channels].
+        first: before the places on the axes, which image: an int64.
+        lengths: of the axes, each an int64 of rank 0.
+        along: the neighbours along each axis.
+    """
+    context, total = first.context, ""
+    for tap in _of_all_axes(first, lengths, along):
+        part = _counted(context, flat, tap)
+        total = context.emit("Add", [total, part], "sum") if total else part
+    return total
+
+
+def _of_all_axes(first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> list[Tap]:
+    found = [Tap(first)]
+    for length, taps in zip(lengths, along, strict=True):
+        found = [
+            Tap(
+                row + tap.index,
+                before.inside & tap.inside if before.inside and tap.inside else tap.inside,
+                before.weight * tap.weight if before.weight and tap.weight else tap.weight,
+            )
+            for before in found
+            for row in [before.index * length]
+            for tap in taps
+        ]
+    return found
+
+
+def _counted(context: Context, flat: str, tap: Tap) -> str:
+    part = context.emit("Gather", [flat, tap.index.name], axis=0)
+    behind = context.array([-1], "behind")
+    if tap.inside:
+        name = context.emit("Unsqueeze", [tap.inside.name, behind], "inside")
+        elem_type = context.need_elem_type(flat, "outside it is 0 of that dtype")
+        part = context.emit("Where", [name, part, constant(context, 0, elem_type, "zero")])
+    if tap.weight:
+        name = context.emit("Unsqueeze", [tap.weight.name, behind], "weight")
+        part = context.emit("Mul", [part, name], "weighted")
+    return part
+
+
+def in_axis(whole: Term, length: Term) -> Term:
+    """Whole places as indices: of those outside, of the element next to them."""
+    return whole.within(0, length - 1).cast(TensorProto.INT64)
