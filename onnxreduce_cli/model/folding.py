@@ -197,7 +197,11 @@ def _cast(attributes: Attributes, data: Array) -> Array | None:
     to = attributes.get("to")
     if not isinstance(to, int):
         return None
-    result: Array = data.astype(numpy_dtype(to))
+    dtype = numpy_dtype(to)
+    # NumPy's own only: it neither saturates as Cast does to float8, nor writes strings.
+    if dtype.kind not in "biuf" or data.dtype.kind not in "biuf":
+        return None
+    result: Array = data.astype(dtype)
     return result
 
 

@@ -195,6 +195,12 @@ def test_parts_that_are_known_survive_moves_only() -> None:
     assert joined.known.tolist() == [False, True, True, True]
 
 
+def test_casts_that_numpy_does_otherwise() -> None:
+    for to in (onnx.TensorProto.FLOAT8E4M3FN, onnx.TensorProto.STRING):
+        assert not agrees(graph("Cast", 19, [np.array([1e4, 1], np.float32)], to=to))
+    assert not agrees(graph("Cast", 19, [np.array(["1"], object)], to=onnx.TensorProto.INT64))
+
+
 @pytest.mark.newest
 def test_bit_casts() -> None:
     nan = np.array([0x7FC01234, 1], np.uint32)

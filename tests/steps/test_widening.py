@@ -274,6 +274,17 @@ def test_casts_below_6():
     converts(source, 3, {"x": x, "z": x + 1}, exact=True)
 
 
+def test_a_constant_that_saturates():
+    source = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g () => (float[2] y) <float[2] c = {10000, 1}> {
+            h = Cast<to = 17>(c)
+            t = Transpose(h)
+            y = Cast<to = 1>(t)
+        }""")
+    result = converts(source, 20, {}, exact=True)
+    assert executor.run(result, {})["y"].tolist() == [448, 1]
+
+
 def with_unknown(follower: str) -> onnx.ModelProto:
     """A model in which an operator that onnx does not know gives what Identity reads."""
     return onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 13, "custom" : 1]>
