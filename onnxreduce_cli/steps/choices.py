@@ -7,6 +7,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model import folding
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.births import (
     Number,
     arange,
@@ -112,7 +113,6 @@ def sign(context: Context) -> None:
     "Where",
     9,
     "a Gather from both inputs, or arithmetic on integers",
-    blocks="a rank is not known and the values are no integers",
 )
 def where(context: Context) -> None:
     """``Where(c, x, y)`` becomes
@@ -130,6 +130,8 @@ def where(context: Context) -> None:
         part = context.emit("Mul", [apart, chosen], "part")
         context.replace("Add", [part, second], keep=())
         return
+    if None in [context.settled_rank(name) for name in (first, second)]:
+        context.far = shapes.OPSET
     size, here = _places(context, first)
     _, there = _places(context, second)
     behind = context.scalar(size, "size") if isinstance(size, int) else squeezed(context, size, [0])
@@ -152,15 +154,19 @@ def _places(context: Context, name: str) -> tuple[Number, str]:
     if dims is not None and np.prod([float(dim) for dim in dims]) <= folding.LIMIT:
         count = int(np.prod(dims, dtype=np.int64))
         return count, context.array(np.arange(count, dtype=np.int64).reshape(dims), "places")
-    rank = context.need_rank(name, "the places of its elements are counted")
+    rank = context.rank(name)
+    if rank is None:
+        size = context.emit("Reshape", [context.emit("Size", [name]), context.array([1], "one")])
+        shape = context.emit("Shape", [name], "shape")
+        return size, shapes.reshaped(context, arange(context, size), shape)
     step: Number = 1
-    total = ""
+    places = ""
     for axis in reversed(range(rank)):
-        size = size_of(context, name, axis)
+        length = size_of(context, name, axis)
         shape = context.array([-1] + [1] * (rank - 1 - axis), "along_axis")
-        along = context.emit("Reshape", [arange(context, size), shape], "numbers")
+        along = context.emit("Reshape", [arange(context, length), shape], "numbers")
         if step != 1:
             along = context.emit("Mul", [along, as_name(context, step)], "places")
-        total = context.emit("Add", [total, along], "places") if total else along
-        step = times(context, step, size)
-    return step, total
+        places = context.emit("Add", [places, along], "places") if places else along
+        step = times(context, step, length)
+    return step, places

@@ -20,6 +20,7 @@ from onnxreduce_cli.steps.births import (
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
+from onnxreduce_cli.steps.mirror import mirrored
 
 
 def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
@@ -36,10 +37,9 @@ def trilu(context: Context) -> None:
     """
     data = context.input(0)
     elem_type = context.need_elem_type(data, "what is left out is a zero of it")
-    rank = context.need_rank(data, "its last two dimensions are a matrix")
     upper = bool(context.value("upper", 1))
     k = context.constant(context.input(1)) if context.input(1) else np.zeros(1, np.int64)
-    rows, columns = (size_of(context, data, axis) for axis in (rank - 2, rank - 1))
+    rows, columns = (size_of(context, data, axis) for axis in (-2, -1))
     sizes = _written(rows, columns)
     if k is not None and sizes is not None:
         apart = np.arange(sizes[1]) - np.arange(sizes[0])[:, None]
@@ -189,15 +189,21 @@ def _whole_steps(context: Context, apart: str, delta: str) -> str:
     "OneHot",
     9,
     "compared with every class, and the values gathered",
-    blocks="the rank is not known",
 )
 def one_hot(context: Context) -> None:
     """``OneHot<axis=-1>(indices, depth, values)`` becomes
     ``Gather(values, Cast(Equal(Unsqueeze(indices), classes)))``.
     """
     indices, depth, values = (context.input(index) for index in range(3))
-    rank = context.need_rank(indices, "the classes are a dimension among its own")
-    axis = normalised((context.value("axis", -1),), rank + 1)[0]
+    axis, rank, turned = context.value("axis", -1), context.settled_rank(indices), False
+    if rank is not None:
+        axis = normalised((axis,), rank + 1)[0]
+        behind = rank - axis
+    else:
+        context.far = 11  # Before, Unsqueeze has no negative axes; its step goes on.
+        if turned := axis >= 0:
+            indices, axis = mirrored(context, indices), -1 - axis
+        behind = -1 - axis
     known = context.constant(depth)
     if known is not None:
         classes = arange(context, int(known.reshape(-1)[0]))
@@ -206,11 +212,16 @@ def one_hot(context: Context) -> None:
         if context.rank(depth) != 1:
             number = context.emit("Reshape", [number, context.array([1], "one")], "depth")
         classes = arange(context, number)
-    classes = unsqueezed(context, classes, list(range(1, rank + 1 - axis)))
+    classes = unsqueezed(context, classes, list(range(1, behind + 1)))
     given = context.need_elem_type(indices, "they are compared with integers")
     numbers = unsqueezed(context, _as(context, indices, given, TensorProto.INT64), [axis])
     hits = context.emit("Equal", [numbers, classes], "hits")
-    context.replace("Gather", [values, cast(context, hits, TensorProto.INT64)], keep=(), axis=0)
+    inputs = [values, cast(context, hits, TensorProto.INT64)]
+    if not turned:
+        context.replace("Gather", inputs, keep=(), axis=0)
+        return
+    result = context.replace("Gather", inputs, [context.fresh("mirrored")], keep=(), axis=0)
+    mirrored(context, result.output[0], context.node.output[0])
 
 
 @born("EyeLike", 9, "a constant, or where row and column are the same")

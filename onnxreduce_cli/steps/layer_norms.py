@@ -7,15 +7,20 @@ in the specification's function bodies: that one cancels, and may become negativ
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
-from onnx import TensorProto
+import numpy as np
+from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
+    END,
     born,
     constant,
-    need_dims,
+    dims_of,
+    part,
     reduced,
     static,
     unsqueezed,
@@ -27,16 +32,46 @@ from onnxreduce_cli.steps.registry import up
 _GROUPS = "mean and deviation of each group written out"
 
 
-def _trailing(context: Context, default: int = -1) -> list[int]:
+@dataclass(frozen=True)
+class Trailing:
+    """The axes from one that is counted from the front, of unknown rank.
+
+    Attributes:
+        axis: the first of them.
+        kept: the shape that a reduction over them keeps: 1 for each of them.
+    """
+
+    axis: int
+    kept: str
+
+
+Axes = list[int] | Trailing
+
+
+def _trailing(context: Context, default: int = -1) -> Axes:
     """The axes from the attribute `axis` to the last."""
-    axis = context.value("axis", default)
+    axis, data = context.value("axis", default), context.input(0)
+    rank = context.settled_rank(data)
+    if rank is not None:
+        return list(range(normalised((axis,), rank)[0] if rank else 0, rank))
     if axis < 0:
-        rank = context.rank(context.input(0))
-        if rank is None:
-            return list(range(axis, 0))
-    else:
-        rank = context.need_rank(context.input(0), f"all dimensions from axis {axis} on count")
-    return list(range(normalised((axis,), rank)[0] if rank else 0, rank))
+        return list(range(axis, 0))
+    context.far = max(context.far, shapes.OPSET)
+    sizes = context.emit("Shape", [data], "sizes")
+    behind = context.emit("Shape", [part(context, sizes, axis, END)], "behind")
+    one = numpy_helper.from_array(np.ones(1, np.int64))
+    ones = context.emit("ConstantOfShape", [behind], "ones", value=one)
+    kept = context.emit("Concat", [part(context, sizes, 0, axis), ones], "kept", axis=0)
+    return Trailing(axis, kept)
+
+
+def _mean(context: Context, name: str, axes: Axes) -> str:
+    """``ReduceMean(name)`` over the axes, whose dimensions are kept."""
+    if isinstance(axes, list):
+        return reduced(context, "ReduceMean", name, axes, keep=True)
+    rows = context.emit("Flatten", [name], "rows", axis=axes.axis)
+    mean = reduced(context, "ReduceMean", rows, [1], keep=True)
+    return shapes.reshaped(context, mean, axes.kept)
 
 
 def _working(context: Context) -> tuple[str, int, int]:
@@ -61,9 +96,9 @@ def _in(context: Context, name: str, working: int) -> str:
     return name if context.elem_type(name) == working else cast(context, name, working)
 
 
-def _root(context: Context, squares: str, axes: list[int], epsilon: float, working: int) -> str:
+def _root(context: Context, squares: str, axes: Axes, epsilon: float, working: int) -> str:
     """``Sqrt(ReduceMean(squares) + epsilon)``, the dimensions kept."""
-    mean = reduced(context, "ReduceMean", squares, axes, keep=True)
+    mean = _mean(context, squares, axes)
     small = constant(context, epsilon, working, "epsilon")
     return context.emit("Sqrt", [context.emit("Add", [mean, small], "raised")], "deviation")
 
@@ -77,14 +112,14 @@ def _finish(context: Context, op_type: str, inputs: list[str], to: int, working:
         context.replace("Cast", [context.emit(op_type, inputs, "result")], output, keep=(), to=to)
 
 
-@born("LayerNormalization", 17, "mean and deviation written out", blocks="the rank is not known")
+@born("LayerNormalization", 17, "mean and deviation written out")
 def layer_normalization(context: Context) -> None:
     """``LayerNormalization(x, scale, bias)`` becomes
     ``d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias`` with ``d = x - ReduceMean(x)``.
     """
     axes = _trailing(context)
     data, given, working = _working(context)
-    mean = reduced(context, "ReduceMean", data, axes, keep=True)
+    mean = _mean(context, data, axes)
     centred = context.emit("Sub", [data, mean], "centred")
     square = context.emit("Mul", [centred, centred], "square")
     epsilon = context.value("epsilon", 1e-5)
@@ -113,7 +148,7 @@ def _output(context: Context, name: str, output: str, working: int, to: int) -> 
         cast(context, name, to, [output])
 
 
-@born("RMSNormalization", 23, "the root mean square written out", blocks="the rank is not known")
+@born("RMSNormalization", 23, "the root mean square written out")
 def rms_normalization(context: Context) -> None:
     """``RMSNormalization(x, scale)`` becomes
     ``x / Sqrt(ReduceMean(x * x) + epsilon) * scale``.
@@ -127,10 +162,10 @@ def rms_normalization(context: Context) -> None:
     _finish(context, "Mul", [result, _in(context, context.input(1), working)], to, working)
 
 
-@born("GroupNormalization", 18, _GROUPS, blocks="the rank is not known")
+@born("GroupNormalization", 18, _GROUPS)
 def group_normalization(context: Context) -> None:
     """The same, but with a scale and a bias per group, applied before the Reshape back."""
-    dims = need_dims(context, context.input(0), "dimensions after the second count as one")
+    dims = dims_of(context, context.input(0))
     if _is_empty(context, dims):
         return
     given = context.need_elem_type(context.input(0), "epsilon has that dtype")
@@ -143,17 +178,18 @@ def group_normalization(context: Context) -> None:
     _finish(context, "Identity", [_ungrouped(context, result, dims)], given, working)
 
 
-def _is_empty(context: Context, dims: Dims) -> bool:
+def _is_empty(context: Context, dims: Dims | None) -> bool:
     """Let an Identity take the place of a node that is known to have no elements."""
-    if 0 in dims:
+    empty = dims is not None and 0 in dims
+    if empty:
         context.replace("Identity", [context.input(0)], keep=())
-    return 0 in dims
+    return empty
 
 
-def _grouped(context: Context, data: str, dims: Dims, working: int) -> str:
+def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> str:
     """The data normalised by group, in the shape [N, number of groups, size of a group]."""
     groups = context.value("num_groups")
-    known = static(dims[1:])
+    known = static(dims and dims[1:])
     size = -1 if known is None else math.prod(known) // groups
     shape = context.array([0, groups, size], "grouped_shape")
     grouped = context.emit("Reshape", [data, shape], "grouped")
@@ -164,9 +200,9 @@ def _grouped(context: Context, data: str, dims: Dims, working: int) -> str:
     return context.emit("Div", [centred, deviation], "normalized")
 
 
-def _ungrouped(context: Context, grouped: str, dims: Dims) -> str:
+def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> str:
     """The grouped data in the shape of the node's input again."""
-    known = static(dims[1:])
+    known = static(dims and dims[1:])
     if known is not None:
         shape = context.array([0, *known], "whole_shape")
     else:
@@ -178,7 +214,6 @@ def _ungrouped(context: Context, grouped: str, dims: Dims) -> str:
     "MeanVarianceNormalization",
     9,
     "mean and deviation written out",
-    blocks="an axis is negative and the rank is not known",
 )
 def mean_variance_normalization(context: Context) -> None:
     """``MeanVarianceNormalization<axes=[0, 2, 3]>(x)`` becomes
@@ -186,7 +221,11 @@ def mean_variance_normalization(context: Context) -> None:
     """
     axes = tuple(context.value("axes", (0, 2, 3)))
     if any(axis < 0 for axis in axes):
-        axes = normalised(axes, context.need_rank(context.input(0), "its axes are negative"))
+        rank = context.settled_rank(context.input(0))
+        if rank is None:
+            context.far = 11  # The older ReduceMean has no negative axes; its step goes on.
+        else:
+            axes = normalised(axes, rank)
     data, working = context.input(0), context.need_elem_type(context.input(0), "epsilon has it")
     mean = reduced(context, "ReduceMean", data, list(axes), keep=True)
     centred = context.emit("Sub", [data, mean], "centred")

@@ -9,8 +9,10 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps import shapes
+from onnxreduce_cli.steps.births import END, Number, part, size_of, unsqueezed
 from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 # InstanceNormalization: 6 dropped consumed_inputs and allowed any rank
@@ -65,36 +67,32 @@ def restored(context: Context, inputs: Sequence[str], **values: Any) -> None:
 # GroupNormalization
 
 
-@up(
-    "GroupNormalization",
-    21,
-    "scale and bias repeated for each channel of a group",
-    blocks="the number of channels is not known",
-)
+@up("GroupNormalization", 21, "scale and bias repeated for each channel of a group")
 def parameters_for_channels(context: Context) -> None:
     """``GroupNormalization<num_groups=2>(x, scale, bias)``, x with 4 channels, becomes the same of
     ``[s0, s0, s1, s1]`` and ``[b0, b0, b1, b1]``.
     """
     groups = context.value("num_groups")
-    known = context.type(context.input(0))
-    channels = None if known is None or known.dims is None else known.dims[1]
-    if not isinstance(channels, int):
-        raise Blocked(
-            "the number of its channels is not known, and from opset 21 on each has a scale",
-            "state its input's shape in the model's value_info",
-        )
-    times = channels // groups
+    channels = size_of(context, context.input(0), 1)
+    if isinstance(channels, int):
+        times: Number = channels // groups
+    else:
+        times = context.emit("Div", [channels, context.array([groups], "groups")], "times")
     parameters = [_repeated(context, context.input(index), groups, times) for index in (1, 2)]
     elem_type = context.need_elem_type(context.input(0), "the older version computes in it")
     context.replace(inputs=[context.input(0), *parameters], stash_type=elem_type)
 
 
-def _repeated(context: Context, name: str, groups: int, times: int) -> str:
+def _repeated(context: Context, name: str, groups: int, times: Number) -> str:
     known = context.constant(name)
-    if known is not None:
+    if known is not None and isinstance(times, int):
         return context.array(np.repeat(known, times), "for_channels")
     column = context.emit("Unsqueeze", [name, context.array([1], "axes")], "column")
-    wide = context.emit("Expand", [column, context.array([groups, times], "shape")], "wide")
+    if isinstance(times, int):
+        shape = context.array([groups, times], "shape")
+    else:
+        shape = context.emit("Concat", [context.array([groups], "groups"), times], "shape", axis=0)
+    wide = context.emit("Expand", [column, shape], "wide")
     return context.emit("Reshape", [wide, context.array([-1], "flat")], "for_channels")
 
 
@@ -102,7 +100,7 @@ def _repeated(context: Context, name: str, groups: int, times: int) -> str:
     "GroupNormalization",
     21,
     "written with InstanceNormalization: the older version has a scale for each group only",
-    blocks="the rank or the dtype is not known",
+    blocks="the dtype is not known",
 )
 def with_instance_normalization(context: Context) -> None:
     """``GroupNormalization<num_groups=2>(x, scale, bias)`` becomes
@@ -110,7 +108,7 @@ def with_instance_normalization(context: Context) -> None:
     ``Reshape(InstanceNormalization(Reshape(x, [0, 2, -1]), 1, 0), Shape(x))``.
     """
     data = context.input(0)
-    rank = context.need_rank(data, "its scales are spread along the channels")
+    rank = context.settled_rank(data)
     known = context.type(data)
     if known is not None and known.dims is not None and 0 in known.dims:
         context.replace("Identity", [data], keep=())  # Nothing to normalise.
@@ -131,15 +129,20 @@ def with_instance_normalization(context: Context) -> None:
         "normal",
         epsilon=context.attribute("epsilon"),
     )
-    normal = context.emit("Reshape", [normal, context.emit("Shape", [data], "shape")], "shaped")
+    shape = context.emit("Shape", [data], "shape")
+    if rank is None:  # The dimensions after the channels count as one.
+        behind = shapes.product(context, part(context, shape, 2, END))
+        three = context.emit("Concat", [part(context, shape, 0, 2), behind], "three", axis=0)
+        normal = shapes.reshaped(context, normal, three, (None,) * 3)
+    else:
+        normal = context.emit("Reshape", [normal, shape], "shaped")
     if working != given:
         normal = cast(context, normal, given)
-    axes = context.array(list(range(1, rank - 1)), "axes")
-    scale, bias = (
-        context.emit("Unsqueeze", [context.input(index), axes], hint)
-        if rank > 2
-        else context.input(index)
-        for index, hint in ((1, "scale"), (2, "bias"))
-    )
+    axes = list(range(1, (rank or 3) - 1))
+    scale, bias = (unsqueezed(context, context.input(index), axes) for index in (1, 2))
     scaled = context.emit("Mul", [normal, scale], "scaled")
-    context.replace("Add", [scaled, bias], keep=())
+    if rank is None:
+        result = context.replace("Add", [scaled, bias], [context.fresh("result")], keep=())
+        shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
+    else:
+        context.replace("Add", [scaled, bias], keep=())

@@ -253,7 +253,7 @@ def _as_loop(context: Context) -> None:
     body.input.add().CopyFrom(scalar(number, TensorProto.INT64, []))
     body.input.add().CopyFrom(scalar(unfinished, TensorProto.BOOL, []))
     body.input.extend(original.input[:states])
-    last = ""
+    last, order = "", ""
     directions = context.value("scan_input_directions") or [0] * scanned
     given = zip(names[states:], original.input[states:], axes, directions, strict=True)
     for name, value, axis, backwards in given:
@@ -261,7 +261,11 @@ def _as_loop(context: Context) -> None:
         if backwards:
             last = last or context.emit("Sub", [count, context.scalar(1, "one")], "last")
             at = context.fresh("from_back")
-            body.node.add(op_type="Sub", name=at, input=[last, number], output=[at])
+            if context.target >= 6:
+                body.node.add(op_type="Sub", name=at, input=[last, number], output=[at])
+            else:  # Sub takes floats only; in the body, which is done already, no step helps it.
+                order = order or _backwards(context, last, count)
+                body.node.add(op_type="Gather", name=at, input=[order, number], output=[at])
         node = body.node.add(
             op_type="Gather", name=context.fresh("slice"), input=[name, at], output=[value.name]
         )
@@ -289,6 +293,12 @@ def _as_loop(context: Context) -> None:
         if written[index] != outputs[index]:
             rounds = size_of(context, names[states], scanned_along) if backwards else None
             _unstack(context, written[index], outputs[index], axis, rounds)
+
+
+def _backwards(context: Context, last: str, count: str) -> str:
+    """The numbers from `last` down to 0."""
+    rounds = context.emit("Reshape", [count, context.array([1], "one")], "rounds")
+    return context.emit("Sub", [last, arange(context, rounds)], "order")
 
 
 def _unstack(context: Context, name: str, output: str, axis: int, rounds: Number | None) -> None:

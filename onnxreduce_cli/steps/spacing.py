@@ -4,32 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxreduce_cli.steps.context import Array, Blocked, Context
+from onnxreduce_cli.steps.births import arange, size_of, times
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down
 
-_BLOCKS = "the mode is CRD and the number of channels is not known"
 
-
-@down("DepthToSpace", 11, "mode CRD: the channels put in the order of DCR", blocks=_BLOCKS)
+@down("DepthToSpace", 11, "mode CRD: the channels put in the order of DCR")
 def channels_ordered_before(context: Context) -> None:
     """``DepthToSpace<mode="CRD">(x)`` becomes ``DepthToSpace(Gather<axis=1>(x, order))``."""
     if _is_older_mode(context):
         return
-    size, channels = context.value("blocksize") ** 2, _channels(context)
-    order = context.array(_transposed(channels // size, size), "order")
+    order = _transposed(context, columns=context.value("blocksize") ** 2)
     gathered = context.emit("Gather", [context.input(0), order], "ordered", axis=1)
     context.replace(inputs=[gathered], drop=("mode",))
 
 
-@down("SpaceToDepth", 28, "mode CRD: the channels put in its order afterwards", blocks=_BLOCKS)
+@down("SpaceToDepth", 28, "mode CRD: the channels put in its order afterwards")
 def channels_ordered_after(context: Context) -> None:
     """``SpaceToDepth<mode="CRD">(x)`` becomes ``Gather<axis=1>(SpaceToDepth(x), order)``."""
     if _is_older_mode(context):
         return
-    size, channels = context.value("blocksize") ** 2, _channels(context)
     output = context.node.output[0]
     blocks = context.replace(outputs=[context.fresh("blocks")], drop=("mode",)).output[0]
-    order = context.array(_transposed(size, channels), "order")
+    order = _transposed(context, rows=context.value("blocksize") ** 2)
     context.emit("Gather", [blocks, order], "ordered", outputs=[output], axis=1)
 
 
@@ -42,18 +39,16 @@ def _is_older_mode(context: Context) -> bool:
     return True
 
 
-def _transposed(rows: int, columns: int) -> Array:
-    """The numbers of the elements of a matrix, column by column."""
-    return np.arange(rows * columns, dtype=np.int64).reshape(rows, columns).T.reshape(-1)
+def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> str:
+    """The numbers of the elements of a matrix, column by column.
 
-
-def _channels(context: Context) -> int:
-    known = context.type(context.input(0))
-    channels = known.dims[1] if known is not None and known.dims is not None else None
-    if not isinstance(channels, int):
-        raise Blocked(
-            f"its mode CRD came with opset {context.opset}, and to put the channels in the order "
-            "of DCR their number must be known",
-            "state the shape of its input in the model's value_info",
-        )
-    return channels
+    With so many columns it holds each channel once, with so many rows each of them has all.
+    """
+    count = times(context, size_of(context, context.input(0), 1), max(rows, 1))
+    if isinstance(count, int):
+        numbers = np.arange(count, dtype=np.int64).reshape(rows, columns)
+        return context.array(numbers.T.reshape(-1), "order")
+    shape = context.array([rows, columns], "shape")
+    matrix = context.emit("Reshape", [arange(context, count), shape], "matrix")
+    turned = context.emit("Transpose", [matrix], "turned", perm=[1, 0])
+    return context.emit("Reshape", [turned, context.array([-1], "flat")], "order")

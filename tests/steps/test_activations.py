@@ -121,13 +121,23 @@ def converts_to_truth(x: np.ndarray) -> np.ndarray:
     return found
 
 
-def test_layer_normalization_of_unknown_rank() -> None:
-    inputs = {"x": np.ones((2, 3), np.float32), "s": np.ones(3, np.float32)}
-    shapes = {"x": None}
-    source = one_node(
-        "LayerNormalization", 17, inputs, shapes=shapes, output_shapes=[[None, None]], axis=1
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
+@pytest.mark.newest
+def test_layer_normalization_of_unknown_rank(axis: int) -> None:
+    x = np.random.default_rng(axis + 5).normal(3, 2, (2, 3, 5)).astype(np.float32)
+    inputs = {"x": x, "s": x[(0,) * (axis % 3)] + 1, "b": x[(1,) * (axis % 3)]}
+    layer = one_node(
+        "LayerNormalization", 17, inputs, outputs=3, axis=axis, hidden=("x",), output_shapes=SHAPES
     )
-    assert "axis 1" in blockers(source, 13)[0].reason
+    mean_square = one_node(
+        "RMSNormalization", 23, {"x": x, "s": inputs["s"]}, axis=axis, hidden=("x",)
+    )
+    for target in (13, 10, 7):
+        converts(layer, target, inputs)
+        converts(mean_square, target, inputs)
+
+
+SHAPES = [[None] * 3] * 3
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
@@ -199,6 +209,22 @@ def test_group_normalization_by_group() -> None:
         np.testing.assert_allclose(actual, expected.reshape(x.shape), rtol=1e-5, atol=1e-6)
 
 
+def test_mean_variance_normalization_of_unknown_rank() -> None:
+    x = np.random.default_rng(0).normal(2, 3, (2, 3, 4, 5)).astype(np.float32)
+    for axes in ([-1], [0, -1], [1, 2]):
+        shape = [[None] * 4]
+        source = one_node(
+            "MeanVarianceNormalization",
+            9,
+            {"x": x},
+            hidden=("x",),
+            output_shapes=shape,
+            axes=axes,
+        )
+        for target in (8, 7):
+            converts(source, target, {"x": x})
+
+
 def test_mean_variance_normalization() -> None:
     x = np.random.default_rng(0).normal(2, 3, (2, 3, 4, 5)).astype(np.float32)
     for attributes in ({}, {"axes": [1, 2]}, {"axes": [-1]}):
@@ -264,11 +290,16 @@ def test_where_of_shapes_known_at_run_time(target: int) -> None:
 
 
 def test_where_of_unknown_rank() -> None:
-    x = np.ones(3, np.float32)
-    source = one_node(
-        "Where", 9, {"c": x > 0, "x": x, "y": x}, shapes={"x": None}, output_shapes=[["n"]]
-    )
-    assert "the rank of 'x' is not known" in blockers(source, 8)[0].reason
+    x = np.array([[1, np.nan, -0.0], [np.inf, 2, 3]], np.float32)
+    for y in (x[:1, ::-1].copy(), np.array(7, np.float32)):
+        inputs = {"c": x > 1, "x": x, "y": y}
+        for hidden in (("x",), ("y",), ("x", "y")):
+            source = one_node("Where", 9, inputs, hidden=hidden, output_shapes=[[None, None]])
+            for target in (8, 7):
+                converts(source, target, inputs, exact=True)
+    empty = {"c": np.array(True), "x": x[:0], "y": x[:1]}
+    source = one_node("Where", 9, empty, hidden=("x", "y"), output_shapes=[[None, None]])
+    converts(source, 8, empty, exact=True, in_numpy=True)
 
 
 def test_mean_variance_axes() -> None:

@@ -140,6 +140,27 @@ def test_one_hot(axis: int) -> None:
                 converts(source, target, inputs, {**inputs, "i": indices[::-1]})
 
 
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+def test_one_hot_of_unknown_rank(axis: int) -> None:
+    values = np.array([np.nan, -3], np.float32)
+    inputs = {"i": np.array([[0, 2], [5, 1]]), "d": np.array(3), "v": values}
+    source = one_node("OneHot", 9, inputs, axis=axis, hidden=("i",), output_shapes=[[None] * 3])
+    if axis < -1:
+        source.opset_import[0].version = 11
+    for target in (8, 7):
+        converts(source, target, inputs)
+
+
+@pytest.mark.parametrize("upper", [0, 1])
+def test_trilu_of_unknown_rank(upper: int) -> None:
+    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    source = one_node("Trilu", 14, {"x": x, "k": np.array(1)}, upper=upper, hidden=("x",))
+    for target in (13, 9, 7):
+        feeds = [{"x": x, "k": np.array(k)} for k in (1, -1)]
+        converts(source, target, *feeds, exact=True)
+        converts(source, target, {"x": x[:, :0], "k": np.array(0)}, exact=True, in_numpy=True)
+
+
 def test_eye_like() -> None:
     x = np.ones((2, 3), np.int32)
     for options in ({}, {"k": 1, "dtype": 1}, {"k": -1}):

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert
-from tests.support import assert_same, blockers, converts, one_node, op_types, run
+from tests.support import assert_same, converts, one_node, op_types, run
 
 RANDOM = np.random.default_rng(5)
 
@@ -79,8 +79,19 @@ def test_group_up(constant: bool) -> None:
     assert result.graph.node[-1].attribute[-1].i == TensorProto.FLOAT
 
 
-def test_group_up_needs_the_channels() -> None:
+@pytest.mark.newest
+def test_group_up_of_unknown_channels() -> None:
     feeds = {"x": normal(2, 6, 5), "scale": normal(3), "bias": normal(3)}
-    source = group(18, feeds, shapes={"x": ["n", "c", "l"]}, num_groups=3)
-    (blocker,) = blockers(source, 21)
-    assert "channels" in blocker.reason
+    expected = run(convert(group(18, feeds, num_groups=3), 21), feeds)["y0"]
+    for source in (
+        group(18, feeds, shapes={"x": ["n", "c", "l"]}, num_groups=3),
+        group(18, feeds, hidden=("x",), num_groups=3),
+    ):
+        assert_same(expected, run(convert(source, 21), feeds)["y0"])
+
+
+@pytest.mark.newest
+def test_group_down_of_unknown_rank() -> None:
+    feeds = {"x": normal(2, 6, 5, 2), "scale": normal(6), "bias": normal(6)}
+    for target in (20, 17, 10, 7):
+        converts(group(21, feeds, hidden=("x",), num_groups=3), target, feeds)
