@@ -14,7 +14,8 @@ from onnxreduce_cli.model.scope import Scope, subgraphs
 #: A value: the identity of the scope that defines it, and its name.
 Value = tuple[int, str]
 
-_REMOVABLE = OPERATORS | {"Constant", "SequenceConstruct", "Shape", "Size", "SplitToSequence"}
+_REMOVABLE = OPERATORS | {"Constant", "QuantizeLinear", "Shape", "Size"}
+_REMOVABLE |= {"SequenceConstruct", "SplitToSequence"}
 
 
 class Leftovers:

@@ -1,4 +1,4 @@
-"""Constants of dtypes that an opset lacks, held in a wider one where they are dequantized."""
+"""Values of dtypes that an opset lacks, held in a wider one where they are dequantized."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from onnx import TensorProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.scales import dequantize
+from onnxreduce_cli.steps.quantized_again import quantized_again
+from onnxreduce_cli.steps.scales import as_float, dequantize
 
 _BY_NAME = {
     "INT8": ("INT2", "INT4"),
@@ -34,7 +35,7 @@ HELD_IN: dict[int, int] = {
 
 
 def dequantize_held(context: Context) -> bool:
-    """Dequantize constants of a dtype that the far side lacks; whether there are any.
+    """Dequantize what is of a dtype that the far side lacks; whether anything is.
 
     ``DequantizeLinear(x, scale)`` with a constant x of int4 becomes the same with it in int8, still
     on the near side, and of float8 ``Mul(x, scale)`` with it in float.
@@ -51,18 +52,33 @@ def dequantize_held(context: Context) -> bool:
     if context.elem_type(inputs[0]) == TensorProto.FLOAT:
         dequantize(context, inputs[0])
     else:
-        context.far = context.opset
+        context.far = max(context.far, context.opset)
         context.replace(inputs=inputs)
     return True
 
 
+def in_float(context: Context, name: str) -> str:
+    """What the node dequantizes in float; what the target lacks the dtype of is held in another."""
+    holder = HELD_IN.get(context.elem_type(name) or 0)
+    if holder is not None and context.kind(name) not in _castable(context):
+        name = _held(context, name, holder)
+    return as_float(context, name)
+
+
+def _castable(context: Context) -> frozenset[str]:
+    return schemas.allowed_types("Cast", context.target)["in0"]
+
+
 def _held(context: Context, name: str, holder: int) -> str:
     known = context.constant(name)
-    if known is None:
+    if known is not None:
+        return context.array(known.astype(numpy_dtype(holder)), "held")
+    held = quantized_again(context, name, holder)
+    if held is None:
         given = dtype_name(context.elem_type(name) or 0)
         raise Blocked(
             f"{name!r} is computed, or given to the model, in {given}, which opset {context.far} "
-            "does not have; only constants can be held in another dtype",
+            "does not have; only what is constant, or quantized here, can be held in another dtype",
             f"give the model a {dtype_name(holder)} in its place",
         )
-    return context.array(known.astype(numpy_dtype(holder)), "held")
+    return held

@@ -15,9 +15,9 @@ from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import dims_of, static
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.held import dequantize_held
+from onnxreduce_cli.steps.held import dequantize_held, in_float
 from onnxreduce_cli.steps.registry import down
-from onnxreduce_cli.steps.scales import as_float, dequantize, of_blocks, quantize, quantized_to
+from onnxreduce_cli.steps.scales import dequantize, of_blocks, parts, quantize, quantized_to
 
 _PER_INDEX = "one scale for each index written as arithmetic"
 
@@ -71,7 +71,7 @@ def _scalar(context: Context, name: str) -> str:
     21,
     "block_size=0 dropped; scales for blocks and 16-bit integers written as arithmetic; constants "
     "of 4 bits held as 8",
-    blocks="they have 4 bits and are no constant",
+    blocks="they have 4 bits, and are neither constant nor quantized by the model itself",
 )
 def dequantize_blocks(context: Context) -> None:
     """``DequantizeLinear<axis=1, block_size=2>(x, scales, zero_points)`` becomes
@@ -84,7 +84,7 @@ def dequantize_blocks(context: Context) -> None:
         return
     data = context.input(0)
     if context.value("block_size", 0) or context.elem_type(data) in _16_BITS:
-        dequantize(context, as_float(context, data))
+        dequantize(context, in_float(context, data))
     elif context.attribute("block_size") is not None:
         context.replace(drop=("block_size",))
 
@@ -97,7 +97,7 @@ _16_BITS = frozenset({TensorProto.INT16, TensorProto.UINT16})
     21,
     "output_dtype: a zero point of that dtype; block_size=0 dropped; scales for blocks and 16-bit "
     "integers written as arithmetic",
-    blocks="it gives 4 bits",
+    blocks="it gives 4 bits that are not dequantized only",
 )
 def quantize_blocks(context: Context) -> None:
     """``QuantizeLinear<axis=1, block_size=2>(x, scales)`` becomes
@@ -125,7 +125,7 @@ def quantize_blocks(context: Context) -> None:
 def _quantize_to_float8(context: Context, to: int) -> None:
     """``Cast<saturate>(Div(x, scales))``, the quotient in the scales' dtype; zero points are 0."""
     data, scale = context.input(0), context.input(1)
-    divided = context.emit("Div", [data, of_blocks(context, scale)], "divided")
+    divided = context.emit("Div", [data, of_blocks(context, scale, parts(context))], "divided")
     context.replace("Cast", [divided], keep=("saturate",), to=to)
 
 

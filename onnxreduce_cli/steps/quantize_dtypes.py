@@ -17,7 +17,10 @@ from onnxreduce_cli.steps.held import dequantize_held
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.scales import quantize, quantized_to
 
-_NO_CONSTANT = "what it dequantizes is of a dtype that came with this opset, and no constant"
+_NO_CONSTANT = (
+    "what it dequantizes has a dtype that came with this opset, and is neither constant nor "
+    "quantized by the model itself"
+)
 
 
 @up("QuantizeLinear", 19, "an int32 to quantize cast to float, the dtype of its scale")
@@ -33,7 +36,7 @@ def one_type(context: Context) -> None:
     "QuantizeLinear",
     19,
     "halves divided in float, the quotient rounded to theirs; saturate dropped: it acts on float8",
-    blocks="it quantizes to float8",
+    blocks="it quantizes to float8 what is not dequantized only",
 )
 def quantize_halves(context: Context) -> None:
     """``QuantizeLinear(x, scale)`` of float16 becomes
@@ -55,7 +58,7 @@ def quantize_halves(context: Context) -> None:
     "DequantizeLinear",
     19,
     "computed in float and cast to the half of its scale; constants of float8 held in float",
-    blocks="what it dequantizes is a float8 that is no constant",
+    blocks="what it dequantizes is a float8, and neither constant nor quantized by the model itself",
 )
 def dequantize_to_halves(context: Context) -> None:
     """``DequantizeLinear(x, scale)`` with a scale of float16 becomes

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from onnx import TensorProto
 
@@ -66,14 +68,37 @@ def as_float(context: Context, name: str) -> str:
     return cast(context, name, TensorProto.FLOAT)
 
 
-def spread(context: Context, name: str) -> str:
-    """A node's scales or zero points in float, such that they broadcast to the data."""
+@dataclass(frozen=True)
+class Parts:
+    """What parts of a tensor have a scale each.
+
+    Attributes:
+        data: the tensor, or another of its shape.
+        axis: the axis along which they lie.
+        block: how many elements along it one of them has; 0 where there is one scale for all, or
+            for each index.
+    """
+
+    data: str
+    axis: int
+    block: int
+
+
+def parts(context: Context) -> Parts:
+    """What parts the node's own scales are for."""
+    axis, block = context.value("axis", 1), context.value("block_size", 0)
+    return Parts(context.input(0), axis, block)
+
+
+def spread(context: Context, name: str, of: Parts | None = None) -> str:
+    """Scales or zero points in float, such that they broadcast to the data; the node's own ones."""
+    of = of or parts(context)
     numbers = as_float(context, name)
-    if context.value("block_size", 0):
-        return of_blocks(context, numbers)
+    if of.block:
+        return of_blocks(context, numbers, of)
     if dims_of(context, name) in ((), (1,)):
         return numbers
-    shape = _along_axis(context)
+    shape = _along_axis(context, of)
     if isinstance(shape, list):
         if shape == [-1] and context.rank(name) == 1:
             return numbers
@@ -81,37 +106,36 @@ def spread(context: Context, name: str) -> str:
     return context.emit("Reshape", [numbers, shape], "along_axis")
 
 
-def _along_axis(context: Context) -> list[int] | str:
-    """The shape that lets a vector, or a scalar, broadcast along the node's axis."""
-    rank, axis = context.rank(context.input(0)), context.value("axis", 1)
+def _along_axis(context: Context, of: Parts) -> list[int] | str:
+    """The shape that lets a vector, or a scalar, broadcast along the axis."""
+    rank = context.rank(of.data)
     if rank == 0:
         return []
     if rank == 1:
         return [-1]
     if rank is not None:
-        return [-1] + [1] * (rank - 1 - normalised((axis,), rank)[0])
-    if axis >= 0:
-        return along_axis(context, context.input(0), axis)
+        return [-1] + [1] * (rank - 1 - normalised((of.axis,), rank)[0])
+    if of.axis >= 0:
+        return along_axis(context, of.data, of.axis)
     # No more dimensions than the data has: that may be a scalar, with one scale.
-    shape = context.array([-1] + [1] * (-1 - axis), "shape")
-    dims = context.emit("Shape", [context.input(0)], "dims")
+    shape = context.array([-1] + [1] * (-1 - of.axis), "shape")
+    dims = context.emit("Shape", [of.data], "dims")
     rank_of = context.emit("Shape", [dims], "rank")
     return context.emit("Slice", [shape, context.array([0], "start"), rank_of], "shape")
 
 
-def of_blocks(context: Context, name: str) -> str:
-    """One number for each element along the node's axis, of numbers for blocks of them."""
-    data, block, axis = context.input(0), context.value("block_size"), context.value("axis", 1)
-    rank = context.rank(data)
+def of_blocks(context: Context, name: str, of: Parts) -> str:
+    """One number for each element along the axis, of numbers for blocks of them."""
+    rank, axis = context.rank(of.data), of.axis
     if rank is not None:
         axis = normalised((axis,), rank)[0]
-        size = size_of(context, data, axis)
+        size = size_of(context, of.data, axis)
     else:
-        shape = context.emit("Shape", [data], "shape")
+        shape = context.emit("Shape", [of.data], "shape")
         size = context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
     if isinstance(size, int):
-        places = context.array(np.arange(size, dtype=np.int64) // block, "blocks")
+        places = context.array(np.arange(size, dtype=np.int64) // of.block, "blocks")
     else:
-        length = context.array([block], "block_size")
+        length = context.array([of.block], "block_size")
         places = context.emit("Div", [arange(context, size), length], "blocks")
     return context.emit("Gather", [name, places], "of_block", axis=axis)

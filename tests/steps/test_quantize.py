@@ -297,6 +297,73 @@ def test_constants_are_held(dtype: str, since: int, granularity: str) -> None:
         assert getattr(TensorProto, dtype) not in held
 
 
+def there_and_back(to: int, opset: int, zero: Any, **attributes: Any) -> ModelProto:
+    """What is quantized to a dtype and dequantized again, twice."""
+    inputs = {"x": NASTY, "scale": attributes.pop("scale")}
+    if zero is None:
+        attributes["output_dtype"] = to
+    else:
+        inputs["zero"] = zero
+    initializers = tuple(inputs)[1:]
+    source = one_node("QuantizeLinear", opset, inputs, initializers=initializers, **attributes)
+    names, parts = ["y0", *initializers], {**attributes}
+    for name in ("output_dtype", "saturate", "precision"):
+        parts.pop(name, None)
+    nodes = [
+        helper.make_node("DequantizeLinear", names, ["a"], **parts),
+        helper.make_node("DequantizeLinear", names, ["b"], **parts),
+        helper.make_node("Concat", ["a", "b"], ["y"], axis=0),
+    ]
+    source.graph.node.extend(nodes)
+    source.graph.output[0].CopyFrom(helper.make_tensor_value_info("y", TensorProto.FLOAT, [6, 4]))
+    return source
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("granularity", ["tensor", "axis", "blocks"])
+@pytest.mark.parametrize(
+    ("dtype", "opset"),
+    [("INT4", 21), ("UINT4", 25), ("INT2", 25), ("FLOAT8E4M3FN", 19), ("FLOAT8E5M2", 25)],
+)
+def test_quantized_again(dtype: str, opset: int, granularity: str) -> None:
+    shape = {"tensor": (), "axis": (4,), "blocks": (3, 2)}[granularity]
+    scale = np.linspace(0.3, 0.5, int(np.prod(shape))).reshape(shape).astype(np.float32)
+    to = getattr(TensorProto, dtype)
+    narrow = helper.tensor_dtype_to_np_dtype(to)
+    options: dict[str, Any] = {"scale": scale, "axis": 1}
+    if granularity == "blocks":
+        options["block_size"] = 2
+        opset = max(opset, 21)
+    saturations = (0, 1) if "FLOAT" in dtype else (1,)
+    rng = np.random.default_rng(5)
+    sizes = np.exp2(rng.uniform(-18, 20, NASTY.shape)) * rng.choice([-1, 1], NASTY.shape)
+    near = np.array([464.0, 465, 432, 16 / 1024, 1.0625, 1.1875, 2**-9, 2**-10, 61440, 0, 1, 2])
+    for zero in (None, (np.zeros if "FLOAT" in dtype else np.ones)(shape, narrow)):
+        if zero is None and opset < 21:
+            continue
+        for saturate in saturations:
+            source = there_and_back(to, opset, zero, saturate=saturate, **options)
+            # Exactly between two numbers of the grid, or next to that, when divided by 0.3.
+            middle = (near.reshape(3, 4) * 0.3).astype(np.float32)
+            nan = NASTY.copy()
+            nan[0, 0] = np.nan
+            feeds = [{"x": x} for x in (NASTY, sizes.astype(np.float32), middle, nan)]
+            for target in (18, 12, 7):
+                low = converts(source, target, *feeds, exact=True, in_numpy=True)
+                assert not {"QuantizeLinear"} & set(op_types(low)) or target > 10
+
+
+def test_quantized_again_by_constants_only() -> None:
+    narrow = helper.tensor_dtype_to_np_dtype(TensorProto.INT4)
+    source = there_and_back(TensorProto.INT4, 21, np.ones((), narrow), scale=np.float32(0.3))
+    source.graph.output.append(helper.make_tensor_value_info("y0", TensorProto.INT4, [3, 4]))
+    (blocker,) = blockers(source, 20)
+    assert "QuantizeLinear" in str(blocker)
+    source.graph.output.pop()
+    source.graph.input.append(helper.make_tensor_value_info("zero", TensorProto.INT4, []))
+    assert all("int4" in blocker.reason for blocker in blockers(source, 20))
+
+
 def test_what_is_no_constant_is_not_held() -> None:
     narrow = helper.tensor_dtype_to_np_dtype(TensorProto.INT4)
     source = quantize(21, np.ones(3, narrow), np.float32(1), op_type="DequantizeLinear")
