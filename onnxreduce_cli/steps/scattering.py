@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import as_name, dims_of, need_dims, size_of, static
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.births import END, Number, as_name, dims_of, part, size_of, static
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
 from onnxreduce_cli.steps.registry import down
 
 _SCATTERS = ("ScatterElements", "ScatterND")
-_BLOCKS = "the dtype or the rank of the data is not known"
+_BLOCKS = "the dtype of the data is not known"
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 _NEW_IN = {16: ("add", "mul"), 18: ("max", "min")}
 
@@ -48,14 +48,15 @@ def _reduced(context: Context, boundary: int) -> None:
 def _data(context: Context) -> Carried:
     name = context.input(0)
     elem_type = context.need_elem_type(name, "it goes through a Loop")
-    return Carried(name, elem_type, need_dims(context, name, "it goes through a Loop"))
+    return Carried(name, elem_type, dims_of(context, name))
 
 
 def _reduced_elements(context: Context, op_type: str) -> None:
     data = _data(context)
-    assert data.dims is not None
     indices, updates = context.input(1), context.input(2)
-    axis = context.value("axis", 0) % max(len(data.dims), 1)
+    axis = context.value("axis", 0)
+    if data.dims is not None:
+        axis %= max(len(data.dims), 1)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
@@ -71,24 +72,17 @@ def _reduced_elements(context: Context, op_type: str) -> None:
 
 def _reduced_slices(context: Context, op_type: str) -> None:
     data = _data(context)
-    assert data.dims is not None
     indices, updates = context.input(1), context.input(2)
-    shape = need_dims(context, indices, "its last dimension says how many are indexed")
-    depth = shape[-1]
-    if not isinstance(depth, int):
-        raise Blocked(
-            f"the size of the last dimension of {indices!r} is not known, and it says how many "
-            "dimensions are indexed",
-            "state its shape in the model's value_info or inputs",
-        )
-    if _differ(context, indices, data.dims[:depth]):
+    depth = size_of(context, indices, -1)
+    if isinstance(depth, int) and data.dims and _differ(context, indices, data.dims[:depth]):
         old = context.emit("GatherND", [data.name, indices], "old")
         new = context.emit(op_type, [old, updates], "new")
         context.replace(inputs=[data.name, indices, new], drop=("reduction",))
         return
-    rows = context.emit("Reshape", [indices, context.array([-1, depth], "rows")], "rows")
-    sizes = _row_shape(context, depth)
-    values = context.emit("Reshape", [updates, sizes], "values")
+    rows = context.emit("Reshape", [indices, _row_shape(context, [depth])], "rows")
+    values = context.emit(
+        "Reshape", [updates, _row_shape(context, _rest(context, depth))], "values"
+    )
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
@@ -101,19 +95,22 @@ def _reduced_slices(context: Context, op_type: str) -> None:
     context.replace("Loop", inputs, keep=(), body=graph)
 
 
-def _row_shape(context: Context, depth: int) -> str:
-    """``[-1, *shape of the data behind the indexed dimensions]``."""
-    dims = dims_of(context, context.input(0))
-    assert dims is not None
-    rest = static(dims[depth:])
-    if rest is not None:
-        return context.array([-1, *rest], "row_shape")
-    parts = [context.array([-1], "open")]
-    parts += [
-        as_name(context, size_of(context, context.input(0), axis))
-        for axis in range(depth, len(dims))
-    ]
-    return context.emit("Concat", parts, "row_shape", axis=0)
+def _rest(context: Context, depth: Number) -> list[Number]:
+    """The shape of the data behind the indexed dimensions, the last of them maybe several."""
+    data = context.input(0)
+    dims = dims_of(context, data)
+    if dims is not None and isinstance(depth, int):
+        return [size_of(context, data, axis) for axis in range(depth, len(dims))]
+    return [part(context, context.emit("Shape", [data], "shape"), depth, END)]
+
+
+def _row_shape(context: Context, sizes: list[Number]) -> str:
+    """``[-1, *sizes]``."""
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return context.array([-1, *known], "row_shape")
+    parts = [as_name(context, size) for size in sizes]
+    return context.emit("Concat", [context.array([-1], "open"), *parts], "row_shape", axis=0)
 
 
 def _differ(context: Context, indices: str, dims: tuple[int | str | None, ...]) -> bool:

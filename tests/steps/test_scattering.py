@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import converts, model, one_node, op_types
 
 RNG = np.random.default_rng(7)
 REDUCTIONS = ("add", "mul", "max", "min")
@@ -95,5 +95,21 @@ def test_no_reduction_stays() -> None:
 
 def test_unknown_depth() -> None:
     inputs = slices(np.float32)
-    (blocker,) = blockers(source("ScatterND", inputs, "add", shapes={"i": ["n", "k", "d"]}), 13)
-    assert "how many dimensions are indexed" in blocker.reason
+    shapes = {"i": ["n", "k", "d"]}
+    converts(source("ScatterND", inputs, "add", shapes=shapes), 13, inputs)
+
+
+@pytest.mark.parametrize("op_type", ["ScatterElements", "ScatterND"])
+def test_unknown_rank(op_type: str) -> None:
+    inputs = elements(np.float32) if op_type == "ScatterElements" else slices(np.float32)
+    dims = ", ".join("abc"[: inputs["x"].ndim])
+    found = model(
+        '<ir_version: 8, opset_import: ["" : 18]> g (float[n] x, int64[r] xs, int64[m] i, '
+        f"int64[s] is, float[k] u, int64[t] us) => (float[{dims}] y0) {{ xr = Reshape (x, xs) "
+        "ir = Reshape (i, is) ur = Reshape (u, us) "
+        f'y0 = {op_type} <reduction = "max"> (xr, ir, ur) }}'
+    )
+    feeds = {name: value.reshape(-1) for name, value in inputs.items()}
+    feeds |= {f"{name}s": np.array(value.shape) for name, value in inputs.items()}
+    for target in (17, 13, 11):
+        converts(found, target, feeds)
