@@ -10,43 +10,59 @@ from onnx import TensorProto
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
+    END,
     Number,
     arange,
     as_name,
     born,
     need_dims,
-    refuse,
+    part,
+    reduced,
     size_of,
     static,
     times,
     unsqueezed,
 )
 from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import from_front, never_negative
+from onnxreduce_cli.steps.shapes import (
+    OPSET,
+    among,
+    axes_from_front,
+    element,
+    flat,
+    places,
+    product,
+    rank_at_run_time,
+    reshaped,
+    restored,
+    strides,
+)
 
 _PLACES = "places are counted in the flattened data"
 
 
-@born("GatherElements", 11, "Gather from the flattened data", blocks="a rank is not known")
+@born("GatherElements", 11, "Gather from the flattened data")
 def gather_elements(context: Context) -> None:
     """``GatherElements<axis=1>(x, indices)`` with x of shape [2, 3] becomes
     ``Gather(Reshape(x, [-1]), 3 * [[0], [1]] + indices)``.
     """
     place = element_places(context)
-    flat = context.input(0)
-    if context.rank(flat) != 1:
-        flat = context.emit("Reshape", [flat, context.array([-1], "flat")], "flat")
-    context.replace("Gather", [flat, place], keep=(), axis=0)
+    data = context.input(0)
+    if context.rank(data) != 1:
+        data = flat(context, data)
+    context.replace("Gather", [data, place], keep=(), axis=0)
 
 
 def element_places(context: Context) -> str:
     """Where the node's indices along its axis point in the flattened data, in their own shape."""
     data = context.input(0)
-    rank = context.need_rank(data, _PLACES)
+    rank = context.settled_rank(data)
+    if rank is None or context.settled_rank(context.input(1)) is None:
+        return _element_places_of_any_rank(context)
     axis = normalised((context.value("axis", 0),), rank)[0] if rank else 0
     indices = _counted_from_front(context, context.input(1), size_of(context, data, axis))
-    need_dims(context, context.input(1), _PLACES)
     place: str | None = None
     stride: Number = 1
     for dimension in reversed(range(rank)):
@@ -63,6 +79,30 @@ def element_places(context: Context) -> str:
     return place
 
 
+def _element_places_of_any_rank(context: Context) -> str:
+    """The same where a rank is only known at run time."""
+    context.far = OPSET
+    data, indices, axis = context.input(0), context.input(1), context.value("axis", 0)
+    sizes = context.emit("Shape", [data], "sizes")
+    apart = strides(context, sizes)
+    rank = rank_at_run_time(context, data)
+    number = context.array([axis], "axis")
+    is_axis = among(context, rank, axes_from_front(context, number, rank) if axis < 0 else number)
+    others = context.emit("Where", [is_axis, context.array([0], "zero"), apart], "others")
+    if context.elem_type(indices) != TensorProto.INT64:
+        indices = cast(context, indices, TensorProto.INT64)
+    shape = context.emit("Shape", [indices], "shape")
+    along = flat(context, indices)
+    if not never_negative(context, context.input(1)):
+        length = element(context, sizes, axis)
+        along = from_front(context, along, length, TensorProto.INT64)
+    along = context.emit("Mul", [along, element(context, apart, axis)], "along")
+    place = context.emit("Add", [places(context, shape, others), along], "places")
+    shaped = context.fresh("places")
+    restored(context, place, indices, shape, shaped)
+    return shaped
+
+
 def _counted_from_front(context: Context, indices: str, size: Number) -> str:
     """Indices as int64, those below 0 raised by the size of their dimension."""
     if context.elem_type(indices) != TensorProto.INT64:
@@ -76,23 +116,22 @@ def _scaled(context: Context, name: str, stride: Number) -> str:
     return name if stride == 1 else context.emit("Mul", [name, as_name(context, stride)], "part")
 
 
-@born(
-    "GatherND",
-    11,
-    "Gather from the data with the indexed dimensions made one",
-    blocks="a rank or the number of indices is not known",
-)
+@born("GatherND", 11, "Gather from the data with the indexed dimensions made one")
 def gather_nd(context: Context) -> None:
     """``GatherND(x, indices)`` with x of shape [2, 3, 4] and indices of [5, 2] becomes
     ``Gather(Reshape(x, [-1, 4]), 3 * indices[:, 0] + indices[:, 1])``.
     """
     data = context.input(0)
+    if not _ranks_are_known(context):
+        _gather_slices_of_any_rank(context)
+        return
     dims = need_dims(context, data, _PLACES)
     place, depth = _flat_places(context, dims)
     if depth > 1:
         rest = static(dims[depth:])
         if rest is not None and 0 in rest:
-            raise refuse(context, "gathers slices without elements")
+            _gather_nothing(context, rest)
+            return
         if rest is not None:
             shape = context.array([-1, *rest], "merged")
         else:
@@ -111,12 +150,7 @@ def _flat_places(context: Context, dims: Dims) -> tuple[str, int]:
     indices = context.input(1)
     shape = need_dims(context, indices, _PLACES)
     depth = shape[-1]
-    if not isinstance(depth, int) or not 0 < depth <= len(dims):
-        raise Blocked(
-            f"the size of the last dimension of {indices!r} is not known, and it says how many "
-            "dimensions are indexed",
-            "state its shape in the model's value_info or inputs",
-        )
+    assert isinstance(depth, int)
     known = context.constant(indices)
     sizes = static(dims[:depth])
     if known is not None and sizes is not None:
@@ -139,6 +173,73 @@ def _flat_places(context: Context, dims: Dims) -> tuple[str, int]:
     return place, depth
 
 
+def _ranks_are_known(context: Context) -> bool:
+    """Whether the ranks are known, and how many dimensions are indexed."""
+    data, indices = context.input(0), context.input(1)
+    ranks = context.settled_rank(data), context.settled_rank(indices)
+    return None not in ranks and isinstance(size_of(context, indices, -1), int)
+
+
+def _slices_of_any_rank(context: Context) -> tuple[str, str, str, str]:
+    """What indexes slices where a rank, or how many dimensions are indexed, is not known.
+
+    Returns:
+        the number of each slice that is pointed to, in one dimension; the sizes of the indexed
+        dimensions; those of a slice; and those of the indices but for the last.
+    """
+    context.far = OPSET
+    data, indices = context.input(0), context.input(1)
+    sizes, shape = (context.emit("Shape", [name], "sizes") for name in (data, indices))
+    depth = element(context, shape, -1)
+    before, behind = part(context, sizes, 0, depth), part(context, sizes, depth, END)
+    lead = part(context, shape, 0, -1)
+    rows = context.emit("Concat", [product(context, lead), depth], "rows", axis=0)
+    indices = reshaped(context, indices, rows, (None, None))
+    if not never_negative(context, context.input(1)):
+        indices = from_front(context, indices, before, TensorProto.INT64)
+    parts = context.emit("Mul", [indices, strides(context, before)], "parts")
+    return reduced(context, "ReduceSum", parts, [1], keep=False), before, behind, lead
+
+
+def _gather_slices_of_any_rank(context: Context) -> None:
+    number, before, behind, lead = _slices_of_any_rank(context)
+    data = context.input(0)
+    slices = [product(context, sizes) for sizes in (before, behind)]
+    matrix = reshaped(context, data, context.emit("Concat", slices, "matrix", axis=0), (None, None))
+    gathered = context.emit("Gather", [matrix, number], "gathered", axis=0)
+    shape = context.emit("Concat", [lead, behind], "shape", axis=0)
+    # What is empty is made in its shape; all else is reshaped to it.
+    nothing = _of_shape(context, shape)
+    restored(context, gathered, nothing, shape, context.node.output[0])
+
+
+def _gather_nothing(context: Context, slices: tuple[int, ...]) -> None:
+    """Slices without elements, of which Reshape cannot make one dimension of the indexed ones."""
+    context.far = OPSET
+    lead = part(context, context.emit("Shape", [context.input(1)], "sizes"), 0, -1)
+    shape = context.emit("Concat", [lead, context.array(slices, "slice")], "shape", axis=0)
+    context.replace("Identity", [_of_shape(context, shape)], keep=())
+
+
+def _of_shape(context: Context, shape: str) -> str:
+    """Some tensor of the data's dtype, of a shape known at run time."""
+    elem_type = context.need_elem_type(context.input(0), "what has no elements is made in it")
+    found = context.emit("ConstantOfShape", [shape], "nothing")
+    return found if elem_type == TensorProto.FLOAT else cast(context, found, elem_type)
+
+
+def _scatter_slices_of_any_rank(context: Context) -> None:
+    number, _, behind, _ = _slices_of_any_rank(context)
+    data, updates = context.input(0), context.input(2)
+    size = product(context, behind)
+    first = context.emit("Mul", [unsqueezed(context, number, [1]), size], "first_places")
+    at = context.emit("Add", [first, arange(context, size)], "all_places")
+    inputs = [flat(context, name) for name in (data, at, updates)]
+    changed = context.emit("ScatterElements", inputs, "scattered", axis=0)
+    shape = context.emit("Shape", [data], "shape")
+    restored(context, changed, data, shape, context.node.output[0])
+
+
 def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
     """The product with a stride, which does not add a dimension to a scalar."""
     if stride == 1:
@@ -150,17 +251,15 @@ def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
     return context.emit("Mul", [name, factor], "part")
 
 
-@born(
-    "ScatterND",
-    11,
-    "Scatter into the flattened data",
-    blocks="a rank, or the number of indices, is not known",
-)
+@born("ScatterND", 11, "Scatter into the flattened data")
 def scatter_nd(context: Context) -> None:
     """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
     ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.
     """
     data, indices, updates = (context.input(index) for index in range(3))
+    if not _ranks_are_known(context):
+        _scatter_slices_of_any_rank(context)
+        return
     dims, counts = need_dims(context, data, _PLACES), need_dims(context, indices, _PLACES)
     place, depth = _flat_places(context, dims)
     if 0 in dims or 0 in counts:
@@ -174,11 +273,8 @@ def scatter_nd(context: Context) -> None:
     if size != 1:
         first = context.emit("Mul", [rows, as_name(context, size)], "first_places")
         rows = context.emit("Add", [first, arange(context, size)], "all_places")
-    flat = context.array([-1], "flat")
-    places, values, changed = (
-        context.emit("Reshape", [name, flat], "flat") for name in (rows, updates, data)
-    )
-    result = context.emit("Scatter", [changed, places, values], "scattered", axis=0)
+    at, values, changed = (flat(context, name) for name in (rows, updates, data))
+    result = context.emit("Scatter", [changed, at, values], "scattered", axis=0)
     known = static(dims)
     if known is None:
         shape = context.emit("Shape", [data], "shape")

@@ -24,7 +24,7 @@ from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.gather_nd import element_places
 
 
-@born("Scatter", 9, "Gather from the data and the updates in a row", blocks="a rank is not known")
+@born("Scatter", 9, "Gather from the data and the updates in a row")
 def scatter(context: Context) -> None:
     """``Scatter(x, [[1]], [[9]])`` with x of shape [3, 1] becomes
     ``Gather([x0, x1, x2, 9], [[0], [3], [2]])``.
@@ -86,7 +86,11 @@ def _computed_places(context: Context) -> str:
 
 
 def _size(context: Context, name: str) -> Number:
+    rank = context.rank(name)
+    if rank is None:
+        count = context.emit("Size", [name], "size")
+        return context.emit("Reshape", [count, context.array([1], "one")], "size")
     size: Number = 1
-    for axis in range(context.need_rank(name, "its elements are counted")):
+    for axis in range(rank):
         size = times(context, size, size_of(context, name, axis))
     return size
