@@ -89,7 +89,7 @@ def through(node: onnx.NodeProto, opset: int, kind: str) -> onnx.ModelProto:
 @pytest.mark.parametrize("to", FNUZ)
 def test_infinities_of_fnuz(op_type: str, kind: str, to: int) -> None:
     x = nasty(kind)
-    for source, target in ((23, 24), (24, 23), (25, 19)):
+    for source, target in ((23, 24), (24, 23), (24, 19)):
         if op_type == "Cast":
             model = through(helper.make_node("Cast", ["x"], ["z"], to=to), source, kind)
         else:
