@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, S
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.containers.rewriting import OPERATORS as CONTAINER_OPERATORS
+from onnxreduce_cli.containers.operators import OPERATORS as CONTAINER_OPERATORS
 from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model import ir_version

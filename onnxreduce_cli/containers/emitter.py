@@ -12,7 +12,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, num
 
 from onnxreduce_cli.containers.values import TensorType
 from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.model.values import Dims, zeros
 
 #: Beyond any size: where a Slice is to go through the end.
 _FAR = 1 << 62
@@ -101,12 +101,11 @@ class Emitter:
 
     def filled(self, dims: tuple[int, ...], elem_type: int) -> str:
         """A constant of zeros, or of empty strings."""
-        value = "" if elem_type == TensorProto.STRING else 0
-        return self.constant(np.full(dims, value).astype(numpy_dtype(elem_type)), "zeros")
+        return self.constant(zeros(elem_type, dims), "zeros")
 
     def zero(self, elem_type: int) -> TensorProto:
         """A tensor of one zero, for ConstantOfShape."""
-        return numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
+        return numpy_helper.from_array(zeros(elem_type, (1,)))
 
     # Tensors
 

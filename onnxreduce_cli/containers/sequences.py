@@ -341,6 +341,8 @@ class Sequences:
     ) -> None:
         """ConcatFromSequence."""
         emitter = self._emitter
+        if isinstance(sequence, Listed) and not sequence.items:
+            raise UnwritableError("it puts no tensors together", "mend the model")
         if axis < 0:
             dims = self.element_dims(sequence)
             assert dims is not None

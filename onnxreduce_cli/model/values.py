@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from onnx import TensorProto, TypeProto, helper
 
 from onnxreduce_cli.errors import InvalidModelError
@@ -68,6 +70,12 @@ def tensor_type(elem_type: int, dims: Dims | None) -> ValueType:
 def numpy_dtype(elem_type: int) -> np.dtype:
     """The NumPy (or ml_dtypes) dtype of a tensor element type."""
     return np.dtype(helper.tensor_dtype_to_np_dtype(elem_type))
+
+
+def zeros(elem_type: int, dims: tuple[int, ...] = ()) -> npt.NDArray[Any]:
+    """A tensor of zeros, or of empty strings."""
+    value = "" if elem_type == TensorProto.STRING else 0
+    return np.full(dims, value).astype(numpy_dtype(elem_type))
 
 
 def from_proto(proto: TypeProto) -> ValueType | None:

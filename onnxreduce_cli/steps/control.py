@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, TensorProto, ValueInfoProto, helper
 
-from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
+from onnxreduce_cli.model.values import ValueType, tensor_type, zeros
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import of_one_round
@@ -58,7 +58,7 @@ def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
         known = next((item for item in pair if item is not None), None)
         elem_type = known.elem_type if known is not None else 0
         types.append(elem_type or context.need_elem_type(name, "it is carried through a Loop"))
-    values = [context.array(_nothing(elem_type), "nothing") for elem_type in types]
+    values = [context.array(zeros(elem_type), "nothing") for elem_type in types]
     for name in _BRANCHES:
         attribute = context.attribute(name)
         assert attribute is not None
@@ -80,13 +80,6 @@ def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
             context.emit("Loop", inputs, outputs=values, body=body)
         else:
             context.replace("Loop", inputs, outputs, keep=(), body=body)
-
-
-def _nothing(elem_type: int) -> np.ndarray:
-    """A scalar of a dtype, whatever its value."""
-    if elem_type == TensorProto.STRING:
-        return np.array("", object)
-    return np.zeros((), numpy_dtype(elem_type))
 
 
 @down("Loop", 11, "a value is carried through unused where none is carried")

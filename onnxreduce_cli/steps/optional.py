@@ -1,4 +1,4 @@
-"""OptionalHasElement: 18 let it do without an input, and take tensors and sequences."""
+"""Optional values: 18 let what reads them take tensors and sequences, or nothing at all."""
 
 from __future__ import annotations
 
@@ -17,3 +17,11 @@ def known_beforehand(context: Context) -> None:
         return
     answer = context.scalar(int(bool(name)), "answer", TensorProto.BOOL)
     context.replace("Identity", [answer])
+
+
+@down("OptionalGetElement", 18, "what is no optional value: as it is")
+def already_there(context: Context) -> None:
+    """``OptionalGetElement(x)`` of a tensor or a sequence becomes ``Identity(x)``."""
+    kind = context.kind(context.input(0))
+    if kind is not None and not kind.startswith("optional("):
+        context.replace("Identity")

@@ -11,9 +11,11 @@ from onnx import NodeProto
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.values import elem_type_of, zeros
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import born, dims_of, refuse, squeezed, unsqueezed
 from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down
 
 _HOLDS = "holds a sequence of tensors"
 
@@ -145,3 +147,22 @@ born(
     "a Loop over the sequence",
     blocks="the type of what its body gives is not known",
 )(held)
+
+
+@down(
+    "Identity",
+    14,
+    "a sequence: with an element more and less",
+    blocks="below opset 11 the model is given the sequence or gives it",
+)
+def same_sequence(context: Context) -> None:
+    """``Identity(s)`` of a sequence becomes ``SequenceErase(SequenceInsert(s, 0))``."""
+    name = context.input(0)
+    kind = context.kind(name) or ""
+    if not kind.startswith("seq(tensor(") or context.target < 11:
+        return
+    elem_type = elem_type_of(kind[len("seq(") : -1])
+    assert elem_type is not None
+    item = context.array(zeros(elem_type), "nothing")
+    longer = context.emit("SequenceInsert", [name, item], "longer")
+    context.replace("SequenceErase", [longer])

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, NodeProto
 
 import onnxreduce_cli
-from onnxreduce_cli.containers.rewriting import OPERATORS
+from onnxreduce_cli.containers.operators import OPERATORS
 from tests.containers.programs import FEEDS, Program
 from tests.support import blockers, converts, model, op_types
 
@@ -342,6 +342,24 @@ def test_optional_values_of_the_model() -> None:
     assert blocker.reason == (
         "the model gives 'o', a value that may be absent, which nothing before opset 15 can hold"
     )
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        ("t = SequenceErase(s)  u = SequenceErase(t)  y = SequenceLength(u)", "a sequence of 0 at"),
+        ("t = SequenceInsert(s, x, at)  y = SequenceLength(t)", "a sequence of 1 at 2"),
+        ("t = SequenceErase(s)  z = ConcatFromSequence<axis = 0>(t)  y = Shape(z)", "no tensors"),
+        ("z = SequenceAt(s, at)  y = Shape(z)", "element 2 of 1"),
+    ],
+)
+def test_places_that_are_not_there(made: str, reason: str) -> None:
+    dims = "" if "Length" in made else "[1]"
+    source = model(
+        HEAD + f"g (float[2] x, bool c) => (int64{dims} y) <int64 at = {{2}}> "
+        f"{{ s = SequenceConstruct(x)  {made} }}"
+    )
+    assert any(reason in blocker.reason for blocker in blockers(source, 10))
 
 
 # Around it

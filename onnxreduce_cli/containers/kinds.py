@@ -1,0 +1,104 @@
+"""Values of any kind, where graphs take or give them: what either of two can be brought to."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import ValueInfoProto
+
+from onnxreduce_cli.containers.emitter import Emitter
+from onnxreduce_cli.containers.sequences import Sequences
+from onnxreduce_cli.containers.values import (
+    Container,
+    Given,
+    Listed,
+    Maybe,
+    Tensor,
+    UnwritableError,
+    Value,
+    made_of,
+    parts,
+    types,
+)
+
+
+class Kinds:
+    """Brings values to one kind."""
+
+    def __init__(self, emitter: Emitter, sequences: Sequences) -> None:
+        """Write by these."""
+        self._emitter = emitter
+        self._sequences = sequences
+
+    def alone(self, value: Value) -> Value:
+        """The kind of a value, or the one that stands for it where it cannot stay as given."""
+        match value:
+            case Maybe(has, held) if held is not None:
+                return _maybe(has, self.alone(held))
+            case Given(optional=True):
+                raise UnwritableError(
+                    f"{value.name!r}, an optional value that the model is given, goes into or out "
+                    "of a graph within a graph, which nothing before opset 16 lets in",
+                    "choose a later opset",
+                )
+            case Tensor() | Maybe():
+                return value
+        return self._sequences.alone(value)
+
+    def joined(self, first: Value, second: Value) -> Value:
+        """The kind that either value can be brought to."""
+        first, second = self.alone(first), self.alone(second)
+        if isinstance(first, Tensor) and isinstance(second, Tensor):
+            return first
+        if isinstance(first, Maybe) and isinstance(second, Maybe):
+            has = first.has if isinstance(first.has, bool) and first.has is second.has else ""
+            if first.value is None or second.value is None:
+                return Maybe(has, first.value or second.value)
+            return _maybe(has, self.joined(first.value, second.value))
+        if isinstance(first, Tensor | Maybe) or isinstance(second, Tensor | Maybe):
+            raise UnwritableError("it gives values of different kinds as one", "mend the model")
+        return self._sequences.joined(first, second)
+
+    def brought_to(self, value: Value | None, kind: Value) -> Value:
+        """A value as one of a kind that it was joined to; any of that kind where there is none."""
+        if isinstance(kind, Maybe):
+            assert isinstance(value, Maybe)
+            has = value.has
+            if isinstance(kind.has, str) and isinstance(has, bool):
+                has = self._emitter.constant(np.array(has), "has")
+            if kind.value is None:
+                return Maybe(has, None)
+            return _maybe(has, self.brought_to(value.value, kind.value))
+        if isinstance(kind, Tensor):
+            return value or Tensor(self._emitter.filled((), kind.elem_type), kind.elem_type)
+        if value is None and isinstance(kind, Listed):
+            zero = self._emitter.filled((), kind.elem_type)
+            return Listed((zero,) * len(kind.items), kind.elem_type, kind.dims)
+        value = value or Listed((), kind.elem_type, ())
+        assert not isinstance(value, Tensor | Maybe)
+        return self._sequences.brought_to(value, kind)
+
+    def given_by_graph(self, value: Value, kind: Value) -> list[ValueInfoProto]:
+        """What a graph gives for a value, as one of a kind."""
+        names = parts(self.brought_to(value, kind))
+        copies = [self._emitter.emit("Identity", [name], "given") for name in names]
+        return list(map(self._emitter.info, copies, types(kind)))
+
+    def entering(self, name: str, kind: Value) -> Container:
+        """A value of a kind made of new tensors, of which no more is known than of the kind."""
+        names = [self._emitter.fresh(name or "unused", known) for known in types(kind)]
+        value = made_of(kind, names)
+        assert not isinstance(value, Tensor)
+        return value
+
+
+def signature(kind: Value | None) -> object:
+    """What tells kinds apart."""
+    if kind is None:
+        return None
+    has = kind.has if isinstance(kind, Maybe) and isinstance(kind.has, bool) else ""
+    return (type(kind), has, types(kind))
+
+
+def _maybe(has: bool | str, value: Value) -> Maybe:
+    assert not isinstance(value, Maybe)
+    return Maybe(has, value)

@@ -1,0 +1,98 @@
+"""SplitToSequence, written out as tensors."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from onnxreduce_cli.containers.values import Listed, Packed, Stacked, UnwritableError
+from onnxreduce_cli.containers.writing import Environment, Writing
+
+#: A sequence is split into its parts by name if these are known and no more.
+_MOST_PARTS = 64
+
+
+def split_to_sequence(writing: Writing, node: NodeProto, environment: Environment) -> bool:
+    """SplitToSequence: parts by name, a stack of what has one shape, or a Loop that cuts."""
+    data, output = node.input[0], node.output[0]
+    sizes = node.input[1] if len(node.input) > 1 else ""
+    found = {item.name: item.i for item in node.attribute}
+    elem_type, dims = writing.elem_type(data), writing.tensor(data)[1]
+    if dims is None:
+        raise UnwritableError(
+            f"the rank of {data!r} is not known", "state its shape in the model's value_info"
+        )
+    axis = found.get("axis", 0) % max(len(dims), 1)
+    keepdims = bool(sizes) or bool(found.get("keepdims", 1))
+    known = writing.facts.constant(writing.scope, sizes) if sizes else np.array(1)
+    ends = _ends(known, dims[axis])
+    if ends is not None and len(ends) <= _MOST_PARTS and (keepdims or len(ends) <= 8):
+        names = [
+            _part(writing, data, axis, start, end, keepdims)
+            for start, end in zip([0, *ends], ends, strict=False)
+        ]
+        known_dims = tuple(writing.tensor(name)[1] for name in names)
+        environment[output] = Listed(tuple(names), elem_type, known_dims)
+    elif known is not None and not known.ndim and int(known) == 1:
+        environment[output] = _stack(writing, data, elem_type, axis, keepdims)
+    else:
+        environment[output] = _split_at_run_time(writing, data, elem_type, axis, sizes)
+    return True
+
+
+def _part(writing: Writing, data: str, axis: int, start: int, end: int, keepdims: bool) -> str:
+    emitter = writing.emitter
+    elem_type, dims = writing.tensor(data)
+    assert dims is not None
+    others = (dims[:axis], dims[axis + 1 :])
+    if not keepdims:
+        place = emitter.constant(np.array(start), "place")
+        name = emitter.emit("Gather", [data, place], "part", axis=axis)
+        emitter.types[name] = (elem_type, (*others[0], *others[1]))
+        return name
+    name = emitter.part(data, emitter.ints(start), emitter.ints(end), axis)
+    emitter.types[name] = (elem_type, (*others[0], end - start, *others[1]))
+    return name
+
+
+def _stack(writing: Writing, data: str, elem_type: int, axis: int, keepdims: bool) -> Stacked:
+    dims = writing.tensor(data)[1]
+    assert dims is not None
+    perm = [axis, *(index for index in range(len(dims)) if index != axis)]
+    stack = writing.emitter.emit("Transpose", [data], "stack", perm=perm) if axis else data
+    rest: list[int | str | None] = [dims[index] for index in perm[1:]]
+    if keepdims:
+        stack = writing.emitter.unsqueezed(stack, axis + 1)
+        rest.insert(axis, 1)
+    return Stacked(stack, elem_type, tuple(rest))
+
+
+def _split_at_run_time(
+    writing: Writing, data: str, elem_type: int, axis: int, sizes: str
+) -> Packed:
+    emitter = writing.emitter
+    dims = writing.tensor(sizes)[1]
+    if dims is None:
+        raise UnwritableError(
+            f"the rank of {sizes!r} is not known", "state its shape in the model's value_info"
+        )
+    length = emitter.emit("Cast", [sizes], "length", to=TensorProto.INT64)
+    count = ""
+    if not dims:
+        length = emitter.shaped(length, emitter.ints(1))
+        whole = emitter.at(emitter.shape(data), emitter.ints(axis), "whole")
+        less = emitter.difference(length, emitter.ints(1))
+        count = emitter.emit("Div", [emitter.sum(whole, less), length], "count")
+    rank = len(writing.tensor(data)[1] or ())
+    kind = Packed("", "", "", elem_type, rank)
+    return writing.sequences.split(data, kind, axis, length, count)
+
+
+def _ends(known: np.ndarray | None, dim: int | str | None) -> list[int] | None:
+    """Where each part of a split ends; None where that is not known."""
+    if known is None or (not known.ndim and (not isinstance(dim, int) or int(known) < 1)):
+        return None
+    if known.ndim:
+        return [int(end) for end in np.cumsum(known.astype(np.int64))]
+    assert isinstance(dim, int)
+    return [min(end, dim) for end in range(int(known), dim + int(known), int(known))]

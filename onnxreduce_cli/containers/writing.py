@@ -1,0 +1,118 @@
+"""What the rewriting of one model knows and shares."""
+
+from __future__ import annotations
+
+from onnx import GraphProto, NodeProto
+
+from onnxreduce_cli.containers.emitter import Emitter
+from onnxreduce_cli.containers.sequences import Sequences
+from onnxreduce_cli.containers.values import (
+    Container,
+    Given,
+    Maybe,
+    Sequence,
+    TensorType,
+    UnwritableError,
+)
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import Scope
+
+#: The containers of a graph by name, those of the graphs around it included.
+Environment = dict[str, Container]
+
+
+class Writing:
+    """A model whose containers are written out.
+
+    Attributes:
+        facts: what is known of its values.
+        target: the opset that it is to be converted to.
+        emitter: writes nodes.
+        sequences: writes what becomes of sequences.
+        scope: the scope that is being written.
+    """
+
+    def __init__(self, main: Scope, facts: Facts, names: Names, target: int) -> None:
+        """Begin with nothing written.
+
+        Args:
+            main: the main graph's scope.
+            facts: what is known of the model's values.
+            names: the names that its graphs use.
+            target: the opset that it is to be converted to.
+        """
+        self.facts = facts
+        self.target = target
+        self.emitter = Emitter(main.opset or 0, target, names)
+        self.sequences = Sequences(self.emitter)
+        self.scope = main
+
+    def inner(self, graph: GraphProto) -> Scope:
+        """The scope of a graph within a graph."""
+        scope = self.facts.inner(graph)
+        assert scope is not None
+        return scope
+
+    def tensor(self, name: str) -> TensorType:
+        """What is known of a tensor; its dtype is 0 where that is not."""
+        if name in self.emitter.types:
+            return self.emitter.types[name]
+        known = self.facts.type(self.scope, name)
+        return (0, None) if known is None else (known.elem_type, known.dims)
+
+    def elem_type(self, name: str) -> int:
+        """A tensor's dtype; raises `UnwritableError` where it is not known."""
+        elem_type = self.tensor(name)[0]
+        if not elem_type:
+            raise UnwritableError(
+                f"the dtype of {name!r} is not known", "state its type in the model's value_info"
+            )
+        return elem_type
+
+    def number(self, name: str) -> int | str:
+        """A position: a number if it is known, else the name."""
+        array = self.facts.constant(self.scope, name)
+        return name if array is None or array.size != 1 else int(array.reshape(-1)[0])
+
+    def value(self, environment: Environment, name: str) -> Container | str:
+        """What stands for a value; its own name if it is a tensor.
+
+        Raises:
+            UnwritableError: the model is given it, in a form that the target does not have.
+        """
+        value = environment.get(name, name)
+        if isinstance(value, Given) and self.target < (15 if value.optional else 11):
+            what = "a value that may be absent" if value.optional else "a sequence of tensors"
+            raise UnwritableError(
+                f"the model is given {value.name!r}, {what}, which nothing before opset "
+                f"{15 if value.optional else 11} can hold",
+                "choose a later opset, or let the model take tensors",
+            )
+        return value
+
+    def sequence(self, environment: Environment, name: str) -> Sequence:
+        """What stands for a sequence; raises `UnwritableError` where nothing does."""
+        value = self.value(environment, name)
+        if isinstance(value, str | Maybe):
+            raise UnwritableError(f"how {name!r} is made is not known", "choose a later opset")
+        return value
+
+    def of_given(self, node: NodeProto, sequence: Given) -> bool:
+        """A node that reads a sequence that stays one."""
+        if node.input[0] == sequence.name:
+            return False
+        copy = self.copy(node)
+        copy.input[0] = sequence.name
+        self.emitter.nodes.append(copy)
+        return True
+
+    def stand_in(self, node: NodeProto, op_type: str, name: str) -> None:
+        """Write what gives the node's output from one tensor, under the node's name."""
+        self.emitter.emit(op_type, [name], "", output=node.output[0], like=node)
+
+    def copy(self, node: NodeProto) -> NodeProto:
+        """A copy of a node, to be changed."""
+        copy = NodeProto()
+        copy.CopyFrom(node)
+        return copy
