@@ -6,9 +6,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import (
+    END,
     arange,
     as_name,
     constant,
+    part,
     reduced,
     size_of,
     unsqueezed,
@@ -17,6 +19,7 @@ from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.shapes import OPSET, around, reshaped
 
 
 @up("TopK", 10, "k: attribute to input")
@@ -30,7 +33,6 @@ def number_to_input(context: Context) -> None:
     "TopK",
     10,
     "K: input to attribute; one only known at run time: the first K of all, in order",
-    blocks="K and the rank are not known",
 )
 def number_to_attribute(context: Context) -> None:
     """``TopK(x, [3])`` becomes ``TopK<k=3>(x)``.
@@ -49,7 +51,10 @@ def number_to_attribute(context: Context) -> None:
             _none(context)
         return
     context.settle(f"its K {number!r}")
-    rank = context.need_rank(data, "with a K only known at run time its axis must be")
+    rank = context.settled_rank(data)
+    if rank is None:
+        _of_rank_3(context)
+        return
     axis = context.value("axis", -1) % rank
     length = size_of(context, data, axis)
     if length == 0:
@@ -69,6 +74,23 @@ def number_to_attribute(context: Context) -> None:
         return
     order = _counted_order(context, arange(context, length), first, axis, rank)
     _gathered(context, order, axis)
+
+
+def _of_rank_3(context: Context) -> None:
+    """The same, with the dimensions before the axis made one, and those behind it."""
+    context.far = OPSET
+    axis = context.value("axis", -1)
+    view = around(context, context.input(0), axis)
+    number = context.emit("Reshape", [context.input(1), context.array([1], "one")], "k")
+    outputs = [context.fresh("found") if name else "" for name in context.node.output]
+    context.replace(inputs=[view.name, number], outputs=outputs, axis=1)
+    sizes = [part(context, view.shape, 0, axis), number]
+    if axis != -1:
+        sizes.append(part(context, view.shape, axis + 1, END))
+    shape = context.emit("Concat", sizes, "shape", axis=0)
+    for name, output in zip(outputs, context.node.output, strict=True):
+        if output:
+            reshaped(context, name, shape, output=output)
 
 
 def _none(context: Context) -> None:
@@ -134,7 +156,7 @@ def _counted_order(context: Context, numbers: str, first: str, axis: int, rank: 
     11,
     "largest=0: the largest of the negated; integers in a float type that holds them, those of 64 "
     "bits by their halves",
-    blocks="the rank is not known and the dtype is int64 or uint64",
+    blocks="the dtype is not known",
 )
 def largest_of_floats(context: Context) -> None:
     """``TopK<largest=0>(x, k)`` becomes ``Neg(TopK(Neg(x), k))`` for the values.
@@ -202,7 +224,10 @@ def _ordered_by_halves(context: Context) -> None:
     ``x mod 2**32``, the upper one what is left of x, rounded to a multiple of ``2**32`` again.
     """
     data, number = context.input(0), context.input(1)
-    rank = context.need_rank(data, "it orders 64-bit integers")
+    rank = context.settled_rank(data)
+    if rank is None:
+        _of_rank_3(context)
+        return
     axis = context.value("axis", -1) % rank
     given = context.need_elem_type(data, "it is taken apart")
     length = as_name(context, size_of(context, data, axis))

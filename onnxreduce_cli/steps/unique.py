@@ -22,6 +22,7 @@ from onnxreduce_cli.steps.births import (
 from onnxreduce_cli.steps.casts import HALVES, INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
+from onnxreduce_cli.steps.shapes import OPSET, around
 
 _ORDERED = INTEGERS | HALVES | {TensorProto.BOOL, TensorProto.FLOAT, TensorProto.DOUBLE}
 
@@ -30,7 +31,7 @@ _ORDERED = INTEGERS | HALVES | {TensorProto.BOOL, TensorProto.FLOAT, TensorProto
     "Unique",
     11,
     "sorted by TopK, and taken where it differs from what is before",
-    blocks="it is of strings or complex numbers, or has an axis and the rank is not known",
+    blocks="it is of strings or complex numbers",
 )
 def unique(context: Context) -> None:
     """``Unique(x)`` becomes ``Gather(x, Gather(order, places))`` with ``order = TopK<largest=0>(x,
@@ -42,7 +43,7 @@ def unique(context: Context) -> None:
     elem_type = context.need_elem_type(context.input(0), "it is ordered")
     if elem_type not in _ORDERED:
         raise refuse(context, f"orders elements of {dtype_name(elem_type)}")
-    context.far = 13
+    context.far = OPSET
     data, axis = context.input(0), context.value("axis")
     items = _items(context)
     count = size_of(context, items, 0)
@@ -86,7 +87,11 @@ def _items(context: Context) -> str:
     data, axis = context.input(0), context.value("axis")
     if axis is None:
         return context.emit("Reshape", [data, context.array([-1], "flat")], "items")
-    rank = context.need_rank(data, "its slices are compared")
+    rank = context.settled_rank(data)
+    if rank is None:
+        view = around(context, data, axis).name
+        data = context.emit("Transpose", [view], "slices_first", perm=[1, 0, 2])
+        return context.emit("Flatten", [data], "items", axis=1)
     axis %= rank
     if axis:
         perm = [axis, *(other for other in range(rank) if other != axis)]

@@ -9,7 +9,7 @@ import pytest
 
 import onnxreduce_cli
 from onnxreduce_cli import schemas
-from tests.support import blockers, converts, one_node, op_types, run
+from tests.support import converts, one_node, op_types, run
 
 NASTY = [0.0, -0.0, 1e-20, -1e-7, 0.3, -0.5, 1, -1, 3, -3, 8.7, -9, 60, -100, 3e4, -3e4]
 SPECIAL = [np.inf, -np.inf, np.nan]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from onnxreduce_cli import convert
-from tests.support import blockers, converts, model, one_node, op_types, run_ort
+from tests.support import converts, model, one_node, op_types, run_ort
 
 X = np.array([[3, 1, 3, -2, 0], [-1, np.inf, 2, -np.inf, 2]], np.float32)
 INTS = np.array([[3, 1, 3, -2, 0], [-1, 100, 2, -100, 2]])
@@ -139,10 +139,16 @@ def test_largest_of_floats_of_64_bits(dtype, largest):
         converts(source, 10, {"x": y, "k": np.array([1])}, exact=True)
 
 
-def test_largest_of_floats_blocked():
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
+@pytest.mark.parametrize("dtype", ["int64", "float"])
+def test_of_unknown_rank(axis, dtype):
     source = model(
-        '<ir_version: 7, opset_import: ["" : 11]> g (int64[n] flat, int64[r] shape, int64[1] k)'
-        " => (int64[a, b] y) { x = Reshape (flat, shape) y, i = TopK (x, k) }"
+        f'<ir_version: 7, opset_import: ["" : 11]> g ({dtype}[n] flat, int64[r] shape, int64[1] k)'
+        f" => ({dtype}[a, b, c] y, int64[a, b, c] i) "
+        f"{{ x = Reshape (flat, shape) y, i = TopK <axis = {axis}> (x, k) }}"
     )
-    (blocker,) = blockers(source, 10)
-    assert "the rank of 'x' is not known" in str(blocker)
+    x = np.array([INTS, -INTS, INTS * 2]).astype(np.int64 if dtype == "int64" else np.float32)
+    for shape in (x.shape, (2, 3, 5)):
+        feeds = {"flat": x.reshape(-1), "shape": np.array(shape), "k": K}
+        for target in (10, 9, 7):
+            converts(source, target, feeds, exact=True)

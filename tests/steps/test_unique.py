@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, one_node
+from tests.support import blockers, converts, model, one_node
 
 NAN = np.nan
 FLOATS = np.array([[2, NAN, 0, -np.inf], [-0.0, 2, NAN, np.inf], [2, -1, np.inf, 0]], np.float32)
@@ -55,6 +55,19 @@ def test_unique_slices(axis: int, ordered: int) -> None:
             converts(source, target, {"x": x}, exact=True)
     whole = x.astype(np.int64) * 2**40
     converts(node(whole, 3, axis=axis, sorted=ordered), 10, {"x": whole}, exact=True)
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_unique_slices_of_unknown_rank(axis: int) -> None:
+    source = model(
+        '<ir_version: 7, opset_import: ["" : 11]> g (float[n] flat, int64[r] shape)'
+        " => (float[a, b, c] y, int64[k] i, int64[m] inverse, int64[k] counts) "
+        f"{{ x = Reshape (flat, shape) y, i, inverse, counts = Unique <axis = {axis}> (x) }}"
+    )
+    flat = np.random.default_rng(4).integers(0, 2, 24).astype(np.float32)
+    for shape in ((12, 1, 2), (3, 2, 4), (2, 12, 1)):
+        for target in (10, 9):
+            converts(source, target, {"flat": flat, "shape": np.array(shape)}, exact=True)
 
 
 def test_unique_slices_with_nan() -> None:
