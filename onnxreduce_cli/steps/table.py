@@ -203,7 +203,7 @@ def _not_taken(op_type: str, kind: str, opset: int) -> str:
     """Why there is no way to let an operator take a type."""
     first = schemas.came_with(kind)
     if first > opset:
-        return f"it takes {kind}, which came with opset {first}: no operator before knows it"
+        return f"it has a {kind}, which came with opset {first}: no operator before knows it"
     return (
         f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results are "
         "the same"

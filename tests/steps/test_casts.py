@@ -56,7 +56,7 @@ def test_saturate_goes_below_19(saturate: int) -> None:
 def test_float8_below_19_blocks(to: int) -> None:
     source = one_node("Cast", 19, {"x": X}, to=to)
     (blocker,) = blockers(source, 18)
-    assert "it takes tensor(float8" in blocker.reason
+    assert "it has a tensor(float8" in blocker.reason
 
 
 FNUZ = [TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ]

@@ -287,7 +287,7 @@ def test_bfloat16_below_13_blocks(op_type: str) -> None:
     x = np.ones((2, 3), ml_dtypes.bfloat16)
     (blocker,) = blockers(one_node(op_type, 13, {"x": x}), 12)
     assert blocker.reason == (
-        "it takes tensor(bfloat16), which came with opset 13: no operator before knows it"
+        "it has a tensor(bfloat16), which came with opset 13: no operator before knows it"
     )
     assert blocker.advice == "choose an opset that does, or cast 'x'"
 
