@@ -43,6 +43,7 @@ from onnxreduce_cli.model.scope import (
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import Specialisation, callers_first
 from onnxreduce_cli.model.statements import FalseShape, mend_shapes, reveals
+from onnxreduce_cli.model.values import kind_of
 from onnxreduce_cli.moulds import Mould, Moulds
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.plans import Blocker, Change, Inlined, Plan, Specialised
@@ -626,8 +627,8 @@ class Conversion:
         for scope in self.scopes:
             if id(scope) in edits and id(scope) in self._workspaces:
                 self._add_constants(scope, edits[id(scope)])
-        for scope, infos in stated:
-            scope.container.value_info.extend(infos)
+        for graph, infos in stated:
+            _state(graph, infos)
         # Inner graphs first: a node that replaces an If takes over branches that are done.
         for scope in reversed(self.scopes):
             if id(scope) in edits:
@@ -658,7 +659,7 @@ class Conversion:
         if isinstance(scope.container, GraphProto):
             scope.container.value_info.extend(self._untold_types(scope, edits.first, ()))
 
-    def _types_to_state(self) -> Iterator[tuple[Scope, list[ValueInfoProto]]]:
+    def _types_to_state(self) -> Iterator[tuple[GraphProto, list[ValueInfoProto]]]:
         """The types that shape inference could tell at the source opset but cannot at the target.
 
         The oldest definitions of some operators came without inference. On the way up only what
@@ -678,7 +679,8 @@ class Conversion:
             down = self.target < scope.opset
             if not down and id(scope) not in new:
                 continue
-            stated = {info.name for info in (*graph.input, *graph.value_info, *graph.output)}
+            known = (*graph.input, *graph.value_info, *graph.output)
+            stated = {info.name for info in known if kind_of(info.type)}
             nodes = new.get(id(scope), [])
             if down:
                 nodes = [n for source in scope.nodes for n in results.get(id(source), [source])]
@@ -686,7 +688,7 @@ class Conversion:
             if scans and down:
                 stated |= {info.name for info in found}
                 found += self._scanned_types(scope, stated)
-            yield scope, found
+            yield graph, found
 
     def _scanned_types(self, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
         """The types of what a Scan reads and of what its body reshapes, but for those stated.
@@ -716,6 +718,16 @@ class Conversion:
                 if known is not None and known.elem_type:
                     found.append(helper.make_value_info(name, known.to_proto()))
         return found
+
+
+def _state(graph: GraphProto, infos: Sequence[ValueInfoProto]) -> None:
+    """State types in a graph: with the outputs those of outputs, which may come without."""
+    outputs = {output.name: output for output in graph.output}
+    for info in infos:
+        if info.name in outputs:
+            outputs[info.name].CopyFrom(info)
+        else:
+            graph.value_info.append(info)
 
 
 def _heirs(context: Context) -> list[NodeProto]:

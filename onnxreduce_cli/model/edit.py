@@ -158,7 +158,9 @@ def _keep_added(graph: GraphProto, given: GraphProto, done: GraphProto) -> None:
     del graph.node[:], graph.input[:], graph.output[:]
     graph.node.extend([*first, *done.node, *last])
     graph.input.extend(given.input)
-    graph.output.extend(given.output)
+    typed = {output.name: output for output in done.output}
+    for output in given.output:
+        graph.output.append(output if output.HasField("type") else typed.get(output.name, output))
 
 
 def _interface(graph: GraphProto) -> tuple[set[str], set[str]]:

@@ -242,3 +242,15 @@ def test_what_its_body_reshapes_has_its_rank_stated() -> None:
 def body_of(found: ModelProto) -> GraphProto:
     (scan,) = (node for node in found.graph.node if node.op_type == "Scan")
     return next(attribute.g for attribute in scan.attribute if attribute.name == "body")
+
+
+def test_outputs_of_a_body_get_the_types_that_nothing_infers_below_6() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 11]>
+        g (float[N] x, double[M] s) => (float[N] z) {
+            y = Scan <num_scan_inputs=1, body = b (double a) => (o) { o = Cast <to=1> (a) }> (s)
+            l = ReduceSum <axes=[0]> (y)
+            z = Add (x, l)
+        }""")
+    inputs = {"x": np.ones(2, np.float32), "s": np.arange(3, dtype=np.float64)}
+    for target in (10, 7, 6, 5, 3):
+        converts(source, target, inputs, in_numpy=True)
