@@ -59,6 +59,7 @@ def axis_to_attribute(context: Context) -> None:
         axis = int(known.reshape(-1)[0])
         context.replace(inputs=[context.input(0), context.input(1)], axis=axis)
         return
+    context.settle("what is known of its axis")
     listed = context.emit("Reshape", [context.input(2), context.array([1], "one")], "axis")
     _around(context, listed)
 
@@ -127,7 +128,7 @@ def dft(context: Context) -> None:
     The matrix is a constant where its sizes are known and it is small. Otherwise it is gathered at
     run time from N angles. Other dimensions are transposed to the front, and back.
     """
-    given_axis, rank = context.value("axis", 1), context.rank(context.input(0))
+    given_axis, rank = context.value("axis", 1), context.settled_rank(context.input(0))
     if rank is None:
         context.far = 17
         _around(context, context.array([given_axis], "axis"))

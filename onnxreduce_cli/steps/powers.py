@@ -71,6 +71,7 @@ def _whole_power(context: Context, other: int, constant: Array | None) -> None:
         name = _by_known_bits(context, base, constant)
         context.replace("Identity", [name], keep=())
         return
+    context.settle("what is known of its exponent")
     if numpy_dtype(other).kind == "u":
         context.replace("Identity", [_by_bits(context, base, exponent, other)], keep=())
         return
