@@ -22,6 +22,7 @@ from onnxreduce_cli.executor import (
     sequence,
     shape,
     softmax,
+    strings,
     tensor,
 )
 from onnxreduce_cli.executor.errors import ExecutionError, ExecutorError, UnsupportedError
@@ -46,6 +47,7 @@ KERNEL_MODULES = (
     sequence,
     shape,
     softmax,
+    strings,
     tensor,
 )
 

@@ -34,7 +34,6 @@ _RIGHT: dict[str, frozenset[int]] = {
         "RoiAlign": (10, 16, 22),
         "STFT": (17,),
         "StringConcat": (20,),
-        "StringNormalizer": (10,),
         "StringSplit": (20,),
         "TensorScatter": (24,),
     }.items()

@@ -9,7 +9,6 @@ from onnxreduce_cli.steps.context import Context
 #: What each group of operators does, as the end of "nothing before opset N ...".
 _ALONE: dict[str, tuple[str, ...]] = {
     "makes one string of two": ("StringConcat",),
-    "changes strings, or picks them by their letters": ("StringNormalizer",),
     "takes strings apart": ("StringSplit",),
     "reads image files, whose format and size are known at run time only": ("ImageDecoder",),
 }

@@ -118,7 +118,6 @@ _REAL = frozenset(
         "NegativeLogLikelihoodLoss",
         "PRelu",
         "Pow",
-        "QLinearMatMul",
         "RNN",
         "RandomNormal",
         "RandomNormalLike",
