@@ -17,7 +17,7 @@ from onnxreduce_cli.model.facts import UNKNOWN, Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.specialisation import could_know_more
-from onnxreduce_cli.model.values import ValueType, numpy_dtype
+from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
 
 Array = npt.NDArray[Any]
 
@@ -401,6 +401,31 @@ class Context:
         copy.CopyFrom(tensor)
         copy.name = self.node.output[0]
         self.initializers.append(copy)
+
+    def tensor(self, name: str) -> TensorProto | None:
+        """The tensor that holds a constant, however large; None where there is none."""
+        self.asked = Asked.MORE
+        owner = self.scope.resolve(name) if name else None
+        if owner is None or name in owner.inputs:
+            return None
+        producer = owner.producers.get(name)
+        if producer is None:
+            return owner.initializers.get(name)
+        value = attributes.find(producer, "value")
+        return value.t if producer.op_type == "Constant" and value is not None else None
+
+    def taken_for(self, tensor: TensorProto, elem_type: int, dims: Sequence[int]) -> str:
+        """A constant of another dtype with the bytes of a tensor, which are not looked at."""
+        copy = self._workspace.drafts.initializer.add()
+        copy.CopyFrom(tensor)
+        copy.data_type = elem_type
+        copy.dims[:] = dims
+        copy.name = self.fresh("bytes")
+        if not self.has_initializers:
+            return self.emit("Constant", [], "bytes", value=copy)
+        self.initializers.append(copy)
+        self._facts.declare_type(self.scope, copy.name, tensor_type(elem_type, tuple(dims)))
+        return copy.name
 
     def array(self, values: Array | Sequence[int], hint: str) -> str:
         """A constant of the scope: an initializer, or a Constant node in a function body.

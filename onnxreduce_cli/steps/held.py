@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from onnx import TensorProto
+import math
+
+from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.quantized_again import quantized_again
 from onnxreduce_cli.steps.scales import as_float, dequantize
@@ -30,6 +33,12 @@ HELD_IN: dict[int, int] = {
     _KNOWN[name]: _KNOWN[holder]
     for holder, names in _BY_NAME.items()
     for name in names
+    if name in _KNOWN
+}
+#: How many numbers there are in a byte of a tensor, if more than one.
+_IN_A_BYTE: dict[int, int] = {
+    _KNOWN[name]: count
+    for name, count in (("INT2", 4), ("UINT2", 4), ("INT4", 2), ("UINT4", 2), ("FLOAT4E2M1", 2))
     if name in _KNOWN
 }
 
@@ -70,9 +79,11 @@ def _castable(context: Context) -> frozenset[str]:
 
 
 def _held(context: Context, name: str, holder: int) -> str:
-    known = context.constant(name)
+    known, large = context.constant(name), context.tensor(name)
     if known is not None:
         return context.array(known.astype(numpy_dtype(holder)), "held")
+    if large is not None:
+        return _unpacked(context, large, holder)
     held = quantized_again(context, name, holder)
     if held is None:
         given = dtype_name(context.elem_type(name) or 0)
@@ -82,3 +93,21 @@ def _held(context: Context, name: str, holder: int) -> str:
             f"give the model a {dtype_name(holder)} in its place",
         )
     return held
+
+
+def _unpacked(context: Context, tensor: TensorProto, holder: int) -> str:
+    """``Reshape(Gather(table, Cast<int32>(bytes)), dims)``: what each byte of a tensor holds.
+
+    So large data stays where it is, in the file too, and as small as it is.
+    """
+    each, size = _IN_A_BYTE.get(tensor.data_type, 1), math.prod(tensor.dims)
+    every = TensorProto(data_type=tensor.data_type, raw_data=bytes(range(256)), dims=[256 * each])
+    table = numpy_helper.to_array(every).astype(numpy_dtype(holder)).reshape(256, each)
+    data = context.taken_for(tensor, TensorProto.UINT8, [-(-size // each)])
+    whole = cast(context, data, TensorProto.INT32)
+    values = context.emit("Gather", [context.array(table, "table"), whole], "values", axis=0)
+    if size % each:
+        flat = context.emit("Reshape", [values, context.array([-1], "flat")], "flat")
+        ends = [context.array([number], "end") for number in (0, size)]
+        values = context.emit("Slice", [flat, *ends], "without_rest")
+    return context.emit("Reshape", [values, context.array([*tensor.dims], "dims")], "held")

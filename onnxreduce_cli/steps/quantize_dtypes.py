@@ -58,7 +58,7 @@ def quantize_halves(context: Context) -> None:
     "DequantizeLinear",
     19,
     "computed in float and cast to the half of its scale; constants of float8 held in float",
-    blocks="what it dequantizes is a float8, and neither constant nor quantized by the model itself",
+    blocks="what it dequantizes is a float8, neither constant nor quantized by the model itself",
 )
 def dequantize_to_halves(context: Context) -> None:
     """``DequantizeLinear(x, scale)`` with a scale of float16 becomes

@@ -127,6 +127,8 @@ class PairMaker:
             raise UncheckableError("it has subgraphs of its own; their nodes are checked each")
         if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
             raise UncheckableError("its tensor is large, or external data, which is not read")
+        if any(tensor.name not in node.output for tensor in site.initializers):
+            raise UncheckableError("its large constant is not read")
         before = [self._bound(site, node)]
         after = [self._bound(site, item) for item in site.result]
         renamed = _Renaming()

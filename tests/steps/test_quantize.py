@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli import convert
 from tests.support import (
@@ -295,6 +295,35 @@ def test_constants_are_held(dtype: str, since: int, granularity: str) -> None:
         low = converts(node, target, feeds, exact=True, in_numpy=True)
         held = {tensor.data_type for tensor in low.graph.initializer}
         assert getattr(TensorProto, dtype) not in held
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize(
+    ("dtype", "opset"),
+    [("INT4", 21), ("UINT2", 25), ("FLOAT8E4M3FN", 19), ("FLOAT8E5M2FNUZ", 21), ("FLOAT4E2M1", 23)],
+)
+def test_large_constants_keep_their_bytes(dtype: str, opset: int, raw: bool) -> None:
+    to = getattr(TensorProto, dtype)
+    narrow = helper.tensor_dtype_to_np_dtype(to)
+    # More than are looked at, and not a whole number of bytes.
+    shape = (3, 22001)
+    data = np.random.default_rng(4).integers(0, 4, shape).astype(np.float32).astype(narrow)
+    tensor = numpy_helper.from_array(data, "w")
+    if not raw:
+        content = tensor.raw_data
+        tensor.ClearField("raw_data")
+        tensor.int32_data.extend(content)
+    inputs = {"w": data, "scale": np.float32(0.3)}
+    source = one_node("DequantizeLinear", opset, inputs, initializers=("w", "scale"))
+    source.graph.initializer[0].CopyFrom(tensor)
+    source.graph.node.append(helper.make_node("Add", ["y0", "b"], ["y"]))
+    source.graph.output[0].name = "y"
+    source.graph.input.append(helper.make_tensor_value_info("b", TensorProto.FLOAT, [1]))
+    for target in (18, 9, 7):
+        low = converts(source, target, {"b": np.zeros(1, np.float32)}, exact=True, check=True)
+        assert to not in {item.data_type for item in low.graph.initializer}
+        assert low.ByteSize() < source.ByteSize() + 5000
 
 
 def there_and_back(to: int, opset: int, zero: Any, **attributes: Any) -> ModelProto:
