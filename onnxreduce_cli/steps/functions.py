@@ -19,7 +19,7 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.skeleton import bind
-from onnxreduce_cli.model.values import numpy_dtype, tensor_type
+from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.births import born
 from onnxreduce_cli.steps.context import Blocked, Context
 
@@ -42,36 +42,6 @@ def cast_like(context: Context) -> None:
         context.replace("Identity", [context.input(0)], keep=())
     else:
         context.replace("Cast", [context.input(0)], keep=(), to=to)
-
-
-@born(
-    "AffineGrid",
-    20,
-    "a constant grid times theta, or the operator's function body",
-    blocks="the size is not known, or a corner is aligned to a dimension of 1",
-)
-def affine_grid(context: Context) -> None:
-    """``AffineGrid(theta, [n, c, 2, 3])`` becomes
-    ``Reshape(MatMul(grid, Transpose<perm=[0, 2, 1]>(theta)), [0, 2, 3, 2])`` with the constant
-    ``grid`` of shape [6, 3]: x, y and 1 for each place.
-    """
-    theta, size = context.input(0), context.constant(context.input(1))
-    aligned = bool(context.value("align_corners", 0))
-    if size is None or (aligned and 1 in size[2:]) or 0 in size:
-        inline(context)
-        return
-    elem_type = context.need_elem_type(theta, "the grid has it")
-    lines = []
-    for count in size[2:].tolist():
-        step = 2 / (count - 1 if aligned else count)
-        lines.append((-1 if aligned else -1 + step / 2) + step * np.arange(count))
-    places = np.meshgrid(*lines, indexing="ij")[::-1]
-    columns = [place.reshape(-1) for place in (*places, np.ones_like(places[0]))]
-    grid = context.array(np.stack(columns, -1).astype(numpy_dtype(elem_type)), "grid")
-    turned = context.emit("Transpose", [theta], "turned", perm=[0, 2, 1])
-    product = context.emit("MatMul", [grid, turned], "moved")
-    shape = context.array([0, *size[2:].tolist(), len(lines)], "shape")
-    context.replace("Reshape", [product, shape], keep=())
 
 
 def inline(context: Context) -> None:

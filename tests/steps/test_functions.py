@@ -172,22 +172,6 @@ def test_causal_conv_with_state(activation: str) -> None:
         assert "CausalConvWithState" not in op_types(found)
 
 
-def test_affine_grid() -> None:
-    for inputs in (
-        {"theta": _floats(2, 2, 3), "size": np.array([2, 3, 4, 5])},
-        {"theta": _floats(2, 3, 4), "size": np.array([2, 3, 4, 5, 6])},
-    ):
-        for align_corners in (0, 1):
-            source = one_node("AffineGrid", 20, inputs, align_corners=align_corners)
-            for target in (19, 18, 13, 11, 8, 7):
-                converts(source, target, inputs)
-            known = one_node(
-                "AffineGrid", 20, inputs, align_corners=align_corners, initializers=("size",)
-            )
-            for target in (19, 17, 13, 11, 9):
-                converts(known, target, inputs)
-
-
 def test_within_a_subgraph_and_a_function() -> None:
     source = model(
         """

@@ -1,0 +1,95 @@
+"""AffineGrid, below the opset that it came with."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.steps.births import born, dims_of, unsqueezed
+from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.terms import Term, counted, term
+
+_DOUBLE = TensorProto.DOUBLE
+
+
+@born(
+    "AffineGrid",
+    20,
+    "a grid times theta",
+    blocks="whether it is of two or three dimensions, or the dtype, is not known",
+)
+def affine_grid(context: Context) -> None:
+    """``AffineGrid(theta, [n, c, 2, 3])`` becomes
+    ``Reshape(MatMul(grid, Transpose<perm=[0, 2, 1]>(theta)), [0, 2, 3, 2])`` with the constant
+    ``grid`` of shape [6, 3]: x, y and 1 for each place.
+
+    Of a size that is only known at run time the grid is computed, and has its shape from the
+    beginning.
+    """
+    theta, rank = context.input(0), _rank(context)
+    elem_type = context.need_elem_type(theta, "the grid has it")
+    sizes = _sizes(context, rank)
+    lines = [
+        _line(size, aligned=bool(context.value("align_corners", 0))).shaped(
+            -1, *[1] * (rank - 1 - axis)
+        )
+        for axis, size in enumerate(sizes)
+    ]
+    # Each line repeated along the others, whose numbers are finite.
+    zeros = [line * 0 for line in lines]
+    columns = []
+    for axis in reversed(range(rank)):
+        column = lines[axis]
+        for other in range(rank):
+            if other != axis:
+                column = column + zeros[other]
+        columns.append(column)
+    columns = [column.cast(elem_type) for column in (*columns, columns[0] * 0 + 1)]
+    turned = context.emit("Transpose", [theta], "turned", perm=[0, 2, 1])
+    known = [column.known for column in columns if column.known is not None]
+    if len(known) == len(columns) and known[0].size:
+        grid = context.array(np.stack([column.reshape(-1) for column in known], -1), "grid")
+        product = context.emit("MatMul", [grid, turned], "moved")
+        shape = context.array([0, *known[0].shape, rank], "shape")
+        context.replace("Reshape", [product, shape], keep=())
+        return
+    parts = [unsqueezed(context, column.name, [rank]) for column in columns]
+    grid = context.emit("Concat", parts, "grid", axis=rank)
+    turned = unsqueezed(context, turned, list(range(1, rank)))
+    context.replace("MatMul", [grid, turned], keep=())
+
+
+def _rank(context: Context) -> int:
+    """How many axes the image has: two or three."""
+    size, theta = (dims_of(context, context.input(index)) for index in (1, 0))
+    if size is not None and isinstance(size[0], int):
+        return size[0] - 2
+    if theta is not None and isinstance(theta[1], int):
+        return theta[1]
+    raise Blocked(
+        "the shapes of its inputs do not tell whether it is of two or three dimensions",
+        "state the shape of one of them in the model's value_info",
+    )
+
+
+def _sizes(context: Context, rank: int) -> list[Term]:
+    """The lengths of the image's axes, each an int64 of rank 0."""
+    name = context.input(1)
+    known = context.elements(name) or (None,) * (rank + 2)
+    whole = Term(context, name, TensorProto.INT64)
+    return [
+        whole.at(axis) if length is None else term(context, length, TensorProto.INT64)
+        for axis, length in enumerate(known[2:], 2)
+    ]
+
+
+def _line(size: Term, *, aligned: bool) -> Term:
+    """Where the elements of an axis lie between -1 and 1: ends or, else, centres of cells.
+
+    Of one element, of which -1 and 1 are both to be the place, it is 1, as runtimes have it.
+    """
+    numbers, length = counted(size, _DOUBLE) * 2, size.cast(_DOUBLE)
+    if not aligned:
+        return (numbers + 1) / length - 1
+    alone = size.cast(TensorProto.FLOAT).less(2).cast(_DOUBLE)
+    return numbers / (length - 1 + alone) - 1 + alone * 2
