@@ -27,29 +27,70 @@ from onnxreduce_cli.steps.loops import Nodes
 from onnxreduce_cli.steps.registry import down, up
 
 
-@down("Scan", 11, "negative axes made non-negative", blocks="a rank is not known")
+@down("Scan", 11, "negative axes made non-negative, of the transpose where the rank is not known")
 def negative_axes(context: Context) -> None:
-    """``Scan<scan_input_axes=[-1]>(x)``, x of rank 3, becomes ``Scan<scan_input_axes=[2]>(x)``."""
-    scanned = context.value("num_scan_inputs")
-    states = len(context.node.input) - scanned
+    """``Scan<scan_input_axes=[-1]>(x)``, x of rank 3, becomes ``Scan<scan_input_axes=[2]>(x)``.
+
+    Where the rank is not known it becomes ``Scan<scan_input_axes=[0]>(Transpose(x))``, whose body
+    begins with a Transpose that turns the slice back; outputs likewise.
+    """
+    inputs, outputs = list(context.node.input), list(context.node.output)
+    states = len(inputs) - context.value("num_scan_inputs")
+    attribute = context.attribute("body")
+    assert attribute is not None
+    body = GraphProto()
+    body.CopyFrom(attribute.g)
+    turned: list[tuple[str, str]] = []
+    before: list[NodeProto] = []
+    after: list[NodeProto] = []
+    axes = _axes(context, "scan_input_axes", states, inputs)
+    for index, axis in enumerate(axes):
+        if axis >= 0:
+            continue
+        axes[index] = _from_front(context, inputs[index], axis)
+        if context.rank(inputs[index]) is None:
+            inputs[index] = context.emit("Transpose", [inputs[index]], "turned")
+            inner, outer = _renamed(context, body.input[index])
+            before.append(helper.make_node("Transpose", [outer], [inner], name=outer))
+    given = _axes(context, "scan_output_axes", states, outputs)
+    for index, axis in enumerate(given):
+        if axis >= 0:
+            continue
+        given[index] = _from_front(context, outputs[index], axis)
+        if outputs[index] and context.rank(outputs[index]) is None:
+            turned.append((context.fresh("turned"), outputs[index]))
+            outputs[index] = turned[-1][0]
+            inner, outer = _renamed(context, body.output[index])
+            after.append(helper.make_node("Transpose", [inner], [outer], name=outer))
     changes: dict[str, Any] = {}
-    for attribute, names in (
-        ("scan_input_axes", context.node.input[states:]),
-        ("scan_output_axes", context.node.output[states:]),
-    ):
-        axes = context.value(attribute, ())
-        if any(axis < 0 for axis in axes):
-            changes[attribute] = [
-                axis if axis >= 0 else _from_front(context, name, axis)
-                for axis, name in zip(axes, names, strict=True)
-            ]
+    if before or after:
+        nodes = [*before, *body.node, *after]
+        copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+        del body.node[:]
+        body.node.extend(copies)
+        changes["body"] = body
+    for name, found in (("scan_input_axes", axes), ("scan_output_axes", given)):
+        if any(axis < 0 for axis in context.value(name, ())):
+            changes[name] = found[states:]
     if changes:
-        context.replace(**changes)
+        context.replace(inputs=inputs, outputs=outputs if turned else None, **changes)
+        for name, output in turned:
+            context.emit("Transpose", [name], outputs=[output])
 
 
 def _from_front(context: Context, name: str, axis: int) -> int:
-    rank = context.need_rank(name, "before opset 11 axes may not be negative")
-    return normalised((axis,), rank)[0]
+    """A negative axis counted from the front, of the transpose where the rank is not known."""
+    rank = context.rank(name)
+    return -1 - axis if rank is None else normalised((axis,), rank)[0]
+
+
+def _renamed(context: Context, info: ValueInfoProto) -> tuple[str, str]:
+    """Give an input or output of a body another name, and no shape; the old name and the new."""
+    name = info.name
+    info.name = context.fresh("turned")
+    if info.HasField("type"):
+        info.type.tensor_type.ClearField("shape")
+    return name, info.name
 
 
 @up(
