@@ -19,7 +19,7 @@ _END = 2**63 - 1
     "TfIdfVectorizer",
     9,
     "n-grams cut out by Slice, compared with those of the pool and counted",
-    blocks="it is of strings, its rank is not known, or weights of one place differ",
+    blocks="it is of strings, or weights of one place differ",
 )
 def tf_idf_vectorizer(context: Context) -> None:
     """``TfIdfVectorizer<pool_int64s=[5, 6], ngram_counts=[0, 0], ...>(x)`` becomes
@@ -29,35 +29,36 @@ def tf_idf_vectorizer(context: Context) -> None:
     if context.value("pool_strings"):
         raise refuse(context, "tells what is in a string")
     data = context.input(0)
-    rank = context.need_rank(data, "its last dimension is cut into n-grams")
+    rank = context.settled_rank(data)
     given = context.need_elem_type(data, "it is compared with 64-bit integers")
     context.far = 13
     if given != TensorProto.INT64:
         data = cast(context, data, TensorProto.INT64)
-    if not rank:
+    if rank == 0:
         data, rank = context.emit("Reshape", [data, context.array([1], "one")], "one"), 1
+    last = -1 if rank is None else rank - 1
     coordinates = context.value("ngram_indexes")
     size = max(coordinates) + 1
     found: list[str] = []
     numbers: list[int] = []
     for grams in _pool(context):
-        found.append(_counted(context, data, rank, np.array(list(grams), np.int64)))
+        found.append(_counted(context, data, last, np.array(list(grams), np.int64)))
         numbers += grams.values()
     if not found:
         itself = cast(context, context.emit("Equal", [data, data]), TensorProto.FLOAT)
-        found.append(reduced(context, "ReduceSum", itself, [rank - 1], keep=True))
+        found.append(reduced(context, "ReduceSum", itself, [last], keep=True))
     counts = found[0]
     if len(found) > 1:
-        counts = context.emit("Concat", found, "counts", axis=rank - 1)
+        counts = context.emit("Concat", found, "counts", axis=last)
     weights = _weights(context)
     if context.value("mode") != "IDF":
         if weights and numbers:
             factors = context.array(np.array([weights[n] for n in numbers], np.float32), "weights")
             counts = context.emit("Mul", [counts, factors], "weighted")
         places = [coordinates[number] for number in numbers]
-        context.replace("Identity", [_placed(context, counts, places, rank, size)], keep=())
+        context.replace("Identity", [_placed(context, counts, places, last, size)], keep=())
         return
-    counts = _placed(context, counts, [coordinates[number] for number in numbers], rank, size)
+    counts = _placed(context, counts, [coordinates[number] for number in numbers], last, size)
     is_found = context.emit("Greater", [counts, context.scalar(0.0, "zero")], "is_found")
     if not weights:
         context.replace("Cast", [is_found], keep=(), to=TensorProto.FLOAT)
@@ -104,7 +105,7 @@ def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
     return found
 
 
-def _counted(context: Context, data: str, rank: int, grams: np.ndarray) -> str:
+def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
     """How often each n-gram is found, in a last dimension in place of the data's."""
     dims = dims_of(context, data)
     size = dims[-1] if dims else None
@@ -119,19 +120,21 @@ def _counted(context: Context, data: str, rank: int, grams: np.ndarray) -> str:
             part = data
             if length > 1:
                 behind = (length - 1 - place) * step
-                bounds = [place * step, -behind if behind else _END, rank - 1]
+                bounds = [place * step, -behind if behind else _END, last]
                 inputs = [data, *(context.array([number], "bound") for number in bounds)]
                 part = context.emit("Slice", inputs, "part")
             wanted = context.array(np.ascontiguousarray(grams[:, place]), "wanted")
-            hit = context.emit("Equal", [unsqueezed(context, part, [rank]), wanted], "hit")
+            hit = context.emit(
+                "Equal", [unsqueezed(context, part, [last + 1 or -1]), wanted], "hit"
+            )
             hits = context.emit("And", [hits, hit], "hits") if hits else hit
         number = cast(context, hits, TensorProto.FLOAT)
-        count = reduced(context, "ReduceSum", number, [rank - 1], keep=False)
+        count = reduced(context, "ReduceSum", number, [last if last >= 0 else -2], keep=False)
         total = context.emit("Add", [total, count], "total") if total else count
     return total
 
 
-def _placed(context: Context, counts: str, places: list[int], rank: int, size: int) -> str:
+def _placed(context: Context, counts: str, places: list[int], last: int, size: int) -> str:
     """The counts at their places in the output; those of one place are added, others are 0."""
     if places == list(range(size)):
         return counts
@@ -144,7 +147,7 @@ def _placed(context: Context, counts: str, places: list[int], rank: int, size: i
         at = [
             column[layer] if is_here else 0 for column, is_here in zip(columns, here, strict=True)
         ]
-        part = context.emit("Gather", [counts, context.array(at, "at")], "placed", axis=rank - 1)
+        part = context.emit("Gather", [counts, context.array(at, "at")], "placed", axis=last)
         if not all(here):
             mask = context.array(np.array(here, np.float32), "mask")
             part = context.emit("Mul", [part, mask], "placed")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import blockers, converts, model, one_node, op_types
 
 RANDOM = np.random.default_rng(8)
 
@@ -57,6 +57,20 @@ def test_tf_idf_vectorizer_of_any_length(skip: int) -> None:
         converts(named, 8, {"x": rows}, exact=True)
         converts(node(rows, **more), 8, {"x": rows}, exact=True)
         converts(node(rows[0], ["c"], **more), 8, {"x": rows[0]}, exact=True)
+
+
+@pytest.mark.parametrize("mode", ["TF", "IDF"])
+def test_tf_idf_vectorizer_of_unknown_rank(mode: str) -> None:
+    settings = ", ".join(f"{name} = {value}" for name, value in POOL.items())
+    source = model(
+        '<ir_version: 4, opset_import: ["" : 9]> g (int64[n] flat, int64[r] shape) => '
+        f'(float[a, b] y) {{ x = Reshape (flat, shape) y = TfIdfVectorizer <mode = "{mode}", '
+        f"min_gram_length = 1, max_gram_length = 3, max_skip_count = 1, {settings}> (x) }}"
+    )
+    flat = drawn(40)
+    for shape in ((4, 10), (40,), (20, 2)):
+        for target in (8, 7):
+            converts(source, target, {"flat": flat, "shape": np.array(shape)}, exact=True)
 
 
 def test_tf_idf_vectorizer_of_pairs_in_order() -> None:
