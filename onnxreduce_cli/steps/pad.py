@@ -130,7 +130,7 @@ def other_dtypes(context: Context) -> None:
         _along_axes(context, context.input(1))
 
 
-@down("Pad", 18, "axes: worked into pads", blocks="the rank is not known")
+@down("Pad", 18, "axes: worked into pads")
 def pads_of_every_axis(context: Context) -> None:
     """``Pad(x, [1, 2], "", [1])`` with x of rank 2 becomes ``Pad(x, [0, 1, 0, 2])``."""
     if context.input(3):
@@ -138,25 +138,11 @@ def pads_of_every_axis(context: Context) -> None:
 
 
 def _of_every_axis(context: Context) -> str:
-    """The pads of a node that has axes, for all axes.
-
-    Where those are only known at run time the pads at each axis are added up:
-    ``ReduceSum(Reshape(pads, [2, -1, 1]) * Cast(axes == [0, 1, ...]), 1)``.
-    """
-    rank = context.need_rank(context.input(0), "before opset 18 pads are given for every axis")
+    """The pads of a node that has axes, for all axes."""
+    rank = context.rank(context.input(0))
     pads, axes = context.constant(context.input(1)), context.constant(context.input(3))
-    if axes is None:
-        given = context.input(3)
-        if context.elem_type(given) != TensorProto.INT64:
-            given = cast(context, given, TensorProto.INT64)
-        from_front = context.emit("Mod", [given, context.array([rank], "rank")], "from_front")
-        column = unsqueezed(context, from_front, [1])
-        hits = context.emit("Equal", [column, context.array(list(range(rank)), "range")], "hits")
-        sides = context.array([2, -1, 1], "sides")
-        columns = context.emit("Reshape", [context.input(1), sides], "columns")
-        parts = context.emit("Mul", [columns, cast(context, hits, TensorProto.INT64)], "parts")
-        total = reduced(context, "ReduceSum", parts, [1], keep=False)
-        return context.emit("Reshape", [total, context.array([-1], "flat")], "pads")
+    if axes is None or rank is None:
+        return _added_up(context, rank)
     named = list(normalised(tuple(axes.tolist()), rank))
     # Where each pad of the full list comes from; the place after the last holds a zero.
     count = len(named)
@@ -167,6 +153,27 @@ def _of_every_axis(context: Context) -> str:
     with_zero = [context.input(1), context.array([0], "zero")]
     extended = context.emit("Concat", with_zero, "extended", axis=0)
     return context.emit("Gather", [extended, context.array(sources, "places")], "pads", axis=0)
+
+
+def _added_up(context: Context, rank: int | None) -> str:
+    """``ReduceSum(Reshape(pads, [2, -1, 1]) * Cast(axes == [0, 1, ...]), 1)``, at run time."""
+    dimensions: Number
+    if rank is None:
+        dims = context.emit("Shape", [context.input(0)], "dims")
+        dimensions = context.emit("Shape", [dims], "rank")
+    else:
+        dimensions = rank
+    given = context.input(3)
+    if context.elem_type(given) != TensorProto.INT64:
+        given = cast(context, given, TensorProto.INT64)
+    from_front = context.emit("Mod", [given, as_name(context, dimensions)], "from_front")
+    column = unsqueezed(context, from_front, [1])
+    hits = context.emit("Equal", [column, arange(context, dimensions)], "hits")
+    sides = context.array([2, -1, 1], "sides")
+    columns = context.emit("Reshape", [context.input(1), sides], "columns")
+    parts = context.emit("Mul", [columns, cast(context, hits, TensorProto.INT64)], "parts")
+    total = reduced(context, "ReduceSum", parts, [1], keep=False)
+    return context.emit("Reshape", [total, context.array([-1], "flat")], "pads")
 
 
 @down(

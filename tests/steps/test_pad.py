@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.support import blockers, converts, model, one_node, op_types
+from tests.support import (
+    blockers,
+    converts,
+    dims_of,
+    model,
+    one_node,
+    op_types,
+    without_ranks,
+)
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
 
@@ -144,10 +152,16 @@ def test_pads_of_every_axis_at_run_time(run_time, target, dtype):
         converts(source, target, inputs, exact=True)
 
 
-def test_pads_of_every_axis_blocked():
-    source, _ = pad(18, [1, 1], 1, [0], shapes={"x": None}, output_shapes=[[None] * 2])
-    (blocker,) = blockers(source, 17)
-    assert "the rank of 'x' is not known" in str(blocker)
+@pytest.mark.parametrize("run_time", [(), ("axes", "pads")])
+def test_pads_of_every_axis_of_unknown_rank(run_time):
+    for axes, pads in (([1], [1, 2]), ([-1, 0], [1, -1, 2, 3])):
+        source, inputs = pad(18, pads, 1, axes, run_time, output_shapes=[[None] * 2])
+        feeds = {**inputs, **dims_of(inputs)}
+        source = without_ranks(source, ["x"])
+        for target in (17, 11):
+            converts(source, target, feeds, exact=True)
+        (blocker,) = blockers(source, 10)
+        assert "the rank of 'x_shaped' is not known" in str(blocker)
 
 
 @pytest.mark.parametrize("pads", [[1, 2, 3, 0], [0, 0, 0, 0], [3, 4, 3, 4], [0, 1, 0, 0]])
