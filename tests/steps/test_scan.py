@@ -284,3 +284,17 @@ def test_outputs_of_a_body_get_the_types_that_nothing_infers_below_6() -> None:
     inputs = {"x": np.ones(2, np.float32), "s": np.arange(3, dtype=np.float64)}
     for target in (10, 7, 6, 5, 3):
         converts(source, target, inputs, in_numpy=True)
+
+
+def test_what_only_its_loop_reads_is_not_left_over() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        g (float[2, 3] x, float[1] w) => (float[1, 3] z, int64[n] y) {
+          first = Constant<value_ints = [0]>()
+          z = ReduceMax(x, first)
+          y = Scan<num_scan_inputs = 2, body = b (float e, int64 f) => (int64 part) {
+              part = Neg(f)
+            }>(w, first)
+        }"""
+    )
+    converts(source, 7, {"x": X[0, :2, :3], "w": X[0, 0, :1]}, exact=True)
