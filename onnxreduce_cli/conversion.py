@@ -503,8 +503,8 @@ class Conversion:
                 copies = [NodeProto.FromString(item.SerializeToString()) for item in result]
                 del graph.node[:]
                 graph.node.extend(copies)
-            outputs = {output.name for output in graph.output}
-            graph.value_info.extend(self._untold_types(inner, list(graph.node), outputs))
+            stated = {output.name for output in graph.output if kind_of(output.type)}
+            _state(graph, self._untold_types(inner, list(graph.node), stated))
 
     def _workspace(self, scope: Scope) -> Workspace:
         """What steps in one of the model's scopes share; names are shared by its whole tree."""

@@ -163,6 +163,15 @@ def test_linear_attention_of_fewer_keys_than_queries() -> None:
 
 
 @pytest.mark.newest
+def test_linear_attention_of_halves_below_6() -> None:
+    inputs = {name: _floats(1, 2, 4).astype(np.float16) for name in ("q", "k", "v")}
+    heads = {"q_num_heads": 1, "kv_num_heads": 1}
+    rule = {"update_rule": "linear"}
+    source = one_node("LinearAttention", 27, inputs, outputs=2, **heads, **rule)
+    converts(source, 5, inputs, in_numpy=True)
+
+
+@pytest.mark.newest
 @pytest.mark.parametrize("activation", ["none", "silu"])
 def test_causal_conv_with_state(activation: str) -> None:
     inputs = {"x": _floats(2, 3, 6), "w": _floats(3, 1, 4), "b": _floats(3), "s": _floats(2, 3, 3)}
