@@ -476,8 +476,9 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
     },
     "GatherElements": {13: types("bfloat16")},
     "GatherND": {
-        12: same_without(
-            "The attribute batch_dims was added; 0 is the old meaning.", {"batch_dims": 0}
+        12: up_only(
+            "The attribute batch_dims was added; 0 is the old meaning. Going down others need "
+            "their own places."
         ),
         13: types("bfloat16"),
     },

@@ -19,7 +19,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import born, dims_of, reduced, squeezed, static, unsqueezed
+from onnxreduce_cli.steps.births import (
+    Number,
+    arange,
+    as_name,
+    born,
+    dims_of,
+    reduced,
+    size_of,
+    squeezed,
+    static,
+    times,
+    unsqueezed,
+)
 from onnxreduce_cli.steps.context import Blocked, Context
 
 
@@ -35,7 +47,7 @@ class Operand:
     "Einsum",
     12,
     "Transpose, MatMul and ReduceSum",
-    blocks="a rank, or the size of a diagonal, is not known",
+    blocks="the rank of what has an ellipsis is not known",
 )
 def einsum(context: Context) -> None:
     """``Einsum<equation="bij,bkj->bik">(x, y)`` becomes
@@ -66,8 +78,12 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
     operands = []
     widest = 0
     for name, term in zip(context.node.input, terms.split(","), strict=True):
-        rank = context.need_rank(name, "it says which dimensions the equation is about")
         before, dots, after = term.partition("...")
+        rank = context.rank(name)
+        if rank is None and dots:
+            rank = context.need_rank(name, "an ellipsis stands for as many dimensions as are left")
+        elif rank is None:
+            rank = len(before)
         hidden = rank - len(before) - len(after)
         if hidden < 0 or (hidden and not dots):
             raise Blocked(f"{term!r} does not fit the rank {rank} of {name!r}", "mend the model")
@@ -116,18 +132,25 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         others = [index for index in range(len(operand.labels)) if index not in places]
         dims = dims_of(context, operand.name)
         size = None if dims is None else static(tuple(dims[index] for index in places))
-        if size is None or size[0] != size[1]:
+        if size is not None and size[0] != size[1]:
             raise Blocked(
-                f"the size of the diagonal {label!r} of {operand.name!r} is not known",
-                "state its shape in the model's value_info or inputs",
+                f"its label {label!r} stands for dimensions of {sorted(size)}", "mend the model"
             )
+        length: Number = size[0] if size else size_of(context, operand.name, places[0])
         name = operand.name
         perm = [*others, *places]
         if perm != sorted(perm):
             name = context.emit("Transpose", [name], "to_end", perm=perm)
-        shape = context.array([0] * len(others) + [size[0] ** 2], "flat")
+        if isinstance(length, int):
+            shape = context.array([0] * len(others) + [length**2], "flat")
+            diagonal = context.array(np.arange(length) * (length + 1), "diagonal")
+        else:
+            whole = as_name(context, times(context, length, length))
+            copied = context.array([0] * len(others), "copied")
+            shape = context.emit("Concat", [copied, whole], "flat", axis=0)
+            apart = context.emit("Add", [length, context.array([1], "one")], "apart")
+            diagonal = context.emit("Mul", [arange(context, length), apart], "diagonal")
         name = context.emit("Reshape", [name, shape], "flat")
-        diagonal = context.array(np.arange(size[0]) * (size[0] + 1), "diagonal")
         name = context.emit("Gather", [name, diagonal], "diagonal", axis=len(others))
         operand = Operand(name, (*(operand.labels[index] for index in others), label))
 

@@ -26,6 +26,7 @@ from onnxreduce_cli.steps.births import (
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import from_front, never_negative
+from onnxreduce_cli.steps.registry import down
 from onnxreduce_cli.steps.shapes import (
     OPSET,
     among,
@@ -180,29 +181,55 @@ def _ranks_are_known(context: Context) -> bool:
     return None not in ranks and isinstance(size_of(context, indices, -1), int)
 
 
-def _slices_of_any_rank(context: Context) -> tuple[str, str, str, str]:
+@down("GatherND", 12, "batch_dims: Gather from the data with all but the slices made one")
+def without_batch_dims(context: Context) -> None:
+    """``GatherND<batch_dims=1>(x, indices)`` becomes ``Reshape(Gather(Reshape(x), places), shape)``
+    with the places of each batch behind those of the one before.
+    """
+    batch_dims = context.value("batch_dims", 0)
+    if batch_dims:
+        _gather_slices_of_any_rank(context, batch_dims)
+    elif context.attribute("batch_dims") is not None:
+        context.replace(drop=("batch_dims",))
+
+
+def _slices_of_any_rank(context: Context, batch_dims: int = 0) -> tuple[str, str, str, str]:
     """What indexes slices where a rank, or how many dimensions are indexed, is not known.
 
     Returns:
-        the number of each slice that is pointed to, in one dimension; the sizes of the indexed
-        dimensions; those of a slice; and those of the indices but for the last.
+        the number of each slice that is pointed to, in one dimension; the sizes of the batch and
+        the indexed dimensions; those of a slice; and those of the indices but for the last.
     """
     context.far = OPSET
     data, indices = context.input(0), context.input(1)
     sizes, shape = (context.emit("Shape", [name], "sizes") for name in (data, indices))
     depth = element(context, shape, -1)
-    before, behind = part(context, sizes, 0, depth), part(context, sizes, depth, END)
+    end = depth
+    if batch_dims:
+        end = context.emit("Add", [depth, context.array([batch_dims], "batch_dims")], "end")
+    before, behind = part(context, sizes, 0, end), part(context, sizes, end, END)
+    indexed = part(context, before, batch_dims, END) if batch_dims else before
     lead = part(context, shape, 0, -1)
     rows = context.emit("Concat", [product(context, lead), depth], "rows", axis=0)
     indices = reshaped(context, indices, rows, (None, None))
     if not never_negative(context, context.input(1)):
-        indices = from_front(context, indices, before, TensorProto.INT64)
-    parts = context.emit("Mul", [indices, strides(context, before)], "parts")
-    return reduced(context, "ReduceSum", parts, [1], keep=False), before, behind, lead
+        indices = from_front(context, indices, indexed, TensorProto.INT64)
+    parts = context.emit("Mul", [indices, strides(context, indexed)], "parts")
+    number = reduced(context, "ReduceSum", parts, [1], keep=False)
+    if batch_dims:
+        batch = part(context, lead, 0, batch_dims)
+        counted = arange(context, product(context, batch))
+        first = context.emit("Mul", [counted, product(context, indexed)], "first_in_batch")
+        each = product(context, part(context, lead, batch_dims, END))
+        by_batch = context.emit("Concat", [product(context, batch), each], "by_batch", axis=0)
+        number = reshaped(context, number, by_batch, (None, None))
+        number = context.emit("Add", [number, unsqueezed(context, first, [1])], "number")
+        number = flat(context, number)
+    return number, before, behind, lead
 
 
-def _gather_slices_of_any_rank(context: Context) -> None:
-    number, before, behind, lead = _slices_of_any_rank(context)
+def _gather_slices_of_any_rank(context: Context, batch_dims: int = 0) -> None:
+    number, before, behind, lead = _slices_of_any_rank(context, batch_dims)
     data = context.input(0)
     slices = [product(context, sizes) for sizes in (before, behind)]
     matrix = reshaped(context, data, context.emit("Concat", slices, "matrix", axis=0), (None, None))

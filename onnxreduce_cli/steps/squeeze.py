@@ -37,7 +37,7 @@ def axes_to_attribute(context: Context) -> None:
     axes = known_axes(context)
     if axes is None:
         context.settle("what its axes are")
-        _reshape(context)
+        _reshape(context, context.input(1))
     elif isinstance(axes, AttributeProto) or axes or context.node.op_type == "Unsqueeze":
         context.replace(inputs=[context.input(0)], axes=axes)
     elif context.input(1):
@@ -47,11 +47,11 @@ def axes_to_attribute(context: Context) -> None:
         )
 
 
-def _reshape(context: Context) -> None:
+def _reshape(context: Context, axes: str) -> None:
     """Give the data the shape that it has without the axes, or with them."""
     context.far = shapes.OPSET
     data = context.input(0)
-    axes = shapes.int64_list(context, context.input(1))
+    axes = shapes.int64_list(context, axes)
     sizes = context.emit("Shape", [data], "sizes")
     rank = context.emit("Shape", [sizes], "rank")
     if context.node.op_type == "Unsqueeze":
@@ -70,7 +70,6 @@ def _reshape(context: Context) -> None:
     _OPERATORS,
     11,
     "negative axes made non-negative; of unknown rank, those of the mirrored tensor",
-    blocks="the rank is not known and only some are negative",
 )
 def negative_axes(context: Context) -> None:
     """``Unsqueeze<axes=[-1]>(x)`` with x of rank 2 becomes ``Unsqueeze<axes=[2]>(x)``, of unknown
@@ -84,9 +83,8 @@ def negative_axes(context: Context) -> None:
     rank = context.settled_rank(context.input(0))
     if rank is None and max(axes) < 0:
         replace_mirrored(context, axes=mirrored_axes(axes))
+    elif rank is None:
+        _reshape(context, context.array(list(axes), "axes"))
     else:
-        rank = context.need_rank(
-            context.input(0), "its axes are counted from the front and from the back"
-        )
         added = len(axes) if context.node.op_type == "Unsqueeze" else 0
         context.replace(axes=normalised(axes, rank + added))

@@ -228,3 +228,25 @@ def test_cum_prod_of_unknown_axis(hidden: tuple[str, ...]) -> None:
     source = one_node("CumProd", 26, {"x": X, "a": np.array(0)}, hidden=hidden)
     for target in (25, 13, 10):
         converts(source, target, *({"x": X, "a": np.array(axis)} for axis in (0, 1, -1)))
+
+
+@pytest.mark.parametrize("hidden", [(), ("x", "i")])
+def test_without_batch_dims(hidden: tuple[str, ...]) -> None:
+    x = np.arange(48, dtype=np.float32).reshape(2, 2, 3, 4)
+    for batch_dims, indices in (
+        (1, np.array([[[1], [0], [-1]], [[0], [1], [1]]])),
+        (1, np.array([[1, -1], [0, 2]])),
+        (2, np.array([[[2], [-1]], [[0], [1]]])),
+        (2, np.array([[[2, -3], [0, 1]], [[0, 0], [1, 3]]])),
+        (0, np.array([[1, 0]])),
+    ):
+        inputs = {"x": x, "i": indices}
+        shape = [[None] * (indices.ndim - 1 + 4 - batch_dims - indices.shape[-1])]
+        source = one_node(
+            "GatherND", 13, inputs, hidden=hidden, batch_dims=batch_dims, output_shapes=shape
+        )
+        for target in (11, 10, 7):
+            converts(source, target, inputs, exact=True)
+    converts(one_node("GatherND", 12, inputs, batch_dims=0), 11, inputs, exact=True)
+    empty = {"x": x, "i": np.zeros((2, 0, 2), np.int64)}
+    converts(one_node("GatherND", 12, empty, batch_dims=1), 11, empty, exact=True, in_numpy=True)

@@ -249,13 +249,32 @@ def test_einsum(equation: str, shapes: list[tuple[int, ...]]) -> None:
         converts(symbolic, 11, inputs)
 
 
+@pytest.mark.parametrize("equation", ["ii->i", "iij->ji", "jii", "iji,i->ij"])
+def test_einsum_of_a_diagonal_of_unknown_size(equation: str) -> None:
+    x = np.arange(9, dtype=np.float32)
+    shape = [3] * len(equation.partition(",")[0].partition("->")[0])
+    inputs = {"x": np.resize(x, shape)} | ({"z": x[:3]} if "," in equation else {})
+    names = {name: ["n"] * array.ndim for name, array in inputs.items()}
+    rank = np.einsum(equation, *inputs.values()).ndim
+    source = one_node(
+        "Einsum", 12, inputs, equation=equation, shapes=names, output_shapes=[[None] * rank]
+    )
+    for target in (11, 8):
+        converts(source, target, inputs)
+
+
 def test_einsum_that_cannot() -> None:
     x = np.ones((3, 3), np.float32)
-    unknown = one_node(
-        "Einsum", 12, {"x": x}, equation="ii->i", shapes={"x": ["n", "n"]}, output_shapes=[[None]]
-    )
-    assert "diagonal" in blockers(unknown, 11)[0].reason
     unranked = one_node(
-        "Einsum", 12, {"x": x}, equation="ij->ji", shapes={"x": None}, output_shapes=[[3, 3]]
+        "Einsum",
+        12,
+        {"x": x},
+        equation="i...->i",
+        hidden=("x",),
+        output_shapes=[[None]],
     )
     assert "rank" in blockers(unranked, 11)[0].reason
+    of_two = one_node(
+        "Einsum", 12, {"x": x}, equation="ij->ji", hidden=("x",), output_shapes=[[None, None]]
+    )
+    converts(of_two, 11, {"x": x})

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, model, one_node
+from tests.support import converts, one_node
 
 
 @pytest.mark.parametrize("time_axis", [0, 1])
@@ -47,16 +47,21 @@ def test_other_dtypes(dtype: type) -> None:
         converts(source, target, feeds, exact=True)
 
 
-def test_an_unknown_rank_blocks() -> None:
-    source = model(
-        """<ir_version: 8, opset_import: ["" : 13]>
-        g (float[2,2] x, int64[k] s, int64[n] lengths) => (float[m] y) {
-            r = Reshape(x, s)
-            t = ReverseSequence(r, lengths)
-            flat = Constant<value_ints = [-1]>()
-            y = Reshape(t, flat)
-        }"""
-    )
-    (blocker,) = blockers(source, 9)
-    assert blocker.op_type == "ReverseSequence"
-    assert blocker.reason.startswith("the rank of 'r' is not known")
+@pytest.mark.parametrize("time_axis", [0, 1])
+def test_an_unknown_rank(time_axis: int) -> None:
+    for shape in ((3, 3), (3, 3, 2), (3, 3, 2, 2)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        feeds = {"x": x, "lengths": np.array([3, 1, 2])}
+        source = one_node(
+            "ReverseSequence",
+            10,
+            feeds,
+            hidden=("x",),
+            time_axis=time_axis,
+            batch_axis=1 - time_axis,
+        )
+        for target in (9, 7):
+            converts(source, target, feeds, exact=True)
+            if len(shape) > 2:
+                empty = {**feeds, "x": x[..., :0]}
+                converts(source, target, empty, exact=True, in_numpy=True)

@@ -36,3 +36,13 @@ def test_slices(initializers: tuple[str, ...]) -> None:
     inputs = {"x": X, "i": np.array([[1, 2], [0, -1]]), "u": -np.ones((2, 4), np.float32)}
     source = one_node("ScatterND", 11, inputs, initializers=initializers)
     converts(source, 7, inputs, exact=True)
+
+
+@pytest.mark.parametrize("axis", [0, -1])
+def test_scatter_of_unknown_rank(axis: int) -> None:
+    inputs = {"x": X, "i": np.array([[[1, 0]], [[0, -1]]]), "u": -np.ones((2, 1, 2), np.float32)}
+    source = one_node(
+        "ScatterElements", 11, inputs, axis=axis, hidden=("x", "i"), output_shapes=[[None] * 3]
+    )
+    for target in (10, 8):
+        converts(source, target, inputs, exact=True)
