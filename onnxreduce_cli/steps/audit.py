@@ -880,7 +880,11 @@ BOUNDARIES: dict[str, dict[int, Change]] = {
             "added, and axes and backward outputs are done by Transpose and "
             "Gather."
         ),
-        11: negative("The attributes scan_input_axes and scan_output_axes"),
+        11: up_only(
+            "The attributes scan_input_axes and scan_output_axes may be negative, counted from the "
+            "back. Going down each negative axis is replaced by the same axis counted from the "
+            "front; where the rank is not known, by that of the transpose."
+        ),
         16: types("bfloat16"),
         19: types("the float8 types"),
         21: types("int4 and uint4"),

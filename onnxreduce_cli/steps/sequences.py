@@ -18,6 +18,7 @@ from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down
 
 _HOLDS = "holds a sequence of tensors"
+_BLOCKS = "the model is given it or gives it, or the rank or dtype of what it holds is not known"
 
 
 def _maker(context: Context, op_type: str) -> NodeProto | None:
@@ -28,7 +29,7 @@ def _maker(context: Context, op_type: str) -> NodeProto | None:
     )
 
 
-@born("SequenceAt", 11, "the part itself taken", blocks="how the sequence is made is not known")
+@born("SequenceAt", 11, "the part itself taken, or found at run time", blocks=_BLOCKS)
 def sequence_at(context: Context) -> None:
     """``SequenceAt(SplitToSequence<axis=1>(x, 4), 2)`` becomes ``Slice(x, [8], [12], [1])``, and
     ``SequenceAt(SequenceConstruct(a, b), 1)`` becomes ``Identity(b)``.
@@ -94,7 +95,7 @@ def _part(context: Context, split: NodeProto, axis: int, place: int) -> tuple[in
     return int(ends[place]), int(ends[place + 1])
 
 
-@born("ConcatFromSequence", 11, "Concat", blocks="how the sequence is made is not known")
+@born("ConcatFromSequence", 11, "Concat, or what was put together at run time", blocks=_BLOCKS)
 def concat_from_sequence(context: Context) -> None:
     """``ConcatFromSequence<axis=0>(SequenceConstruct(a, b))`` becomes ``Concat<axis=0>(a, b)``;
     with new_axis=1 each is unsqueezed first.
@@ -137,8 +138,7 @@ for _birth, _operators in _HELD.items():
         _operators,
         _birth,
         "written out as tensors",
-        blocks="the model is given it or gives it, or the rank or dtype of what it holds is not "
-        "known",
+        blocks=_BLOCKS,
     )(held)
 
 born(
