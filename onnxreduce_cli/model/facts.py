@@ -451,8 +451,11 @@ class Facts:
             onnx.shape_inference.InferenceError,
             onnx.defs.SchemaError,
             onnx.checker.ValidationError,
+            ValueError,
         ):
-            return None  # It cannot be there with these types; whoever needs the type says so.
+            # It cannot be there with these types, or holds graphs deeper than onnx reads; whoever
+            # needs the type says so.
+            return None
         proto = outputs.get(key[1])
         return None if proto is None else from_proto(proto)
 

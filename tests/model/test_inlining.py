@@ -228,10 +228,11 @@ def strings() -> ModelProto:
         }
         <domain: "local", opset_import: ["" : 13]>
         Same (x) => (y) {
-            large = Constant<value = int64 {9007199254740993}>()
+            more = Constant<value_strings = ["more"]>()
             [n] s = Shape(x)
-            [m] d = Sub(s, large)
-            [less] l = Equal(d, large)
+            [m] j = Concat<axis = 0>(x, more)
+            d = Shape(j)
+            [less] l = Equal(d, s)
             y = Expand(l, s)
         }
         <domain: "local", opset_import: ["" : 13, "local" : 1]>
@@ -318,7 +319,11 @@ def test_where_inlining_does_not_help_the_function_is_named() -> None:
     source = uncalled()
     source.graph.node[0].op_type = "Bad"
     del source.functions[1]
-    source.graph.input[0].type.tensor_type.ClearField("shape")
+    for value in (source.graph.input[0], source.graph.output[0]):
+        value.CopyFrom(helper.make_tensor_value_info(value.name, onnx.TensorProto.STRING, [2]))
+    (bad,) = (function for function in source.functions if function.name == "Bad")
+    lower = helper.make_node("StringNormalizer", ["x"], ["y"], name="n", case_change_action="LOWER")
+    bad.node[0].CopyFrom(lower)
     (blocker,) = blockers(source, 9)
     assert (blocker.scope, blocker.node) == ("function local.Bad", "n")
 
