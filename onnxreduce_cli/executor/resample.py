@@ -270,6 +270,8 @@ def _axes(
             for n, part, factor in zip(lengths, parts, factors, strict=True)
         ]
         final = [floor(width) for width in widths]
+        if min(final, default=0) < 0:
+            raise Invalid(f"a region of {region} ends before it begins")
     else:
         factors, widths, final = _from_sizes(call, lengths, [int(v) for v in given[0]])
     return [

@@ -84,6 +84,15 @@ def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> N
         feeds[node.input[1]] = np.array(fixed, np.int64)
 
 
+def fit_regions(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
+    """Let the regions that a Resize crops lie within its input, and begin before they end."""
+    for node in pair.before.graph.node:
+        name = node.input[1] if node.op_type == "Resize" and len(node.input) > 2 else ""
+        if name in feeds and feeds[name].size:
+            ends = np.sort(rng.random((2, feeds[name].size // 2)), axis=0)
+            feeds[name] = ends.reshape(-1).astype(feeds[name].dtype)
+
+
 def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
     """Whether the node's result is defined.
 

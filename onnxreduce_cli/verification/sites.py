@@ -36,6 +36,7 @@ from onnxreduce_cli.verification.outcomes import (
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
 from onnxreduce_cli.verification.site_draws import (
     asked_shapes,
+    fit_regions,
     fit_shapes,
     is_defined,
     runs,
@@ -334,6 +335,7 @@ def _outcomes(
                 continue
             feeds = drawer.draw(attempts[index], values, rng, negative=True)
             fit_shapes(pair, feeds, rng)
+            fit_regions(pair, feeds, rng)
             if not is_defined(pair, feeds):
                 continue
             asked = _asked_about(feeds, runners)

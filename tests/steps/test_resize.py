@@ -327,6 +327,25 @@ def test_crop(mode: str, constants: tuple[str, ...]) -> None:
         converts(source, opset, feeds)
 
 
+def test_the_check_of_a_region_only_known_at_run_time() -> None:
+    """It draws regions that begin before they end."""
+    x = image(1, 1, 6, 6)
+    inputs = {
+        "x": x,
+        "roi": np.array([0, 0, 0.1, 0.2, 1, 1, 0.8, 1], np.float32),
+        "scales": np.array([1, 1, 2, 1.5], np.float32),
+    }
+    source = one_node(
+        "Resize",
+        13,
+        inputs,
+        output_shapes=[[1, 1, None, None]],
+        mode="linear",
+        coordinate_transformation_mode="tf_crop_and_resize",
+    )
+    converts(source, 10, inputs, check=True, in_numpy=True)
+
+
 @pytest.mark.newest
 def test_axes_are_worked_in() -> None:
     x = image(2, 3, 4, 5)
