@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node, op_types
+from tests.support import converts, model, one_node, op_types
 
 NAMED = {"boxes": ["b", "n", 4], "scores": ["b", "c", "n"]}
 
@@ -70,3 +70,17 @@ def test_non_max_suppression_with_constants() -> None:
     source = node(inputs, initializers=("count", "iou", "score"))
     for target in (9, 7):
         converts(source, target, inputs)
+
+
+def test_non_max_suppression_of_unknown_rank() -> None:
+    source = model(
+        '<ir_version: 5, opset_import: ["" : 10]> g (float[n] b, int64[r] bs, float[m] s, '
+        "int64[t] ss, int64 count, float iou) => (int64[k, 3] y) { boxes = Reshape (b, bs) "
+        "scores = Reshape (s, ss) y = NonMaxSuppression (boxes, scores, count, iou) }"
+    )
+    given = drawn(2, 3, 12)
+    feeds = {"b": given["boxes"].reshape(-1), "s": given["scores"].reshape(-1)}
+    feeds |= {"bs": np.array([2, 12, 4]), "ss": np.array([2, 3, 12])}
+    feeds |= {"count": np.array(3), "iou": np.array(0.3, np.float32)}
+    for target in (9, 7):
+        converts(source, target, feeds)
