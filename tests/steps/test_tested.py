@@ -103,13 +103,20 @@ TESTED = {
         "quantize.dequantize_per_tensor",
         "quantize.quantize_per_tensor",
     ),
-    ("test_quantize", "test_dequantized_dtype"): ("quantize.multiply_in_output_dtype",),
-    ("test_quantize", "test_dtypes_apart"): ("quantize.divide_in_one_dtype",),
     ("test_quantize", "test_one_scale"): (
         "quantize.dequantize_blocks",
-        "quantize.one_type",
         "quantize.quantize_blocks",
     ),
+    ("test_quantize_dtypes", "test_constants_are_held"): ("quantize_dtypes.dequantize_constants",),
+    ("test_quantize_dtypes", "test_dequantized_dtype"): (
+        "quantize_dtypes.multiply_in_output_dtype",
+    ),
+    ("test_quantize_dtypes", "test_dtypes_apart"): ("quantize_dtypes.divide_in_one_dtype",),
+    ("test_quantize_dtypes", "test_halves"): (
+        "quantize_dtypes.dequantize_to_halves",
+        "quantize_dtypes.quantize_halves",
+    ),
+    ("test_quantize_dtypes", "test_int32_is_cast"): ("quantize_dtypes.one_type",),
     ("test_recurrent", "test_sequence_first_stays"): (
         "recurrent.with_output_sequence",
         "recurrent.without_output_sequence",
