@@ -662,28 +662,25 @@ class Conversion:
     def _types_to_state(self) -> Iterator[tuple[GraphProto, list[ValueInfoProto]]]:
         """The types that shape inference could tell at the source opset but cannot at the target.
 
-        The oldest definitions of some operators came without inference. On the way up only what
-        is new can be of those.
+        The oldest definitions of some operators came without inference. On the way up only a new
+        node can be of those, such as a Cast, of which inference knows from opset 6 on.
         """
-        results: dict[int, Sequence[NodeProto]] = {}
-        new: dict[int, list[NodeProto]] = {}
-        for site in self.sites:
-            if site.blocked is None:
-                results[id(site.node)] = site.result
-                new.setdefault(id(site.scope), []).extend(site.result)
+        results = {id(site.node): site.result for site in self.sites if site.blocked is None}
         scans = self.target < 14 and any("Scan" in scope.op_types for scope in self.scopes)
         for scope in self.scopes:
             graph = scope.container
             if isinstance(graph, FunctionProto) or not scope.opset:
                 continue
             down = self.target < scope.opset
-            if not down and id(scope) not in new:
+            if not down and self.target >= 6:
                 continue
             known = (*graph.input, *graph.value_info, *graph.output)
             stated = {info.name for info in known if kind_of(info.type)}
-            nodes = new.get(id(scope), [])
-            if down:
-                nodes = [n for source in scope.nodes for n in results.get(id(source), [source])]
+            nodes = [
+                node
+                for source in scope.nodes
+                for node in results.get(id(source), [source] if down else [])
+            ]
             found = self._untold_types(scope, nodes, stated)
             if scans and down:
                 stated |= {info.name for info in found}
