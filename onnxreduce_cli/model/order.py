@@ -7,7 +7,7 @@ later one reads and the graph does not give, is looked at in full.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from onnx import AttributeProto, NodeProto
 
@@ -30,9 +30,9 @@ def misplaced(nodes: Sequence[NodeProto], outputs: Collection[str]) -> NodeProto
 def _is_suspect(nodes: Sequence[NodeProto], outputs: Collection[str]) -> bool:
     read, made = set(outputs), set[str]()
     for node in reversed(nodes[-_LAST:]):
-        given, needed = node.output[:], list(_reads(node))
+        given, needed = node.output[:], _reads(node)
         made.update(given)
-        if read.isdisjoint(given) or not made.isdisjoint(name for name in needed if name):
+        if read.isdisjoint(given) or not made.isdisjoint(needed):
             return True
         read.update(needed)
     return False
@@ -81,15 +81,19 @@ def in_order(nodes: Sequence[NodeProto]) -> list[NodeProto]:
     return found
 
 
-def _reads(node: NodeProto) -> Iterator[str]:
+def _reads(node: NodeProto) -> set[str]:
     """What a node reads, its graphs included, but for what these make themselves."""
-    yield from node.input
+    found = set(node.input)
     for attribute in node.attribute:
         if attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
             continue
         for graph in [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs:
-            own = {value.name for value in graph.input}
-            own.update(tensor.name for tensor in graph.initializer)
-            own.update(name for inner in graph.node for name in inner.output)
-            for inner in graph.node:
-                yield from (name for name in _reads(inner) if name not in own)
+            inner: set[str] = set()
+            for item in graph.node:
+                inner |= _reads(item)
+            inner.difference_update(value.name for value in graph.input)
+            inner.difference_update(tensor.name for tensor in graph.initializer)
+            inner.difference_update(name for item in graph.node for name in item.output)
+            found |= inner
+    found.discard("")
+    return found
