@@ -78,6 +78,8 @@ def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
         if name == _BRANCHES[0]:
             values = [context.fresh("chosen") for _ in outputs]
             context.emit("Loop", inputs, outputs=values, body=body)
+            for value, elem_type in zip(values, types, strict=True):
+                context.state_type(value, tensor_type(elem_type, None))
         else:
             context.replace("Loop", inputs, outputs, keep=(), body=body)
 
