@@ -117,11 +117,13 @@ def _reads(node: NodeProto) -> Iterator[str]:
 
 def _reads_within(node: NodeProto) -> Iterator[str]:
     """What a node's subgraphs read."""
-    for _, graph in subgraphs(node):
+    waiting = [graph for _, graph in subgraphs(node)]
+    while waiting:
+        graph = waiting.pop()
         for inner in graph.node:
-            yield from _reads(inner)
-        for output in graph.output:
-            yield output.name
+            yield from inner.input
+            waiting += [item for _, item in subgraphs(inner)]
+        yield from (output.name for output in graph.output)
 
 
 class _Readers:
