@@ -26,7 +26,7 @@ g (float[2,3,4] x) => (float[1,1,1] y) {
 
 #: What does not reach opset 7: nothing there gives as many elements as the values say.
 HARD = """<ir_version: 8, opset_import: ["" : 18]>
-g (float[2,3,4] x) => (float[n] y) { [hard] y = Unique(x) }"""
+g (string[3] x) => (string[3] y) { [hard] y = StringNormalizer<case_change_action="LOWER">(x) }"""
 
 #: What reaches no opset.
 IMPOSSIBLE = """<ir_version: 8, opset_import: ["" : 18]>
@@ -87,10 +87,10 @@ def test_the_library(folder, capsys):
     onnx.save(model(HARD), folder / "model.onnx")
     (code,) = re.findall(r"^As a library:\n\n((?:    .*\n|\n)+)", README, flags=re.M)
     lines = [line[4:] for line in code.splitlines()]
-    values = {"x": np.ones((2, 3, 4), np.float32)}
+    values = {"x": np.array(["A", "b", "C"], object)}
     exec("\n".join(lines), values)
     assert values["model"].opset_import[0].version == 13
     assert values["plan"].possible
     assert values["report"].equivalent
     assert list(values["outputs"]) == ["y"]
-    assert capsys.readouterr().out.startswith("hard Unique ")
+    assert capsys.readouterr().out.startswith("hard StringNormalizer ")
