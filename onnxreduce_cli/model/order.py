@@ -7,7 +7,7 @@ later one reads and the graph does not give, is looked at in full.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from onnx import AttributeProto, NodeProto
 
@@ -24,13 +24,17 @@ def misplaced(nodes: Sequence[NodeProto], outputs: Collection[str]) -> NodeProto
         nodes: a graph's.
         outputs: the names of what the graph gives.
     """
-    return _first_early(nodes) if _is_suspect(nodes, outputs) else None
+    # First without what graphs within read: each would be looked at once for each around it.
+    suspect = _is_suspect(nodes, outputs, _inputs) and _is_suspect(nodes, outputs, _reads)
+    return _first_early(nodes) if suspect else None
 
 
-def _is_suspect(nodes: Sequence[NodeProto], outputs: Collection[str]) -> bool:
+def _is_suspect(
+    nodes: Sequence[NodeProto], outputs: Collection[str], reads: Callable[[NodeProto], set[str]]
+) -> bool:
     read, made = set(outputs), set[str]()
     for node in reversed(nodes[-_LAST:]):
-        given, needed = node.output[:], _reads(node)
+        given, needed = node.output[:], reads(node)
         made.update(given)
         if read.isdisjoint(given) or not made.isdisjoint(needed):
             return True
@@ -79,6 +83,10 @@ def in_order(nodes: Sequence[NodeProto]) -> list[NodeProto]:
             )
         waiting += sorted(needed, reverse=True)
     return found
+
+
+def _inputs(node: NodeProto) -> set[str]:
+    return {name for name in node.input if name}
 
 
 def _reads(node: NodeProto) -> set[str]:
