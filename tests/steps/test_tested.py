@@ -73,6 +73,7 @@ TESTED = {
     ("test_flat_places", "test_cum_sum"): ("rounding.cum_sum",),
     ("test_flat_places", "test_gather_elements"): ("gather_nd.gather_elements",),
     ("test_flat_places", "test_gather_nd"): ("gather_nd.gather_nd",),
+    ("test_flat_places", "test_without_batch_dims"): ("gather_nd.without_batch_dims",),
     ("test_flat_places", "test_round"): ("rounding.round_",),
     ("test_flat_places", "test_scatter_nd"): ("gather_nd.scatter_nd",),
     ("test_functions", "test_losses"): ("functions.inline",),
