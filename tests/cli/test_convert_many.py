@@ -85,6 +85,15 @@ def opset_of(path):
 
 def start(*arguments):
     """The command in a process of its own, and of its own group."""
+    # What a shell runs in the background ignores interruptions, and what that starts does too.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return _started(arguments)
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _started(arguments):
     return subprocess.Popen(
         [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)],
         stdout=subprocess.PIPE,

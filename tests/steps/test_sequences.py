@@ -64,6 +64,24 @@ def test_a_position_known_at_run_time() -> None:
     converts(source, 9, *feeds, exact=True)
 
 
+def test_a_sequence_map_and_an_optional_value() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2, 6, 2] x) => (float[2, 6, 2] y, bool has) {
+            parts = SplitToSequence<axis = 1>(x)
+            made = SequenceMap(parts) <body = b (float[2, 1, 2] a) => (float[2, 1, 2] d) {
+                d = Neg(a)
+            }>
+            z = ConcatFromSequence<axis = 1>(made)
+            o = Optional(z)
+            y = OptionalGetElement(o)
+            has = OptionalHasElement(o)
+        }"""
+    )
+    for target in (16, 14, 9):
+        converts(source, target, {"x": X}, exact=True)
+
+
 @pytest.mark.parametrize("dtype", ["float", "int64", "string", "bool"])
 def test_same_sequence(dtype: str) -> None:
     source = model(
