@@ -89,7 +89,9 @@ def test_hot_from_front(axis, depth):
 def test_hot_from_front_of_unknown_rank(axis):
     inputs = {"i": np.array([[-1, 0], [2, -3], [1, 1]]), "d": np.array(3), "v": VALUES}
     source = one_node("OneHot", 11, inputs, axis=axis, hidden=("i",), output_shapes=[[None] * 3])
-    converts(source, 9, inputs, inputs | {"i": inputs["i"][:0]}, exact=True)
+    converts(source, 9, inputs, exact=True)
+    # ONNX Runtime 1.23 ends the process on no indices.
+    converts(source, 9, inputs | {"i": inputs["i"][:0]}, exact=True, in_numpy=True)
 
 
 def test_hot_from_front_leaves_unsigned():
