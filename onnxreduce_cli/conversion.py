@@ -46,7 +46,7 @@ from onnxreduce_cli.model.statements import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.model.values import kind_of
 from onnxreduce_cli.moulds import Mould, Moulds
 from onnxreduce_cli.pause import collector_paused
-from onnxreduce_cli.plans import Blocker, Change, Inlined, Plan, Specialised
+from onnxreduce_cli.plans import WRITTEN_OUT, Blocker, Change, Inlined, Plan, Specialised
 from onnxreduce_cli.site import Site
 from onnxreduce_cli.steps.context import Blocked, Context, Workspace
 from onnxreduce_cli.steps.table import Leg, body, leg
@@ -56,9 +56,6 @@ BODY_OPSET = 18
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
-
-#: What is said of nodes whose sequences and optional values become tensors.
-_WRITTEN_OUT = "its sequence or optional value is written out as tensors"
 
 #: An opset at which a Constant holds any dtype and lists of integers.
 CONSTANT_OPSET = 13
@@ -545,7 +542,7 @@ class Conversion:
     def plan(self) -> Plan:
         """The conversion as data."""
         changes = tuple(
-            Change(item.node, item.op_type, item.scope, (_WRITTEN_OUT,), item.result)
+            Change(item.node, item.op_type, item.scope, (WRITTEN_OUT,), item.result)
             for item in self._written
         )
         changes += tuple(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: What is done to nodes whose sequences and optional values become tensors, all of them together.
+WRITTEN_OUT = "its sequence or optional value is written out as tensors"
+
 
 @dataclass(frozen=True)
 class Blocker:

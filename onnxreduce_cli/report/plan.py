@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from onnxreduce_cli.plans import Change, Plan
+from onnxreduce_cli.plans import WRITTEN_OUT, Change, Plan
 
 if TYPE_CHECKING:
     from onnxreduce_cli.convert_file import Converted
@@ -22,6 +22,12 @@ def remarks(done: Converted) -> list[str]:
     if done.sites is not None:
         found += [f"warning: not checked: {item}" for item in done.sites.unchecked]
         found += [f"remark: {remark}" for remark in done.sites.remarks]
+    together = sum(change.steps == (WRITTEN_OUT,) for change in done.plan.changes)
+    if together and done.verified is None:
+        found.append(
+            f"warning: not checked: {together} {_plural(together, 'node')} of sequences or "
+            "optional values, written out together; --verify compares the whole models"
+        )
     if done.verified is not None:
         found += [f"remark: {remark}" for remark in done.verified.remarks]
     found += [

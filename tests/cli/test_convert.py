@@ -408,3 +408,15 @@ def test_sizes_that_are_none(onnxreduce, source, size):
     result = onnxreduce("convert", source, "--external-data-threshold", size)
     assert result.code == 2
     assert "is no size" in result.err
+
+
+def test_what_single_sites_do_not_show_is_said(onnxreduce, tmp_path):
+    path = tmp_path / "sequence.onnx"
+    text = """<ir_version: 8, opset_import: ["" : 13]> g (float[n, 3] x) => (float[n, 3] y) {
+        rows = SplitToSequence<axis = 0>(x)
+        y = ConcatFromSequence<axis = 0>(rows)
+    }"""
+    onnx.save(model(text), path)
+    warning = "warning: not checked: 2 nodes of sequences or optional values, written out together"
+    assert warning in onnxreduce("convert", path, "--opset", 10).err
+    assert warning not in onnxreduce("convert", path, "--opset", 10, "--verify", "--force").err
