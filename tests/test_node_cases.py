@@ -49,12 +49,13 @@ def test_some_cases() -> None:
 
 @pytest.mark.matrix
 def test_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
-    figures = run_cases(cases(), all_targets)
+    """To the opsets around the boundaries and some others: to all it takes half an hour."""
+    figures = run_cases(cases(), some_targets)
     with capsys.disabled():
         print("\n" + markdown(figures).partition("## Why")[0])
     check(figures)
     assert figures.cases >= 1_400
-    assert figures.total["converted"] >= 30_000
+    assert figures.total["converted"] >= 15_000
     assert len(figures.no_judge) <= 40
     assert sum(not is_valid(case.model) for case in cases()) <= 3
 
