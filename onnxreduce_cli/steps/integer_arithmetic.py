@@ -14,7 +14,7 @@ from onnxreduce_cli.steps.integer_parts import (
     with_number,
 )
 from onnxreduce_cli.steps.registry import down
-from onnxreduce_cli.steps.repeating import placed_within, repeated
+from onnxreduce_cli.steps.repeating import aligned, placed_within, repeated
 
 
 @down(
@@ -40,7 +40,8 @@ def of_integers(context: Context) -> None:
         cast(context, quotient, elem_type, [context.node.output[0]])
     elif context.value("broadcast", 0):
         context.far = 6
-        second = repeated(context, placed_within(context, second, first), [first])
+        second = aligned(context, placed_within(context, second, first), first)
+        second = repeated(context, second, [first])
         context.replace(inputs=[first, second], drop=("axis", "broadcast"))
     elif op_type == "Div":
         context.far = 6

@@ -55,8 +55,10 @@ def test_of_integers_of_different_shapes(op_type: str, dtype: Any) -> None:
     shapes = {"a": ["m", 1], "b": [None, None]}
     feeds = {"a": a[0, :, :1], "b": b[None]}
     converts(one_node(op_type, 7, feeds, shapes=shapes), 5, feeds, in_numpy=True)
-    source, fed = of_unknown_rank(one_node(op_type, 7, feeds), feeds, "a")
-    converts(source, 5, fed, in_numpy=True)
+    for second in (b[None], b[0]):
+        feeds = {"a": a[0, :, :1], "b": second}
+        source, fed = of_unknown_rank(one_node(op_type, 7, feeds), feeds, "a")
+        converts(source, 5, fed, in_numpy=True)
 
 
 def test_a_constant_is_negated_at_conversion() -> None:
