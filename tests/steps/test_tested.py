@@ -171,8 +171,6 @@ TESTED = {
 #: Steps that change nothing: they let a node pass, or block it.
 PASSING = {
     "sequences.held",
-    "casts.infinities_up",
-    "control.one_shape",
     "gather.without_extremes",
     "newcomers.alone",
     "pool.no_window_in_padding",
