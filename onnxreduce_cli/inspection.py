@@ -61,11 +61,8 @@ class Inspection:
 
 def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
     """Look a model over, and try every opset; the model is not touched."""
-    conversions: list[Conversion] = []
-    for opset in range(1, schemas.newest_opset() + 1):
-        like = conversions[0] if conversions else None
-        conversions.append(Conversion(model, opset, base_dir=base_dir, like=like))
-    first = conversions[0]
+    reach = conversions(model, base_dir)
+    first = reach[0]
     facts = first.given_facts
     nodes = [(scope, node) for scope in first.given_scopes for node in scope.nodes]
     operators = Counter(_operator(node) for _, node in nodes)
@@ -84,8 +81,17 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
             for scope, node in nodes
             if node.op_type in FAMILY and is_default(node.domain)
         ),
-        {conversion.target: conversion.blockers for conversion in conversions},
+        {conversion.target: conversion.blockers for conversion in reach},
     )
+
+
+def conversions(model: ModelProto, base_dir: str = "") -> list[Conversion]:
+    """The conversion of a model to each opset from 1 to the newest, none of them applied."""
+    found: list[Conversion] = []
+    for opset in range(1, schemas.newest_opset() + 1):
+        like = found[0] if found else None
+        found.append(Conversion(model, opset, base_dir=base_dir, like=like))
+    return found
 
 
 def _imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
