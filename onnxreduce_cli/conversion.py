@@ -16,6 +16,7 @@ from onnxreduce_cli.containers.operators import OPERATORS as CONTAINER_OPERATORS
 from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import (
     Constants,
@@ -72,7 +73,7 @@ class Conversion:
         expand: Collection[str] = (),
         target_ir_version: int | None = None,
         base_dir: str = "",
-        like: Conversion | None = None,
+        facts: Facts | None = None,
     ) -> None:
         """Plan the conversion.
 
@@ -83,7 +84,7 @@ class Conversion:
             target_ir_version: the IR version to give the model; None to raise it only where the
                 target opset needs that; 0 for the least that opset and model allow.
             base_dir: the folder that external data is relative to.
-            like: another conversion of the same model, whose facts are used again.
+            facts: what is known of the model, where another conversion has begun to ask for that.
 
         Raises:
             ValueError: no such opset, or an operator to expand has no function body.
@@ -102,14 +103,11 @@ class Conversion:
         self.target = target
         self.expand = frozenset(expand)
         with collector_paused():
-            if like is None:
-                self.given_scopes = scopes(model)
-                self.given_facts = Facts(model, self.given_scopes, base_dir)
-            else:
-                self.given_scopes, self.given_facts = like.given_scopes, like.given_facts.anew()
+            self.given_facts = facts or Facts(model, scopes(model), base_dir)
+            self.given_scopes = self.given_facts.scopes
             self._check_source()
             # With copies of functions, where some are specialised.
-            self.scopes, self.facts = self.given_scopes, self.given_facts
+            self.scopes, self.facts = self.given_scopes, ConversionFacts(self.given_facts)
             self.specialisation: Specialisation | None = None
             self._base_dir = base_dir
             #: The functions that are inlined, with the nodes that called them.
@@ -237,11 +235,11 @@ class Conversion:
 
     def _specialise(self, blocked: list[FunctionProto]) -> None:
         """Plan again with a copy of each blocked function for each way in which it is called."""
-        found = Specialisation(self.model, self.scopes, blocked, self.facts)
+        found = Specialisation(self.model, self.scopes, blocked, self.given_facts)
         if not found:
             return
         self.specialisation = found
-        self.scopes, self.facts = found.scopes, found.facts
+        self.scopes, self.facts = found.scopes, ConversionFacts(found.facts)
         self.sites, self._trees, self._names, self._workspaces = [], {}, {}, {}
         self._plan_scopes()
         sites = {id(site.node): site for site in self.sites}
@@ -259,7 +257,7 @@ class Conversion:
         functions = callers_first(self.model, blocked, self.given_facts)
         reached: set[int] = set()
         for function in functions:
-            callers = [scope.function for scope, _ in self.given_facts.calls(function)]
+            callers = [scope.function for scope, _ in self.given_facts.calls.of(function)]
             if any(caller is None or id(caller) in reached for caller in callers):
                 reached.add(id(function))
         unreached = [function for function in functions if id(function) not in reached]
@@ -326,8 +324,8 @@ class Conversion:
             self._plan_without_import(scope)
             return
         legs, opset, expand = self._legs, scope.opset, self.expand
-        functions = self.facts.functions
-        moulds = Moulds(self.facts, scope)
+        calls = self.facts.calls
+        moulds = Moulds(self.facts.model, scope)
         attended = {}
         for op_type in set(scope.op_types):
             legs[op_type, opset] = found = leg(op_type, opset, self.target)
@@ -335,7 +333,7 @@ class Conversion:
         for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
             if not attended[op_type] or not is_default(node.domain):
                 continue
-            if functions and self.facts.function_of(node) is not None:
+            if calls.functions and calls.function_of(node) is not None:
                 continue
             mould = moulds.find(node, op_type)
             if mould is not None:
@@ -354,7 +352,7 @@ class Conversion:
 
     def _plan_without_import(self, scope: Scope) -> None:
         for node in scope.nodes:
-            if is_default(node.domain) and self.facts.function_of(node) is None:
+            if is_default(node.domain) and self.facts.calls.function_of(node) is None:
                 site = Site(scope, node)
                 site.blocked = Blocked(
                     "the default domain is not imported here, so its meaning is not defined",

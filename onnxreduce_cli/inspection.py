@@ -12,7 +12,7 @@ from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.scope import Scope, function_label
+from onnxreduce_cli.model.scope import Scope, function_label, scopes
 from onnxreduce_cli.plans import Blocker
 from onnxreduce_cli.steps.reduce import REDUCE
 from onnxreduce_cli.steps.softmax import SOFTMAX
@@ -87,11 +87,9 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
 
 def conversions(model: ModelProto, base_dir: str = "") -> list[Conversion]:
     """The conversion of a model to each opset from 1 to the newest, none of them applied."""
-    found: list[Conversion] = []
-    for opset in range(1, schemas.newest_opset() + 1):
-        like = found[0] if found else None
-        found.append(Conversion(model, opset, base_dir=base_dir, like=like))
-    return found
+    facts = Facts(model, scopes(model), base_dir)
+    opsets = range(1, schemas.newest_opset() + 1)
+    return [Conversion(model, opset, base_dir=base_dir, facts=facts) for opset in opsets]
 
 
 def _imports(owner: ModelProto | FunctionProto) -> dict[str, int]:

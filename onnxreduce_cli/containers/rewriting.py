@@ -175,7 +175,7 @@ class _Rewriting(Writing):
 
     def _node(self, scope: Scope, node: NodeProto, environment: Environment) -> bool:
         """Write what takes a node's place; whether anything does."""
-        if is_default(node.domain) and self.facts.function_of(node) is None:
+        if is_default(node.domain) and self.facts.calls.function_of(node) is None:
             if node.op_type == "If":
                 return self._if(node, environment)
             if node.op_type == "Loop":

@@ -9,6 +9,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
 from onnxreduce_cli.model.order import in_order, misplaced
+from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 
 #: Operators of the default domain that carry graphs; of other domains any may.
 GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
@@ -111,6 +112,22 @@ class Scope:
         if isinstance(self.container, FunctionProto):
             return frozenset(self.container.output)
         return frozenset(value.name for value in self.container.output)
+
+    @cached_property
+    def declared(self) -> dict[str, ValueType]:
+        """The types that the container itself states, by the values' names."""
+        container = self.container
+        found: dict[str, ValueType] = {}
+        infos = list(container.value_info)
+        if not isinstance(container, FunctionProto):
+            infos += [*container.output, *container.input]
+            for tensor in container.initializer:
+                found[tensor.name] = tensor_type(tensor.data_type, tuple(tensor.dims))
+        for info in infos:
+            value_type = from_proto(info.type) if info.HasField("type") else None
+            if value_type is not None:
+                found[info.name] = value_type
+        return found
 
     def defines(self, name: str) -> bool:
         """Whether the value is made or declared in this very scope."""

@@ -14,7 +14,9 @@ from typing import Any
 from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.facts import Array, Call, Facts
+from onnxreduce_cli.model.calls import Call
+from onnxreduce_cli.model.constants import Array
+from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, by_root, function_label, function_scopes
 
 
@@ -73,7 +75,7 @@ class Specialisation:
             self._copies[id(function)] = copies
             for copy in copies:
                 self._originals[id(copy.function)] = function
-                self.facts.direct(copy.calls, copy.function)
+                self.facts.calls.redirect(copy.calls, copy.function)
                 self.facts.add_scopes(copy.scopes)
         taken_in = {id(function) for function in self._order}
         rest = [scope for scope in found if scope.function and id(scope.function) not in taken_in]
@@ -110,12 +112,12 @@ class Specialisation:
                 same = kept.setdefault(key, copy)
                 if same is not copy:
                     same.calls += copy.calls
-                    self.facts.direct(same.calls, same.function)
+                    self.facts.calls.redirect(same.calls, same.function)
             copies[:] = kept.values()
         self._name()
 
     def _called(self, scope: Scope) -> tuple[int, ...]:
-        called = (self.facts.function_of(node) for node in scope.nodes)
+        called = (self.facts.calls.function_of(node) for node in scope.nodes)
         return tuple(id(function) for function in called if function is not None)
 
     def _name(self) -> None:
@@ -182,7 +184,7 @@ def callers_first(
         function = waiting.pop()
         if id(function) in callers:
             continue
-        found = [scope.function for scope, _ in facts.calls(function)]
+        found = [scope.function for scope, _ in facts.calls.of(function)]
         callers[id(function)] = {id(item) for item in found if item is not None}
         waiting += [item for item in found if item is not None]
     functions = [function for function in model.functions if id(function) in callers]
@@ -208,14 +210,14 @@ def callers_first(
 def _by_signature(facts: Facts, function: FunctionProto) -> list[list[Call]]:
     """The calls of a function, those together of which the same is known."""
     groups: dict[Hashable, list[Call]] = {}
-    for call in facts.calls(function):
+    for call in facts.calls.of(function):
         groups.setdefault(_signature(facts, function, call), []).append(call)
     return list(groups.values())
 
 
 def could_know_more(facts: Facts, function: FunctionProto) -> bool:
     """Whether a copy of a function for some of its calls may know more than it does."""
-    callers = {id(item): item for scope, _ in facts.calls(function) if (item := scope.function)}
+    callers = {id(item): item for scope, _ in facts.calls.of(function) if (item := scope.function)}
     return len(_by_signature(facts, function)) > 1 or any(
         could_know_more(facts, caller) for caller in callers.values()
     )
@@ -233,7 +235,8 @@ def _signature(facts: Facts, function: FunctionProto, call: Call) -> Hashable:
     values = []
     for name in (*function.attribute, *defaults):
         given = attributes.find(node, name) or defaults.get(name)
-        values.append(None if given is None else _frozen(facts.resolve_attribute(scope, given)))
+        value = None if given is None else facts.calls.resolve_attribute(scope, given)
+        values.append(None if given is None else _frozen(value))
     return tuple(inputs), tuple(values)
 
 

@@ -67,21 +67,20 @@ class _Classes:
 
 
 class Unification:
-    """The types of a model's values, as far as schemas tell them."""
+    """The types of the values of a model's graphs, or of a function, as schemas tell them."""
 
     def __init__(
-        self, scopes: Sequence[Scope], imports: Mapping[int, Mapping[str, int]], known: KnownKind
+        self, scopes: Sequence[Scope], opsets: Mapping[str, int], known: KnownKind
     ) -> None:
         """Work through every node once.
 
         Args:
-            scopes: every scope of the model.
-            imports: by the identity of a root scope, the opset of each domain.
+            scopes: those of the model's graphs, or of one function.
+            opsets: the opset of each domain that is imported there.
             known: the type that is known of a value already.
         """
         self._classes = _Classes()
         for scope in scopes:
-            opsets = imports[id(scope.root)]
             for node in scope.nodes:
                 self._add(scope, node, opsets, known)
         self._join_branches(scopes)

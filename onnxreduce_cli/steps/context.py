@@ -12,8 +12,9 @@ import numpy.typing as npt
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.calls import UNKNOWN
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.facts import UNKNOWN, Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.specialisation import could_know_more
@@ -58,7 +59,7 @@ class Workspace:
         drafts: what holds new nodes: in one message they cost half of what each costs alone.
     """
 
-    facts: Facts
+    facts: ConversionFacts
     names: Names
     constants: Constants
     ir_version: int
@@ -110,7 +111,7 @@ class Context:
         self._workspace = workspace
 
     @property
-    def _facts(self) -> Facts:
+    def _facts(self) -> ConversionFacts:
         self.asked = Asked.MORE
         return self._workspace.facts
 
@@ -145,7 +146,7 @@ class Context:
             return default
         if not attribute.ref_attr_name:
             return attributes.value(attribute)
-        value = self._facts.resolve_attribute(self.scope, attribute)
+        value = self._facts.calls.resolve_attribute(self.scope, attribute)
         if value is UNKNOWN:
             raise Blocked(
                 f"its attribute {name!r} is set by the function's callers, not all in one way",
@@ -164,13 +165,13 @@ class Context:
         if attribute is None or not attribute.ref_attr_name or function is None:
             return [self.value(name, default)]
         found = [
-            default if given is None else self._facts.resolve_attribute(caller, given)
-            for caller, given in self._facts.arguments(function, attribute.ref_attr_name)
+            default if given is None else self._facts.calls.resolve_attribute(caller, given)
+            for caller, given in self._facts.calls.arguments(function, attribute.ref_attr_name)
         ]
         return [self.value(name, default)] if not found or UNKNOWN in found else found
 
     def constant(self, name: str) -> Array | None:
-        """The value, if it is the same for every run; see `Facts.constant`."""
+        """The value, if it is the same for every run; see `Constants.constant`."""
         return self._facts.constant(self.scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
@@ -182,7 +183,7 @@ class Context:
         return self._facts.elements(self.scope, name)
 
     def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
-        """For each of a list of sizes, whether `data` has the same; see `Facts.kept_dims`."""
+        """For each of a list of sizes, whether `data` has the same, whatever that is."""
         return self._facts.kept_dims(self.scope, sizes, data)
 
     def producer(self, name: str) -> NodeProto | None:
@@ -193,7 +194,7 @@ class Context:
 
     def is_read(self, name: str) -> bool:
         """Whether anything in the model reads the value."""
-        return bool(name) and self._facts.is_read(self.scope, name)
+        return bool(name) and self._facts.model.is_read(self.scope, name)
 
     def type(self, name: str) -> ValueType | None:
         """The value's type as far as it is known."""
@@ -211,7 +212,7 @@ class Context:
 
     def allowed_kinds(self, name: str) -> frozenset[str] | None:
         """The types that a value of unknown type may have, as schemas spell them."""
-        return self._facts.allowed_kinds(self.scope, name)
+        return self._facts.model.allowed_kinds(self.scope, name)
 
     def rank(self, name: str) -> int | None:
         """The value's rank, if known."""
@@ -234,7 +235,7 @@ class Context:
             Blocked: a copy of the function for some of its calls may know it.
         """
         function = self.scope.function
-        if function is not None and could_know_more(self._facts, function):
+        if function is not None and could_know_more(self._facts.model, function):
             raise Blocked(
                 f"{what} is not the same in all calls of the function", "inline the function"
             )
@@ -275,7 +276,7 @@ class Context:
         """
         function = self.scope.function
         assert isinstance(function, FunctionProto)
-        given = {value is not None for _, value in self._facts.arguments(function, name)}
+        given = {value is not None for _, value in self._facts.calls.arguments(function, name)}
         if len(given) > 1:
             raise Blocked(
                 f"calls of the function give its attribute {name!r}, others leave it out",
@@ -287,8 +288,9 @@ class Context:
         """The types of what the graph in attribute `name` gives, as far as they are known."""
         attribute = self.attribute(name)
         assert attribute is not None
-        inner = self._facts.inner(attribute.g) or Scope(attribute.g, self.scope, self.opset, name)
-        return [self._facts.type(inner, output.name) for output in attribute.g.output]
+        facts, graph = self._facts, attribute.g
+        inner = facts.model.inner(graph) or Scope(graph, self.scope, self.opset, name)
+        return [facts.type(inner, output.name) for output in graph.output]
 
     def warn(self, text: str) -> None:
         """Leave a remark for the user about this site."""

@@ -313,7 +313,7 @@ def _follow(
     while waiting:
         owner, name = waiting.pop()
         for scope, node, index in readers.get((id(owner), name), ()):
-            function = facts.function_of(node)
+            function = facts.calls.function_of(node)
             if function is not None:
                 body = inner.get(id(function))
                 if body is not None and index < len(function.input):

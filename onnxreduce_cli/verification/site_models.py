@@ -12,7 +12,7 @@ from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_he
 
 from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.model import ir_version
-from onnxreduce_cli.model.facts import UNKNOWN
+from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.scope import Scope, subgraphs
 from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.tensors import tensors
@@ -241,7 +241,7 @@ class PairMaker:
         del copy.metadata_props[:]
         values = {}
         for attribute in _references(copy):
-            value = self._facts.resolve_attribute(site.scope, attribute)
+            value = self._facts.calls.resolve_attribute(site.scope, attribute)
             if value is UNKNOWN:
                 raise UncheckableError(
                     f"its attribute {attribute.name!r} is set by the function's callers"
@@ -272,7 +272,7 @@ class PairMaker:
             if name in own.arrays:
                 found[name] = own.arrays[name][0]
             elif name in own.references:
-                value = self._facts.resolve_attribute(site.scope, own.references[name])
+                value = self._facts.calls.resolve_attribute(site.scope, own.references[name])
                 if value is UNKNOWN or value is None:
                     raise UncheckableError("what it reads is set by the function's callers")
                 found[name] = np.array(value, np.int64)

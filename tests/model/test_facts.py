@@ -7,7 +7,8 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli.model.facts import UNKNOWN, Facts
+from onnxreduce_cli.model.calls import UNKNOWN
+from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.values import ValueType, common, merge, tensor_type
 from tests.support import model
@@ -117,7 +118,7 @@ def test_attributes_of_functions() -> None:
 
     def resolved(name: str) -> object:
         reference = onnx.AttributeProto(name="k", ref_attr_name=name, type=onnx.AttributeProto.INT)
-        return facts.resolve_attribute(function, reference)
+        return facts.calls.resolve_attribute(function, reference)
 
     assert resolved("same") == 3
     assert resolved("other") is UNKNOWN

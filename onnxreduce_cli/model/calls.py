@@ -1,0 +1,144 @@
+"""Which nodes call a model's functions, and what they give for the functions' attributes."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, helper
+
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.scope import Scope, subgraphs
+
+#: A function's domain, name and overload.
+FunctionKey = tuple[str, str, str]
+
+#: A node that calls a model-local function, with the scope it stands in.
+Call = tuple[Scope, NodeProto]
+
+
+class Unknown:
+    """The value of an attribute reference that calls set differently, or that no call sets."""
+
+
+UNKNOWN = Unknown()
+
+
+class Calls:
+    """The calls of one model's functions.
+
+    Attributes:
+        functions: the functions that nodes can name.
+    """
+
+    def __init__(self, model: ModelProto, found: Iterable[Scope]) -> None:
+        """Prepare for `model`, whose scopes are `found`; no node is looked at yet."""
+        self.functions: dict[FunctionKey, FunctionProto] = {
+            (function.domain, function.name, function.overload): function
+            for function in model.functions
+        }
+        self._scopes = list(found)
+        self._calls: defaultdict[int, list[Call]] | None = None
+        self._redirected: dict[int, FunctionProto] = {}
+
+    def function_of(self, node: NodeProto) -> FunctionProto | None:
+        """The model-local function that a node calls, if it is such a call."""
+        redirected = self._redirected.get(id(node))
+        return redirected or self.functions.get((node.domain, node.op_type, node.overload))
+
+    def of(self, function: FunctionProto) -> list[Call]:
+        """Every node that calls a function, with the scope it stands in."""
+        if self._calls is None:
+            self._calls = defaultdict(list)
+            self._find(self._scopes)
+        return self._calls.get(id(function), [])
+
+    def _find(self, found: Iterable[Scope]) -> None:
+        assert self._calls is not None
+        for scope in found:
+            for node in scope.nodes:
+                function = self.function_of(node)
+                if function is not None:
+                    self._calls[id(function)].append((scope, node))
+
+    def redirect(self, calls: Sequence[Call], function: FunctionProto) -> None:
+        """Let nodes call another function than the one they name, a copy of it.
+
+        Args:
+            calls: some of the calls of the function that they name.
+            function: the copy, whose scopes are added by `add`.
+        """
+        for _, node in calls:
+            self._redirected[id(node)] = function
+        if self._calls is not None:
+            self._calls[id(function)] = list(calls)
+
+    def add(self, tree: Sequence[Scope]) -> None:
+        """Take in the calls within a function's scopes, once all calls of it are known."""
+        self._scopes += tree
+        if self._calls is not None:
+            self._find(tree)
+
+    def reached_from(self, tree: Sequence[Scope]) -> list[FunctionProto]:
+        """The functions that a function's scopes call, directly or not, in the model's order."""
+        found: dict[int, FunctionProto] = {}
+        waiting = [node for scope in tree for node in scope.nodes]
+        while waiting:
+            node = waiting.pop()
+            function = self.functions.get((node.domain, node.op_type, node.overload))
+            if function is not None and id(function) not in found:
+                found[id(function)] = function
+                waiting += function.node
+            waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
+        order = self._places
+        return sorted(found.values(), key=lambda function: order[id(function)])
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {id(function): place for place, function in enumerate(self.functions.values())}
+
+    # Attributes
+
+    def resolve_attribute(self, scope: Scope, attribute: AttributeProto) -> Any:
+        """An attribute's value; for a reference, what every call of the function gives.
+
+        Returns:
+            the value, None if no call sets it and it has no default, or `UNKNOWN`.
+        """
+        if not attribute.ref_attr_name:
+            return attributes.value(attribute)
+        function = scope.function
+        if function is None:
+            return UNKNOWN
+        found = [
+            None if given is None else self.resolve_attribute(caller, given)
+            for caller, given in self.arguments(function, attribute.ref_attr_name)
+        ]
+        if not found or any(item is UNKNOWN or item != found[0] for item in found):
+            return UNKNOWN
+        return found[0]
+
+    def arguments(
+        self, function: FunctionProto, name: str
+    ) -> list[tuple[Scope, AttributeProto | None]]:
+        """What each call gives for the function's attribute `name`, defaults filled in."""
+        default = next((item for item in function.attribute_proto if item.name == name), None)
+        return [
+            (caller, attributes.find(call, name) or default) for caller, call in self.of(function)
+        ]
+
+    def bound(
+        self, function: FunctionProto, caller: Scope, call: NodeProto
+    ) -> dict[str, AttributeProto]:
+        """A call's attributes with defaults; references that cannot be resolved are left out."""
+        bound = {item.name: item for item in function.attribute_proto}
+        for attribute in call.attribute:
+            if not attribute.ref_attr_name:
+                bound[attribute.name] = attribute
+                continue
+            value = self.resolve_attribute(caller, attribute)
+            if value is not None and value is not UNKNOWN:
+                bound[attribute.name] = helper.make_attribute(attribute.name, value)
+        return bound

@@ -1,0 +1,220 @@
+"""What is known of values in one conversion: of those that it adds, and of the model's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import onnx
+from onnx import GraphProto, NodeProto, TensorProto, TypeProto, numpy_helper
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model import attributes, folding
+from onnxreduce_cli.model.constants import Array, Constants, Work
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.folding import Folded
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.values import (
+    Dims,
+    ValueType,
+    common,
+    elem_type_of,
+    from_proto,
+    tensor_type,
+)
+
+#: A value of the outermost scope's tree, within which generated names are unique.
+_Value = tuple[int, str]
+
+
+class ConversionFacts(Constants):
+    """Types and constants of the values that a conversion generates, and of the model's own.
+
+    Generated values are made known by `declare`, `declare_type` and `define`. They end with the
+    conversion, while what is known of the model is shared.
+
+    Attributes:
+        model: what is known of the model as it is given.
+    """
+
+    def __init__(self, model: Facts) -> None:
+        """Begin a conversion of a model of which `model` is known."""
+        super().__init__(model.calls, model.base_dir)
+        self.model = model
+        self._generated: dict[_Value, tuple[NodeProto, int, Scope]] = {}
+        self._types: dict[_Value, ValueType | None] = {}
+        self._arrays: dict[_Value, Array] = {}
+        #: Scopes of generated graphs, kept as values are told apart by their identity.
+        self._added: dict[int, Scope] = {}
+
+    # What steps generate
+
+    def declare(self, scope: Scope, node: NodeProto, opset: int, names: Iterable[str]) -> None:
+        """Make known that a generated node, read at `opset`, gives the named values."""
+        for name in names:
+            if name:
+                self._generated[id(scope.root), name] = (node, opset, scope)
+
+    def declare_type(self, scope: Scope, name: str, value_type: ValueType | None) -> None:
+        """Make a generated value's type known outright."""
+        self._types[id(scope.root), name] = value_type
+
+    def define(self, scope: Scope, name: str, array: Array, elem_type: int) -> None:
+        """Make a generated constant known."""
+        self._arrays[id(scope.root), name] = array
+        self.declare_type(scope, name, tensor_type(elem_type, array.shape))
+
+    # Types
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """What is known of a value's type where `scope` reads it; None if nothing is."""
+        key = (id(scope.root), name)
+        if key in self._types:
+            return self._types[key]
+        if key in self._generated:
+            self._types[key] = self._infer(key)
+            return self._types[key]
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        if self.model.owns(owner):
+            return self.model.type(owner, name)
+        return owner.declared.get(name)
+
+    def elem_type(self, scope: Scope, name: str) -> int | None:
+        """A dense tensor's `TensorProto.DataType`, if known."""
+        kind = self.kind(scope, name)
+        return None if kind is None else elem_type_of(kind)
+
+    def kind(self, scope: Scope, name: str) -> str | None:
+        """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
+        key = (id(scope.root), name)
+        if key not in self._types and key not in self._generated:
+            owner = scope.resolve(name) if name else None
+            if owner is None:
+                return None
+            if self.model.owns(owner):
+                return self.model.kind(owner, name)
+        found = self.type(scope, name)
+        return None if found is None else found.kind
+
+    def _infer(self, key: _Value) -> ValueType | None:
+        node, opset, scope = self._generated[key]
+        if not is_default(node.domain):
+            return None
+        if node.op_type == "If":
+            # Its branches read values around them, of which the inference of one node knows none.
+            place = list(node.output).index(key[1])
+            graphs = [item.g for item in node.attribute if item.HasField("g")]
+            return common([self._type_within(scope, opset, graph, place) for graph in graphs])
+        return self._infer_node(key) or self._type_of_inputs(key)
+
+    def _type_within(
+        self, scope: Scope, opset: int, graph: GraphProto, place: int
+    ) -> ValueType | None:
+        """The type of what a generated node's graph gives."""
+        name = graph.output[place].name
+        own = next((inner for inner in self.model.tree(scope) if name in inner.producers), None)
+        if own is not None:
+            return self.type(own, name)
+        inner = Scope(graph, scope, opset, "", subgraph=True)
+        if (id(scope.root), name) not in self._generated:
+            for node in inner.nodes:
+                self.declare(inner, node, opset, node.output)
+        return self.type(inner, name)
+
+    def _type_of_inputs(self, key: _Value) -> ValueType | None:
+        """The type that a generated node's output shares with an input, or that a Cast names."""
+        node, opset, scope = self._generated[key]
+        if node.op_type == "Cast" and opset < 6:
+            known = self.type(scope, node.input[0])
+            to = attributes.find(node, "to")
+            number = TensorProto.DataType.Value(to.s.decode()) if to is not None else 0
+            return tensor_type(number, None if known is None else known.dims)
+        schema = schemas.schema(node.op_type, opset)
+        place = min(list(node.output).index(key[1]), len(schema.outputs) - 1)
+        spelled = schema.outputs[place].type_str
+        for index, name in enumerate(node.input):
+            formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+            if formal.type_str == spelled and formal.is_homogeneous:
+                kind = self.kind(scope, name) if name else None
+                if kind is not None:
+                    return ValueType(kind, elem_type_of(kind) or 0, None)
+        return None
+
+    def _infer_node(self, key: _Value) -> ValueType | None:
+        """What onnx's inference of a single node tells of one of its outputs."""
+        node, opset, scope = self._generated[key]
+        types, constants = {}, {}
+        for name in node.input:
+            known = self.type(scope, name)
+            if known is None or not known.elem_type:
+                types[name] = TypeProto()
+                continue
+            types[name] = known.to_proto()
+            array = self.constant(scope, name)
+            if array is not None:
+                constants[name] = numpy_helper.from_array(array, name)
+        if any(name and name not in types for name in node.input):
+            return None  # The inference wants every input's type.
+        if node.op_type == "Scan" and opset < 9:
+            return None  # It looks into the body, which onnx 1.19 cannot do there, and dies.
+        try:
+            outputs = onnx.shape_inference.infer_node_outputs(
+                onnx.defs.get_schema(node.op_type, opset),
+                node,
+                types,
+                constants,
+                opset_imports=[onnx.helper.make_opsetid("", opset)],
+                ir_version=self.model.model.ir_version,
+            )
+        except (
+            onnx.shape_inference.InferenceError,
+            onnx.defs.SchemaError,
+            onnx.checker.ValidationError,
+            ValueError,
+        ):
+            # It cannot be there with these types, or holds graphs deeper than onnx reads; whoever
+            # needs the type says so.
+            return None
+        proto = outputs.get(key[1])
+        return None if proto is None else from_proto(proto)
+
+    # Constants
+
+    def kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
+        """For each of a list of sizes, whether `data` has the same, whatever that is."""
+        return self.model.constants.kept_dims(self.folded(scope, sizes), scope, data)
+
+    def _is_generated(self, scope: Scope, name: str) -> bool:
+        key = (id(scope.root), name)
+        return key in self._arrays or key in self._generated
+
+    def _owner(self, scope: Scope, name: str) -> Scope | None:
+        if self._is_generated(scope, name):
+            return scope.root
+        owner = scope.resolve(name) if name else None
+        if owner is None or self.model.owns(owner):
+            return None
+        return self._added.setdefault(id(owner), owner)
+
+    def _work(self, owner: Scope, name: str) -> Work:
+        key = (id(owner), name)
+        if key in self._arrays:
+            return Folded.whole(self._arrays[key])
+        if key in self._generated:
+            node, opset, scope = self._generated[key]
+            return (yield from self._fold_node(scope, node, opset))
+        return (yield from self._fold_in_container(owner, name))
+
+    def _from_elsewhere(self, scope: Scope, name: str) -> Folded | None:
+        return self.model.constants.folded(scope, name)
+
+    def _type(self, scope: Scope, name: str) -> ValueType | None:
+        return self.type(scope, name)
+
+    def _shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
+        owner = None if self._is_generated(scope, name) else scope.resolve(name)
+        if owner is None or not self.model.owns(owner):
+            return folding.shape_of(dims)
+        return self.model.constants.shape(owner, name, dims)

@@ -1,0 +1,265 @@
+"""onnx's shape inference over a model and its functions.
+
+It runs at most twice over the model, without its large tensors, and once for each call of a
+function whose types are asked for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, numpy_helper
+
+from onnxreduce_cli.model import attributes, stand_ins
+from onnxreduce_cli.model.calls import Calls
+from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
+from onnxreduce_cli.model.edit import put_in_order
+from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
+from onnxreduce_cli.model.values import ValueType, common
+
+#: What a graph says of values, by name.
+_Infos = defaultdict[str, list[ValueInfoProto]]
+
+#: Operators whose output's shape follows from the values of inputs.
+_SHAPED_BY_VALUES = frozenset(
+    {"ConstantOfShape", "Expand", "Pad", "Reshape", "Resize", "Slice", "Tile", "Upsample"}
+)
+
+
+class Known(Protocol):
+    """What is known of a model's values otherwise; see `onnxreduce_cli.model.facts.Facts`."""
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """A value's type as far as it is known."""
+
+    def constant(self, scope: Scope, name: str) -> npt.NDArray[np.generic] | None:
+        """A value that is the same for every run; None where it is not known."""
+
+    def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
+        """The elements of a list of integers as far as they are known."""
+
+    def forget(self) -> None:
+        """Let go of what followed from less than is known now."""
+
+
+class ShapeInference:
+    """The types that onnx infers for a model's values, by scope."""
+
+    def __init__(
+        self, model: ModelProto, trees: dict[int, list[Scope]], calls: Calls, known: Known
+    ) -> None:
+        """Prepare; nothing is inferred yet.
+
+        Args:
+            model: the model.
+            trees: its scopes, by the identity of the outermost; functions may be added later.
+            calls: those of its functions.
+            known: what is known of its values otherwise.
+        """
+        self._model = model
+        self._trees = trees
+        self._calls = calls
+        self._known = known
+        self._graphs = [
+            scope for tree in trees.values() for scope in tree if tree[0].function is None
+        ]
+        self._inferred: dict[int, dict[str, ValueType]] = {}
+        #: The outermost scopes that inference has been run over.
+        self._done: set[int] = set()
+
+    def of(self, scope: Scope) -> dict[str, ValueType]:
+        """The types that are inferred for the values that a scope defines, by their names."""
+        root = scope.root
+        if id(root) not in self._done:
+            self._done.add(id(root))
+            if isinstance(root.container, FunctionProto):
+                self._infer_function(root, root.container)
+            else:
+                self._infer_model()
+        return self._inferred.get(id(scope), {})
+
+    def take_graphs(self, other: ShapeInference) -> None:
+        """Take over what was inferred for the model's graphs, if that was asked for there."""
+        own = {id(scope) for scope in self._graphs}
+        self._done |= other._done & own
+        self._inferred |= {key: other._inferred[key] for key in own & other._inferred.keys()}
+
+    # The model's graphs
+
+    def _infer_model(self) -> None:
+        skeleton = model_skeleton(self._model)
+        if any(scope.misplaced is not None for tree in self._trees.values() for scope in tree):
+            # Shape inference takes nodes in the order in which they stand.
+            for _, twin in list(self._twins(skeleton)):
+                put_in_order(twin)
+        self._infer_graphs(skeleton)
+        if self._inferred and self._state_constants(skeleton):
+            self._infer_graphs(skeleton)
+            self._known.forget()
+
+    def _infer_graphs(self, skeleton: ModelProto) -> None:
+        inferred = self._infer(skeleton)
+        if inferred is None:
+            return
+        # Same structure as the model's own, so scopes correspond one to one.
+        for scope, twin in self._twins(inferred):
+            self._inferred[id(scope)] = twin.declared
+
+    def _infer(self, skeleton: ModelProto) -> ModelProto | None:
+        if self._ends_the_process:
+            return None
+        try:
+            return onnx.shape_inference.infer_shapes(skeleton, data_prop=True)
+        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
+            return None  # A model that onnx cannot type: what it declares is all there is.
+
+    @cached_property
+    def _ends_the_process(self) -> bool:
+        """Whether onnx would end the process: on a Split into fewer parts than outputs."""
+        for scope in (scope for tree in self._trees.values() for scope in tree):
+            if "Split" not in scope.op_types:
+                continue
+            for node in scope.nodes:
+                number = attributes.find(node, "num_outputs") if node.op_type == "Split" else None
+                if number is not None and number.i != len(node.output):
+                    return True
+        return False
+
+    def _twins(self, copy: ModelProto) -> Iterator[tuple[Scope, Scope]]:
+        """The scopes of the model's graphs and of those of a copy of it, side by side."""
+        graphs = self._graphs
+        if len(graphs) == 1:  # So no node need be looked at for graphs in it.
+            return iter([(graphs[0], Scope(copy.graph, None, graphs[0].opset, ""))])
+        return zip(graphs, [scope for scope in scopes(copy) if scope.function is None], strict=True)
+
+    # Shapes that follow from values
+
+    def _state_constants(self, skeleton: ModelProto) -> bool:
+        """Write computed constants that decide an unknown shape into a skeleton; whether any was.
+
+        Exporters compute the pads of a Pad, say, by operators that shape inference cannot follow.
+        """
+        places = {id(scope): _open_places(scope) for scope in self._graphs}
+        if not any(places.values()):
+            return False
+        found = False
+        for scope, twin in self._twins(skeleton):
+            assert isinstance(twin.container, GraphProto)
+            stated = _by_name(twin.container)
+            for place in places[id(scope)]:
+                node, copied = scope.nodes[place], twin.nodes[place]
+                found |= self._state_shapes(scope, node, twin.container, stated)
+                if node.op_type in _SHAPED_BY_VALUES and not self._shape_is_known(scope, node):
+                    found |= self._state_inputs(scope, node, twin.container, copied)
+        # Before IR version 4 shape inference wants initializers among a graph's inputs.
+        skeleton.ir_version = max(skeleton.ir_version, 4)
+        return found
+
+    def _state_inputs(
+        self, scope: Scope, node: NodeProto, graph: GraphProto, copied: NodeProto
+    ) -> bool:
+        """Let the copy of a node read initializers in place of what nodes compute.
+
+        Args:
+            scope: the node's.
+            node: one of the model's.
+            graph: the copy of its graph.
+            copied: the copy of the node.
+        """
+        found = False
+        for index, name in enumerate(node.input):
+            array = self._known.constant(scope, name) if name in scope.producers else None
+            if array is not None:
+                tensor = numpy_helper.from_array(array, f"{name}/constant")
+                graph.initializer.append(tensor)
+                copied.input[index] = tensor.name
+                found = True
+        return found
+
+    def _state_shapes(
+        self, scope: Scope, node: NodeProto, graph: GraphProto, stated: _Infos
+    ) -> bool:
+        """Write what is certain of a node's unknown shapes into a copy of its graph.
+
+        Args:
+            scope: the node's.
+            node: one of the model's.
+            graph: the copy.
+            stated: what the copy says of values by name.
+        """
+        found = False
+        for name, dims in zip(node.output, self._certain_dims(scope, node), strict=False):
+            known = self._known.type(scope, name)
+            if known is None or not known.elem_type or known.dims is not None or dims is None:
+                continue
+            info = onnx.helper.make_tensor_value_info(name, known.elem_type, dims)
+            for entry in stated[name]:
+                entry.CopyFrom(info)
+            if not stated[name]:
+                graph.value_info.append(info)
+                stated[name].append(graph.value_info[-1])
+            found = True
+        return found
+
+    def _certain_dims(self, scope: Scope, node: NodeProto) -> list[list[int | None] | None]:
+        """For each of a node's outputs what is certain of its shape beyond shape inference."""
+        if self._calls.function_of(node) is not None:
+            return []
+        if not is_default(node.domain):
+            first = self._known.type(scope, node.input[0]) if node.input else None
+            found = stand_ins.ranks(node, None if first is None else first.rank)
+            return [[None] * rank for rank in found]
+        if node.op_type == "ConstantOfShape":
+            sizes = self._known.elements(scope, node.input[0])
+        elif node.op_type == "Reshape" and len(node.input) > 1:
+            sizes = self._known.elements(scope, node.input[1])
+        else:
+            return []
+        # Zero may stand for a size of the data, and -1 for what is left.
+        return [None if sizes is None else [size if size and size > 0 else None for size in sizes]]
+
+    def _shape_is_known(self, scope: Scope, node: NodeProto) -> bool:
+        known = self._inferred[id(scope)].get(node.output[0])
+        if known is None or known.dims is None:
+            return False
+        return all(isinstance(dim, int) for dim in known.dims)
+
+    # Functions
+
+    def _infer_function(self, root: Scope, function: FunctionProto) -> None:
+        tree = self._trees[id(root)]
+        called = self._calls.reached_from(tree)
+        accounts: list[Sequence[dict[str, ValueType]]] = []
+        for caller, call in self._calls.of(function):
+            types = [self._known.type(caller, name) for name in call.input]
+            bound = self._calls.bound(function, caller, call)
+            inferred = self._infer(call_skeleton(self._model, function, called, types, bound))
+            found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
+            accounts.append(found[: len(tree)] or [{} for _ in tree])
+        for index, scope in enumerate(tree):
+            names = {name for account in accounts for name in account[index]}
+            joined = {name: common([a[index].get(name) for a in accounts]) for name in names}
+            self._inferred[id(scope)] = {n: t for n, t in joined.items() if t is not None}
+
+
+def _open_places(scope: Scope) -> list[int]:
+    """The places of the nodes whose shapes may follow from more than shape inference looks at."""
+    return [
+        place
+        for place, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
+        if op_type in _SHAPED_BY_VALUES or node.domain not in DEFAULT_DOMAINS
+    ]
+
+
+def _by_name(graph: GraphProto) -> _Infos:
+    stated: _Infos = defaultdict(list)
+    for info in (*graph.value_info, *graph.output):
+        stated[info.name].append(info)
+    return stated

@@ -1,0 +1,89 @@
+"""The types of a model's values: stated, inferred, or what the schemas around them leave."""
+
+from __future__ import annotations
+
+from onnx import FunctionProto, ModelProto
+
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.shape_inference import ShapeInference
+from onnxreduce_cli.model.unification import Unification
+from onnxreduce_cli.model.values import ValueType, elem_type_of, merge
+
+
+class Types:
+    """The types of the values that a model has as it is given."""
+
+    def __init__(
+        self, model: ModelProto, trees: dict[int, list[Scope]], inference: ShapeInference
+    ) -> None:
+        """Prepare; nothing is looked up yet.
+
+        Args:
+            model: the model.
+            trees: its scopes, by the identity of the outermost; functions may be added later.
+            inference: what onnx's shape inference finds.
+        """
+        self._model = model
+        self._trees = trees
+        self._inference = inference
+        self._unified: dict[int, Unification] = {}
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """What is known of a value's type where `scope` reads it; None if nothing is."""
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        declared = owner.declared.get(name)
+        if declared is not None and (
+            not declared.elem_type
+            or (declared.dims is not None and all(isinstance(d, int) for d in declared.dims))
+        ):
+            return declared
+        return merge(declared, self._inference.of(owner).get(name)) or self._unify(owner, name)
+
+    def kind(self, scope: Scope, name: str) -> str | None:
+        """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        known = self._stated_or_inferred(owner, name) or self._unify(owner, name)
+        return None if known is None else known.kind
+
+    def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
+        """The types that a value of unknown type may have, by what the schemas around it demand."""
+        owner = scope.resolve(name)
+        return None if owner is None else self._unification(owner.root).allowed(owner, name)
+
+    def forget(self) -> None:
+        """Work out anew what follows from inference, which has found more."""
+        self._unified.clear()
+
+    def _stated_or_inferred(self, owner: Scope, name: str) -> ValueType | None:
+        return owner.declared.get(name) or self._inference.of(owner).get(name)
+
+    def _unify(self, owner: Scope, name: str) -> ValueType | None:
+        kind = self._unification(owner.root).kind(owner, name)
+        return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)
+
+    def _unification(self, root: Scope) -> Unification:
+        """What schemas demand of each other in one tree: none of their rules leads to another."""
+        found = self._unified.get(id(root))
+        if found is None:
+            tree = self._trees[id(root)]
+            found = Unification(tree, self._opsets(root), self._known_kind)
+            self._unified[id(root)] = found
+        return found
+
+    def _known_kind(self, owner: Scope, name: str) -> str | None:
+        found = self._stated_or_inferred(owner, name)
+        return None if found is None else found.kind
+
+    def _opsets(self, root: Scope) -> dict[str, int]:
+        """The opset of each domain that the model, or a function, imports."""
+        container = root.container
+        importing = container if isinstance(container, FunctionProto) else self._model
+        return {
+            "" if is_default(entry.domain) else entry.domain: entry.version
+            for entry in importing.opset_import
+        }
