@@ -19,7 +19,7 @@ from tests.test_round_trips import SAMPLES
 STALE = ("test_dft_rfft", "test_cumsum_2d_axis_0", "test_constant_pad")
 
 #: Every n-th of the other node cases is in the ordinary tests.
-FEW = 90
+FEW = 180
 
 
 def planned(conversion: Conversion) -> tuple[object, ...]:
