@@ -85,8 +85,8 @@ def test_only_the_last_state() -> None:
 
 
 def test_gru_before_3() -> None:
-    source, _ = recurrent("GRU", 7, 1)
-    node = convert(source, 1).graph.node[0]
+    source, inputs = recurrent("GRU", 7, 1)
+    (node,) = converts(source, 1, inputs, in_numpy=True).graph.node
     assert len(node.output) == 2
     assert node.output[1]
     source, _ = recurrent("GRU", 7, 1, linear_before_reset=1)
