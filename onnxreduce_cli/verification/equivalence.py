@@ -17,7 +17,9 @@ from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
-from onnxreduce_cli.verification.inputs import Drawer, profile
+from onnxreduce_cli.verification.inputs import (
+    Drawer,
+)
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import (
     Judgement,
@@ -25,6 +27,9 @@ from onnxreduce_cli.verification.outcomes import (
     is_random,
     judge,
     run_once,
+)
+from onnxreduce_cli.verification.profiles import (
+    profile,
 )
 from onnxreduce_cli.verification.results import (
     Comparison,

@@ -20,3 +20,7 @@ class RunFailedError(Exception):
 
 class InputError(ValueError):
     """Inputs that were given cannot be read, or do not fit the model."""
+
+
+class UncheckableError(Exception):
+    """A site cannot be run on its own; the message says why."""

@@ -8,39 +8,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-from onnx import AttributeProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 
-from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.values import Dims, from_proto, numpy_dtype
-from onnxreduce_cli.verification.compare import is_float
 from onnxreduce_cli.verification.errors import InputError
+from onnxreduce_cli.verification.open_dims import asked_sizes, dim_key
+from onnxreduce_cli.verification.profiles import NEAR, ORDINARY, ZEROS, draw_array, with_constants
 from onnxreduce_cli.verification.ranges import Bound, bounds
 from onnxreduce_cli.verification.source import Source
 
 Array = npt.NDArray[Any]
 
-ORDINARY, SMALL, LARGE, ZEROS, SPECIAL = "ordinary", "small", "large", "zeros", "special"
-
-#: Special values without the largest, which overflow in what is computed in another way, and of
-#: those the ones that have a place in an order: without NaN.
-UNUSUAL, ORDERED = "unusual", "ordered"
-
-#: Ordinary values, some of them the model's own constants and their neighbours: limits and what
-#: is compared with something would else never be met.
-NEAR = "near"
-
-#: Value profiles in the order of the trials; with special values, the last is `SPECIAL`.
-PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
-
-# ml_dtypes has no annotations.
-_finfo: Any = ml_dtypes.finfo
-_iinfo: Any = ml_dtypes.iinfo
-
-_WORDS = ("", "a", "word", "Word two", "été", "日本", "0")
 _ODD = (3, 5, 7)
 #: Sizes tried when a model accepts none of the usual ones, such as images of a least size. 1 comes
 #: after others: it is broadcast to whatever it meets, and hides what happens along its axis.
@@ -69,13 +49,6 @@ class Attempt:
     rising: bool = False
     shape: tuple[int, ...] | None = None
     integers: int | None = None
-
-
-def profile(trial: int, trials: int, special: bool) -> str:
-    """The value profile of one of several trials; where special values are asked for, some have."""
-    if special and trial % len(PROFILES) == min(trials, len(PROFILES)) - 1:
-        return SPECIAL
-    return PROFILES[trial % len(PROFILES)]
 
 
 class Drawer:
@@ -113,7 +86,7 @@ class Drawer:
     @cached_property
     def hints(self) -> dict[str, int]:
         """Sizes that the weights an input meets first ask of its open dimensions."""
-        return _hints(self._source, self._types)
+        return asked_sizes(self._source, self._types)
 
     @cached_property
     def _opposite(self) -> dict[str, int]:
@@ -254,7 +227,7 @@ class Drawer:
         if values != NEAR:
             return draw_array(shape, elem_type, values, rng, negative=negative)
         drawn = draw_array(shape, elem_type, ORDINARY, rng, negative=negative)
-        return _near(drawn, self._constants, rng)
+        return with_constants(drawn, self._constants, rng)
 
     @cached_property
     def _constants(self) -> list[Array]:
@@ -268,33 +241,6 @@ class Drawer:
                 elif attribute.type == AttributeProto.INT:
                     found.append(np.array(attribute.i))
         return found
-
-
-def _near(array: Array, constants: list[Array], rng: np.random.Generator) -> Array:
-    """Put constants of the same kind, and their neighbours, among the elements of a tensor."""
-    integers = array.dtype.kind in "iu"
-    if not array.size or not (integers or is_float(array.dtype)):
-        return array
-    limits = _iinfo(array.dtype) if integers else _finfo(array.dtype)
-    near = array.astype(object if integers else np.float64)
-    for constant in constants:
-        if (constant.dtype.kind in "iu") != integers or not constant.size:
-            continue
-        values = constant.astype(near.dtype)
-        try:
-            # Of the same shape, each beside the element that it meets.
-            values = np.broadcast_to(values, near.shape)
-        except ValueError:
-            values = rng.choice(values.reshape(-1), near.shape)
-        values = values + rng.integers(-1, 2, near.shape)
-        fits = (values >= float(limits.min)) & (values <= float(limits.max))
-        near = np.where(np.asarray(fits, bool) & (rng.random(near.shape) < 0.3), values, near)
-    return near.astype(array.dtype)
-
-
-def dim_key(name: str, axis: int, dim: int | str | None) -> str:
-    """What a dimension that is not fixed goes by: its name, or its place."""
-    return dim if isinstance(dim, str) else f"{name}[{axis}]"
 
 
 def _dense(proto: TypeProto) -> Dims | None:
@@ -344,149 +290,3 @@ def _bounded(
     if rest:
         drawn[1:] = rest[0]
     return drawn.reshape(shape).astype(dtype)
-
-
-def draw_array(
-    shape: tuple[int, ...],
-    elem_type: int,
-    values: str,
-    rng: np.random.Generator,
-    *,
-    negative: bool = False,
-) -> Array:
-    """One tensor.
-
-    Args:
-        shape: its shape.
-        elem_type: its `TensorProto.DataType`.
-        values: the value profile: floats of ordinary size (about 1), small (1e-3), large (1e3;
-            100 for those of 16 bits and 10 below), zeros, or ordinary ones with NaN, infinities,
-            both zeros, denormals and the largest among them (`UNUSUAL`: all but the largest;
-            `ORDERED`: all but those and NaN).
-            Integers go up to 9, 1, 100 and 0, booleans are drawn in all but zeros.
-        rng: where the numbers come from.
-        negative: whether integers may be negative.
-    """
-    if elem_type == TensorProto.STRING:
-        words = np.array(_WORDS, object)
-        chosen: Array = words[rng.integers(0, len(words), shape)]
-        return np.asarray(chosen, object).reshape(shape)
-    dtype = numpy_dtype(elem_type)
-    if dtype.kind == "b":
-        drawn = np.asarray(rng.integers(0, 2, shape), bool)
-        return np.zeros(shape, bool) if values == ZEROS else drawn
-    if dtype.kind == "c":
-        parts = [rng.standard_normal(shape) for _ in range(2)]
-        complexes: Array = (parts[0] + 1j * parts[1]).astype(dtype)
-        return np.zeros(shape, dtype) if values == ZEROS else complexes
-    if is_float(dtype):
-        return _floats(shape, dtype, values, rng)
-    info = _iinfo(dtype)
-    high = min({SMALL: 1, LARGE: 100, ZEROS: 0}.get(values, 9), int(info.max))
-    low = max(-high, int(info.min)) if negative else 0
-    integers = rng.integers(low, high + 1, shape)
-    if values == SPECIAL and negative and integers.size:
-        where = rng.random(shape) < 0.2
-        integers = np.where(where, rng.choice([int(info.min), 0]), integers)
-    return np.asarray(integers).astype(dtype)
-
-
-def _floats(
-    shape: tuple[int, ...], dtype: np.dtype[Any], values: str, rng: np.random.Generator
-) -> Array:
-    if values == ZEROS:
-        return np.zeros(shape, dtype)
-    large = {4: 1e3, 8: 1e3, 2: 1e2}.get(dtype.itemsize, 10.0)
-    scale = {SMALL: 1e-3, LARGE: large}.get(values, 1.0)
-    # Narrower dtypes are rounded from float32, which is cheaper to draw.
-    wide: Any = np.float64 if dtype.itemsize == 8 else np.float32
-    drawn = np.asarray(rng.standard_normal(shape, wide) * wide(scale))
-    if dtype.itemsize == 1:
-        drawn = np.clip(drawn, -large, large)
-    array: Array = drawn.astype(dtype)
-    if values not in (SPECIAL, UNUSUAL, ORDERED) or not array.size:
-        return array
-    # Not everywhere: what a NaN meets becomes NaN, and hides all the rest.
-    flat = array.reshape(-1).copy()
-    count = max(1, flat.size // 4)
-    places = rng.permutation(flat.size)[:count]
-    pool = special_values(dtype, largest=values == SPECIAL)
-    if values == ORDERED:
-        pool = pool[~np.isnan(pool)]
-    flat[places] = pool[(rng.integers(0, len(pool)) + np.arange(count)) % len(pool)]
-    return flat.reshape(shape)
-
-
-def special_values(dtype: np.dtype[Any], *, largest: bool = True) -> Array:
-    """NaN, infinities, both zeros, denormals and the largest, as far as a dtype has them."""
-    info = _finfo(dtype)
-    top, denormal = float(info.max), float(info.smallest_subnormal)
-    wanted = [0.0, denormal, -0.0, -denormal]
-    if dtype.itemsize > 1:
-        wanted = [np.nan, 0.0, np.inf, denormal, -np.inf, -0.0, -denormal]
-    if largest:
-        wanted += [top, -top]
-    with np.errstate(all="ignore"):
-        return np.array(wanted, np.float64).astype(dtype)
-
-
-def _hints(source: Source, types: Mapping[str, Dims | None]) -> dict[str, int]:
-    graph = source.skeleton.graph
-    found_scopes = scopes(source.skeleton)
-    facts = Facts(source.skeleton, found_scopes)
-    same = {name: name for name in types}
-    hints: dict[str, int] = {}
-    for node in graph.node:
-        if not node.input or node.input[0] not in same:
-            continue
-        name = same[node.input[0]]
-        if node.op_type in ("Identity", "Cast"):
-            same[node.output[0]] = name
-        dims = types[name]
-        for axis, size in _asked(node, facts, found_scopes[0], len(dims or ())):
-            if dims is None and axis >= 0:
-                hints.setdefault(dim_key(name, axis, None), size)
-            if (
-                dims is not None
-                and -len(dims) <= axis < len(dims)
-                and not isinstance(dims[axis], int)
-            ):
-                hints.setdefault(dim_key(name, axis % len(dims), dims[axis]), size)
-    return hints
-
-
-def _asked(node: NodeProto, facts: Facts, scope: Scope, rank: int) -> Iterator[tuple[int, int]]:
-    """What a node asks of its first input's dimensions: axes with sizes."""
-    values = {attribute.name: attribute for attribute in node.attribute}
-    axis = int(values["axis"].i) if "axis" in values else 0
-    second = node.input[1] if len(node.input) > 1 else ""
-    if node.op_type in ("Split", "Squeeze"):
-        name = "split" if node.op_type == "Split" else "axes"
-        given = facts.constant(scope, second)
-        numbers = values[name].ints if name in values else () if given is None else given.tolist()
-        if node.op_type == "Squeeze":
-            yield from ((int(number), 1) for number in numbers)
-        elif numbers:
-            yield axis, int(sum(numbers))
-        elif given is None:
-            yield axis, 2 * len(node.output)
-        return
-    weight = facts.type(scope, second)
-    dims = () if weight is None or weight.dims is None else weight.dims
-    if not dims:
-        return
-    size: int | str | None = None
-    axis = rank - 1
-    if node.op_type == "MatMul":
-        size = dims[-2] if len(dims) > 1 else dims[0]
-    elif node.op_type == "Gemm":
-        axis = 0 if "transA" in values and values["transA"].i else axis
-        size = dims[-1] if "transB" in values and values["transB"].i else dims[0]
-    elif node.op_type == "Conv" and len(dims) > 1 and isinstance(dims[1], int):
-        axis, size = 1, dims[1] * (values["group"].i if "group" in values else 1)
-    elif node.op_type == "BatchNormalization":
-        axis, size = 1, dims[0]
-    elif node.op_type in ("Add", "Sub", "Mul", "Div") and dims[-1] != 1:
-        size = dims[-1]
-    if isinstance(size, int):
-        yield axis, size

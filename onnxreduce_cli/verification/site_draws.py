@@ -10,7 +10,12 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto
 
+from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.inputs import (
+    Attempt,
+    Drawer,
+)
+from onnxreduce_cli.verification.profiles import (
     LARGE,
     NEAR,
     ORDERED,
@@ -18,8 +23,6 @@ from onnxreduce_cli.verification.inputs import (
     SPECIAL,
     UNUSUAL,
     ZEROS,
-    Attempt,
-    Drawer,
 )
 from onnxreduce_cli.verification.site_models import Pair
 
@@ -52,36 +55,50 @@ def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> N
 
     The shape that a Reshape reads fits its data, and what the model says of its output.
     """
-    for name, known in pair.sizes.items():
-        if any(node.op_type == "Reshape" for node in pair.before.graph.node):
-            break
+    reshapes = [node for node in pair.before.graph.node if node.op_type == "Reshape"]
+    for node in reshapes:
+        _fit_reshape(node, pair.promised.get(node.output[0], ()), feeds, rng)
+    for name, known in pair.sizes.items() if not reshapes else ():
         for index, size in enumerate(known):
             if isinstance(size, tuple):
                 source, axis = size
                 feeds[name][index] = feeds[source].shape[axis]
             elif size is not None:
                 feeds[name][index] = size
-    for node in pair.before.graph.node:
-        if node.op_type != "Reshape" or len(node.input) < 2 or node.input[1] not in feeds:
-            continue
-        data, length = feeds.get(node.input[0]), feeds[node.input[1]].size
-        promised = pair.promised.get(node.output[0], ())
-        if not isinstance(data, np.ndarray) or not length or not data.size:
-            continue
-        fixed = [dim if isinstance(dim, int) else 0 for dim in promised] or [0] * length
-        rest, uneven = divmod(data.size, math.prod(dim for dim in fixed if dim))
-        free = [index for index, dim in enumerate(fixed) if not dim]
-        if uneven or len(fixed) != length or not free:
-            continue
-        sizes = iter(data.shape)
-        for index in free[:-1]:
-            size = next(sizes, 1)
-            fixed[index] = size if rest % size == 0 else 1
-            rest //= fixed[index]
-        fixed[free[-1]] = rest
-        if rng.integers(2):
-            fixed[int(rng.choice(free))] = -1
-        feeds[node.input[1]] = np.array(fixed, np.int64)
+
+
+def _fit_reshape(
+    node: NodeProto, promised: Dims, feeds: dict[str, Any], rng: np.random.Generator
+) -> None:
+    """Let the shape that a Reshape reads hold as many elements as its data, one of them -1 or not.
+
+    Args:
+        node: the Reshape.
+        promised: what is known of its output's dimensions; empty if nothing is.
+        feeds: the inputs by name; the shape among them is replaced where one is found.
+        rng: what decides where there is a choice.
+    """
+    name = node.input[1] if len(node.input) > 1 else ""
+    data = feeds.get(node.input[0])
+    if name not in feeds or not isinstance(data, np.ndarray):
+        return
+    length = feeds[name].size
+    fixed = [dim if isinstance(dim, int) else 0 for dim in promised] or [0] * length
+    free = [index for index, dim in enumerate(fixed) if not dim]
+    if not length or not data.size or len(fixed) != length or not free:
+        return
+    rest, uneven = divmod(data.size, math.prod(dim for dim in fixed if dim))
+    if uneven:
+        return
+    sizes = iter(data.shape)
+    for index in free[:-1]:
+        size = next(sizes, 1)
+        fixed[index] = size if rest % size == 0 else 1
+        rest //= fixed[index]
+    fixed[free[-1]] = rest
+    if rng.integers(2):
+        fixed[int(rng.choice(free))] = -1
+    feeds[name] = np.array(fixed, np.int64)
 
 
 def fit_regions(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:

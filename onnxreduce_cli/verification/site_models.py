@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,18 +18,27 @@ from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.site import Site
+from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.outcomes import is_random
-from onnxreduce_cli.verification.reads import declared, reads
+from onnxreduce_cli.verification.reads import reads
+from onnxreduce_cli.verification.site_names import Renaming, made
+from onnxreduce_cli.verification.site_types import (
+    INTEGERS,
+    SmallDims,
+    fixed_dims,
+    mentioned,
+    type_proto,
+)
 
 Array = npt.NDArray[Any]
 
 #: Constants up to this size keep their values; of larger ones only small integers do.
 _SMALL = 16
-_INTEGERS = 1024
 
 
-class UncheckableError(Exception):
-    """A site cannot be run on its own; the message says why."""
+#: What is known of a list of integers: for each element its number, or the tensor and the axis of
+#: which it is the size, or None.
+Sizes = tuple[int | tuple[str, int] | None, ...]
 
 
 @dataclass(frozen=True)
@@ -43,8 +52,7 @@ class Pair:
         full: whether the dimensions are the model's own, none of them made smaller.
         promised: what the model says of its outputs' dimensions, by output, where `full`: inputs
             that lead elsewhere are not the model's.
-        sizes: what is known of lists of integers that are drawn, by input: for each element its
-            number, or the tensor and the axis of which it is the size, or None.
+        sizes: what is known of lists of integers that are drawn, by input.
     """
 
     before: ModelProto
@@ -52,7 +60,7 @@ class Pair:
     moved: bool
     full: bool
     promised: dict[str, Dims]
-    sizes: dict[str, tuple[int | tuple[str, int] | None, ...]]
+    sizes: dict[str, Sizes]
 
     @property
     def key(self) -> bytes:
@@ -60,6 +68,27 @@ class Pair:
         sides = (self.before, self.after)
         parts = [side.SerializeToString(deterministic=True) for side in sides]
         return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a pair is made of, by the names of the model that the site is from.
+
+    Attributes:
+        before: the original node, on its own.
+        after: the nodes that replace it.
+        constants: the values that both models hold, by name.
+        drawn: the inputs that are no constants.
+        outputs: the node's outputs that are compared.
+        names: what each name becomes in the pair.
+    """
+
+    before: list[NodeProto]
+    after: list[NodeProto]
+    constants: dict[str, Array]
+    drawn: list[str]
+    outputs: list[str]
+    names: Renaming
 
 
 class PairMaker:
@@ -106,7 +135,7 @@ class PairMaker:
         array = self._facts.constant(site.scope, name)
         if array is None:
             return (known, self._sizes(site, name, site.node.input))
-        if array.dtype == object or array.size > _INTEGERS:
+        if array.dtype == object or array.size > INTEGERS:
             return (known, name)
         return (known, array.tobytes())
 
@@ -120,7 +149,25 @@ class PairMaker:
         Raises:
             UncheckableError: it cannot be run on its own.
         """
-        scope, node = site.scope, site.node
+        self._refuse(site)
+        parts = self._parts(site)
+        types = self._types(site, parts, full)
+        full = full or not self._made_smaller(site, types)
+        opset = site.scope.opset
+        assert opset is not None
+        same_operator = [item.op_type for item in parts.after] == [site.node.op_type]
+        return Pair(
+            self._model(parts, types, parts.before, opset),
+            self._model(parts, types, parts.after, self._conversion.target, site.initializers),
+            same_operator or bool(site.initializers),
+            full,
+            self._promised(site, parts) if full else {},
+            self._known_sizes(site, parts),
+        )
+
+    def _refuse(self, site: Site) -> None:
+        """Refuse a site of which the node alone shows that it cannot be run on its own."""
+        node = site.node
         if self._is_random(site):
             raise UncheckableError("its results are random")
         if any(True for _ in subgraphs(node)):
@@ -129,75 +176,55 @@ class PairMaker:
             raise UncheckableError("its tensor is large, or external data, which is not read")
         if any(tensor.name not in node.output for tensor in site.initializers):
             raise UncheckableError("its large constant is not read")
+
+    def _parts(self, site: Site) -> _Parts:
+        node = site.node
         before = [self._bound(site, node)]
         after = [self._bound(site, item) for item in site.result]
-        renamed = _Renaming()
         given = list(dict.fromkeys(name for name in node.input if name))
         constants = self._constants(site, after, given)
-        for name in given:
-            renamed.add(name, "i")
-        for name in node.output:
-            renamed.add(name, "o")
-        for name in constants:
-            renamed.add(name, "c")
-        for name in (*_made(after), *(tensor.name for tensor in site.initializers)):
-            renamed.add(name, "t")
-        drawn = [name for name in given if name not in constants]
-        types = self._types(site, drawn, constants, [*before, *after], full)
-        inputs = [helper.make_value_info(renamed[name], proto) for name, proto in types.items()]
-        replaced = {tensor.name for tensor in site.initializers}
-        given_after = replaced.union(*(item.output for item in after))
+        replaced = [tensor.name for tensor in site.initializers]
+        names = Renaming()
+        for prefix, found in (
+            ("i", given),
+            ("o", node.output),
+            ("c", constants),
+            ("t", [*made(after), *replaced]),
+        ):
+            for name in found:
+                names.add(name, prefix)
         # An output that nobody reads may go; of others, the pair shows that they are missing.
-        outputs = [
-            name
-            for name in node.output
-            if name and (name in given_after or name in self._read(scope))
-        ]
-        opset = scope.opset
-        assert opset is not None
-        sides = []
-        for nodes, version in ((before, opset), (after, self._conversion.target)):
-            read = set(reads(nodes))
-            initializers = [
-                numpy_helper.from_array(array, renamed[name])
-                for name, array in constants.items()
-                if name in read
-            ]
-            if nodes is after:
-                initializers += [_renamed_tensor(t, renamed[t.name]) for t in site.initializers]
-            sides.append(
-                self._model(
-                    [renamed.node(item, index) for index, item in enumerate(nodes)],
-                    inputs,
-                    [renamed[name] for name in outputs],
-                    initializers,
-                    version,
-                )
-            )
-        moved = [item.op_type for item in after] == [node.op_type] or bool(replaced)
-        shrunk = any(
-            isinstance(dim, int) and dim not in _dims(types[name])
-            for name in types
+        still_made = {*replaced, *(name for item in after for name in item.output)}
+        wanted = self._read(site.scope)
+        outputs = [n for n in node.output if n and (n in still_made or n in wanted)]
+        drawn = [name for name in given if name not in constants]
+        return _Parts(before, after, constants, drawn, outputs, names)
+
+    def _made_smaller(self, site: Site, types: Mapping[str, TypeProto]) -> bool:
+        """Whether some dimension of the model is not among those that an input has now."""
+        return any(
+            isinstance(dim, int) and dim not in fixed_dims(proto)
+            for name, proto in types.items()
             for dim in self._known_dims(site, name) or ()
         )
-        full = full or not shrunk
-        promised = {
-            renamed[name]: dims
-            for name in (outputs if full else ())
-            if (dims := self._known_dims(site, name)) is not None
-        }
-        sizes = {
-            renamed[name]: tuple(
-                (renamed[item[0]], item[1]) if isinstance(item, tuple) else item for item in found
-            )
-            for name in drawn
-            if (found := self._sizes(site, name, drawn)) is not None
-        }
-        return Pair(sides[0], sides[1], moved, full, promised, sizes)
 
-    def _sizes(
-        self, site: Site, name: str, drawn: Sequence[str]
-    ) -> tuple[int | tuple[str, int] | None, ...] | None:
+    def _promised(self, site: Site, parts: _Parts) -> dict[str, Dims]:
+        """What the model says of the outputs' dimensions, by new name."""
+        known = {name: self._known_dims(site, name) for name in parts.outputs}
+        return {parts.names[name]: dims for name, dims in known.items() if dims is not None}
+
+    def _known_sizes(self, site: Site, parts: _Parts) -> dict[str, Sizes]:
+        """What is known of the elements of lists of integers that are drawn, by new name."""
+        names, found = parts.names, {}
+        for name in parts.drawn:
+            known = self._sizes(site, name, parts.drawn)
+            if known is not None:
+                found[names[name]] = tuple(
+                    (names[item[0]], item[1]) if isinstance(item, tuple) else item for item in known
+                )
+        return found
+
+    def _sizes(self, site: Site, name: str, drawn: Sequence[str]) -> Sizes | None:
         """What is known of the elements of a list of integers that is computed."""
         known = self._facts.type(site.scope, name)
         if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
@@ -259,16 +286,16 @@ class PairMaker:
         found: dict[str, Array] = {}
         own = self._conversion.constants(site.scope)
         read_after = set(reads(after))
-        made = set(_made(after)) | {name for name in site.node.output if name}
+        own_names = set(made(after)) | {name for name in site.node.output if name}
         for name in given:
             array = self._facts.constant(site.scope, name)
             if array is not None and (
                 array.size <= _SMALL
-                or (array.dtype.kind in "biuO" and array.size <= _INTEGERS)
+                or (array.dtype.kind in "biuO" and array.size <= INTEGERS)
                 or name not in read_after
             ):
                 found[name] = array
-        for name in sorted(read_after - {*given} - made):
+        for name in sorted(read_after - {*given} - own_names):
             if name in own.arrays:
                 found[name] = own.arrays[name][0]
             elif name in own.references:
@@ -285,37 +312,45 @@ class PairMaker:
                 found[name] = array
         return found
 
-    def _types(
-        self,
-        site: Site,
-        drawn: list[str],
-        constants: dict[str, Array],
-        nodes: list[NodeProto],
-        full: bool,
-    ) -> dict[str, TypeProto]:
+    def _types(self, site: Site, parts: _Parts, full: bool) -> dict[str, TypeProto]:
+        """The types of what is drawn, by name."""
         known: dict[str, ValueType] = {}
-        for name in drawn:
+        for name in parts.drawn:
             found = self._facts.type(site.scope, name)
             if found is None:
                 raise UncheckableError(f"the type of {name!r} is not known")
             known[name] = found
-        sizes = _Sizes(_numbers(nodes, constants.values()), full)
+        numbers = mentioned([*parts.before, *parts.after], parts.constants.values())
+        small = SmallDims(numbers, full)
         return {
-            name: _proto(found, None if found.dims is None else [sizes(dim) for dim in found.dims])
+            name: type_proto(found, None if found.dims is None else [small(d) for d in found.dims])
             for name, found in known.items()
         }
 
     def _model(
         self,
+        parts: _Parts,
+        types: Mapping[str, TypeProto],
         nodes: list[NodeProto],
-        inputs: list[Any],
-        outputs: list[str],
-        tensors: list[TensorProto],
         opset: int,
+        initializers: Iterable[TensorProto] = (),
     ) -> ModelProto:
-        graph = helper.make_graph(nodes, "site", inputs, [], tensors)
-        for name in outputs:
-            graph.output.add().name = name
+        """One side: its nodes, with the constants that they read and initializers of its own."""
+        names, read = parts.names, set(reads(nodes))
+        graph = helper.make_graph(
+            [names.node(item, index) for index, item in enumerate(nodes)],
+            "site",
+            [helper.make_value_info(names[name], proto) for name, proto in types.items()],
+            [],
+            [
+                numpy_helper.from_array(array, names[name])
+                for name, array in parts.constants.items()
+                if name in read
+            ]
+            + [names.tensor(tensor) for tensor in initializers],
+        )
+        for name in parts.outputs:
+            graph.output.add().name = names[name]
         model = helper.make_model(
             graph,
             opset_imports=[helper.make_opsetid("", opset)],
@@ -337,87 +372,6 @@ def _described(node: NodeProto, tokens: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-class _Renaming:
-    """Names that do not depend on the model, so that equal sites become equal models."""
-
-    def __init__(self) -> None:
-        self._names: dict[str, str] = {"": ""}
-        self._counts: dict[str, int] = {}
-
-    def add(self, name: str, prefix: str) -> None:
-        if name not in self._names:
-            count = self._counts[prefix] = self._counts.get(prefix, 0) + 1
-            self._names[name] = f"{prefix}{count}"
-
-    def __getitem__(self, name: str) -> str:
-        return self._names[name]
-
-    def node(self, node: NodeProto, index: int) -> NodeProto:
-        """A renamed copy; in its subgraphs too."""
-        copy = NodeProto()
-        copy.CopyFrom(node)
-        copy.name = f"n{index}"
-        waiting = [copy]
-        while waiting:
-            item = waiting.pop()
-            for names in (item.input, item.output):
-                names[:] = [self._names.get(name, name) for name in names]
-            for _, graph in subgraphs(item):
-                waiting += graph.node
-                for values in (graph.input, graph.output, graph.value_info):
-                    for value in values:
-                        value.name = self._names.get(value.name, value.name)
-                for tensor in graph.initializer:
-                    tensor.name = self._names.get(tensor.name, tensor.name)
-                for number, inner in enumerate(graph.node):
-                    inner.name = f"{copy.name}_{number}"
-                graph.name = "g"
-        return copy
-
-
-class _Sizes:
-    """Makes dimensions small, equal ones alike, those that the nodes mention left alone."""
-
-    def __init__(self, mentioned: set[int], full: bool) -> None:
-        self._mentioned = mentioned
-        self._full = full
-        self._chosen: dict[int, int] = {}
-        self._symbols: dict[str, str] = {}
-
-    def __call__(self, dim: int | str | None) -> int | str | None:
-        if isinstance(dim, str):
-            return self._symbols.setdefault(dim, f"d{len(self._symbols)}")
-        if dim is None:
-            return None
-        if self._full or dim <= 8 or dim in self._mentioned:
-            return dim
-        if dim not in self._chosen:
-            taken = {*self._chosen.values(), *self._mentioned}
-            self._chosen[dim] = next(n for n in (5, 6, 7, *range(8, 2048)) if n not in taken)
-        return self._chosen[dim]
-
-
-def _proto(found: ValueType, dims: list[int | str | None] | None) -> TypeProto:
-    if found.elem_type:
-        return helper.make_tensor_type_proto(found.elem_type, dims)
-    for prefix in ("seq", "optional"):
-        head = f"{prefix}(tensor("
-        if found.kind.startswith(head):
-            name = found.kind[len(head) : -2]
-            inner = helper.make_tensor_type_proto(TensorProto.DataType.Value(name.upper()), None)
-            make = {
-                "seq": helper.make_sequence_type_proto,
-                "optional": helper.make_optional_type_proto,
-            }[prefix]
-            result: TypeProto = make(inner)
-            return result
-    raise UncheckableError(f"values of type {found.kind} cannot be drawn")
-
-
-def _dims(proto: TypeProto) -> list[int]:
-    return [dim.dim_value for dim in proto.tensor_type.shape.dim if dim.HasField("dim_value")]
-
-
 def _references(node: NodeProto) -> Iterator[Any]:
     waiting = [node]
     while waiting:
@@ -426,38 +380,3 @@ def _references(node: NodeProto) -> Iterator[Any]:
             if attribute.ref_attr_name:
                 yield attribute
         waiting += [inner for _, graph in subgraphs(item) for inner in graph.node]
-
-
-def _made(nodes: Iterable[NodeProto]) -> list[str]:
-    """The names that nodes make, in order, those in their subgraphs too."""
-    found: list[str] = []
-    for node in nodes:
-        found += [name for name in node.output if name]
-        for _, graph in subgraphs(node):
-            found += declared(graph)
-            found += _made(graph.node)
-    return found
-
-
-def _numbers(nodes: list[NodeProto], arrays: Iterable[Array]) -> set[int]:
-    """The integers that attributes and constants mention: a dimension may be among them."""
-    found: set[int] = set()
-    for node in nodes:
-        for attribute in node.attribute:
-            found.update((attribute.i, *attribute.ints))
-            if attribute.HasField("t"):
-                found |= _numbers([], [numpy_helper.to_array(attribute.t)])
-        for _, graph in subgraphs(node):
-            found |= _numbers(list(graph.node), ())
-    for array in arrays:
-        found.update(array.shape)
-        if array.dtype.kind in "iu" and array.size <= _INTEGERS:
-            found.update(int(number) for number in array.reshape(-1))
-    return found
-
-
-def _renamed_tensor(tensor: TensorProto, name: str) -> TensorProto:
-    copy = TensorProto()
-    copy.CopyFrom(tensor)
-    copy.name = name
-    return copy

@@ -23,8 +23,10 @@ from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.site import Site
 from onnxreduce_cli.verification.compare import Errors, Tolerance
-from onnxreduce_cli.verification.errors import CannotRunError, InputError
-from onnxreduce_cli.verification.inputs import UNUSUAL, Drawer
+from onnxreduce_cli.verification.errors import CannotRunError, InputError, UncheckableError
+from onnxreduce_cli.verification.inputs import (
+    Drawer,
+)
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import (
     UNSUPPORTED,
@@ -32,6 +34,9 @@ from onnxreduce_cli.verification.outcomes import (
     Outcome,
     judge,
     run_once,
+)
+from onnxreduce_cli.verification.profiles import (
+    UNUSUAL,
 )
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
 from onnxreduce_cli.verification.site_draws import (
@@ -42,7 +47,7 @@ from onnxreduce_cli.verification.site_draws import (
     runs,
     special_profile,
 )
-from onnxreduce_cli.verification.site_models import Pair, PairMaker, UncheckableError
+from onnxreduce_cli.verification.site_models import Pair, PairMaker
 from onnxreduce_cli.verification.site_report import SiteFailure, SiteReport, Unchecked
 from onnxreduce_cli.verification.source import Source
 

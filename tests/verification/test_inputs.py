@@ -11,14 +11,16 @@ from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.verification import InputError, verify
 from onnxreduce_cli.verification.inputs import (
+    Attempt,
+    Drawer,
+)
+from onnxreduce_cli.verification.profiles import (
     LARGE,
     NEAR,
     ORDINARY,
     SMALL,
     SPECIAL,
     ZEROS,
-    Attempt,
-    Drawer,
     draw_array,
 )
 from onnxreduce_cli.verification.source import Source

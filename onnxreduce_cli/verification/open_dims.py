@@ -1,0 +1,157 @@
+"""Dimensions that a model leaves open: what they go by, and what sizes its weights ask of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+from onnx import AttributeProto, NodeProto
+
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.verification.source import Source
+
+
+def dim_key(name: str, axis: int, dim: int | str | None) -> str:
+    """What a dimension that is not fixed goes by: its name, or its place."""
+    return dim if isinstance(dim, str) else f"{name}[{axis}]"
+
+
+def asked_sizes(source: Source, types: Mapping[str, Dims | None]) -> dict[str, int]:
+    """The sizes that the weights an input meets first ask of its open dimensions.
+
+    Args:
+        source: the model.
+        types: the dimensions of each input by name; None where the rank is not known.
+
+    Returns:
+        sizes by the key of a dimension.
+    """
+    found_scopes = scopes(source.skeleton)
+    facts = Facts(source.skeleton, found_scopes)
+    same = {name: name for name in types}
+    found: dict[str, int] = {}
+    for node in source.skeleton.graph.node:
+        if not node.input or node.input[0] not in same:
+            continue
+        name = same[node.input[0]]
+        if node.op_type in ("Identity", "Cast"):
+            same[node.output[0]] = name
+        dims = types[name]
+        for axis, size in _asked(_Reader(node, facts, found_scopes[0], len(dims or ()))):
+            key = _open_key(name, axis, dims)
+            if key is not None:
+                found.setdefault(key, size)
+    return found
+
+
+def _open_key(name: str, axis: int, dims: Dims | None) -> str | None:
+    """The key of an input's dimension; None where there is none, or its size is fixed."""
+    if dims is None:
+        return dim_key(name, axis, None) if axis >= 0 else None
+    if not -len(dims) <= axis < len(dims) or isinstance(dims[axis], int):
+        return None
+    return dim_key(name, axis % len(dims), dims[axis])
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """A node whose first input is an input of the model, of `rank` (0 where it is not known)."""
+
+    node: NodeProto
+    facts: Facts
+    scope: Scope
+    rank: int
+
+    def attribute(self, name: str) -> AttributeProto | None:
+        return next((item for item in self.node.attribute if item.name == name), None)
+
+    def integer(self, name: str, default: int = 0) -> int:
+        found = self.attribute(name)
+        return default if found is None else int(found.i)
+
+    def numbers(self, name: str) -> list[int] | None:
+        """Integers from an attribute or the second input; None where neither is known."""
+        found = self.attribute(name)
+        if found is not None:
+            return list(found.ints)
+        given = self.facts.constant(self.scope, self.second)
+        return None if given is None else [int(number) for number in given.tolist()]
+
+    @property
+    def second(self) -> str:
+        return self.node.input[1] if len(self.node.input) > 1 else ""
+
+    @property
+    def weight(self) -> Dims:
+        """The dimensions of the second input; empty where they are not known."""
+        known = self.facts.type(self.scope, self.second)
+        return () if known is None or known.dims is None else known.dims
+
+
+#: An axis of the first input, and the size that it must have.
+_Asked = tuple[int, int | str | None]
+
+
+def _asked(reader: _Reader) -> Iterator[tuple[int, int]]:
+    """What a node asks of its first input's dimensions: axes with sizes."""
+    op_type = reader.node.op_type
+    if op_type in _BY_NUMBERS:
+        yield from _BY_NUMBERS[op_type](reader)
+        return
+    weight = reader.weight if op_type in _BY_WEIGHT else ()
+    if weight:
+        axis, size = _BY_WEIGHT[op_type](reader, weight)
+        if isinstance(size, int):
+            yield axis, size
+
+
+def _split(reader: _Reader) -> Iterator[tuple[int, int]]:
+    parts = reader.numbers("split")
+    if parts is None:
+        yield reader.integer("axis"), 2 * len(reader.node.output)
+    elif parts:
+        yield reader.integer("axis"), sum(parts)
+
+
+def _squeeze(reader: _Reader) -> Iterator[tuple[int, int]]:
+    yield from ((axis, 1) for axis in reader.numbers("axes") or ())
+
+
+def _mat_mul(reader: _Reader, weight: Dims) -> _Asked:
+    return reader.rank - 1, weight[-2] if len(weight) > 1 else weight[0]
+
+
+def _gemm(reader: _Reader, weight: Dims) -> _Asked:
+    axis = 0 if reader.integer("transA") else reader.rank - 1
+    return axis, weight[-1] if reader.integer("transB") else weight[0]
+
+
+def _conv(reader: _Reader, weight: Dims) -> _Asked:
+    channels = weight[1] if len(weight) > 1 else None
+    return 1, channels * reader.integer("group", 1) if isinstance(channels, int) else None
+
+
+def _batch_normalization(reader: _Reader, weight: Dims) -> _Asked:
+    return 1, weight[0]
+
+
+def _broadcast(reader: _Reader, weight: Dims) -> _Asked:
+    return reader.rank - 1, None if weight[-1] == 1 else weight[-1]
+
+
+_BY_NUMBERS: dict[str, Callable[[_Reader], Iterator[tuple[int, int]]]] = {
+    "Split": _split,
+    "Squeeze": _squeeze,
+}
+_BY_WEIGHT: dict[str, Callable[[_Reader, Dims], _Asked]] = {
+    "Add": _broadcast,
+    "BatchNormalization": _batch_normalization,
+    "Conv": _conv,
+    "Div": _broadcast,
+    "Gemm": _gemm,
+    "MatMul": _mat_mul,
+    "Mul": _broadcast,
+    "Sub": _broadcast,
+}

@@ -1,0 +1,86 @@
+"""The types of what a site is given: as in the model, but large dimensions made small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy.typing as npt
+from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
+
+from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.verification.errors import UncheckableError
+
+Array = npt.NDArray[Any]
+
+#: Tensors of integers up to this size may hold a dimension.
+INTEGERS = 1024
+
+
+class SmallDims:
+    """Makes dimensions small, equal ones alike, those that the nodes mention left alone."""
+
+    def __init__(self, mentioned: set[int], full: bool) -> None:
+        """Prepare for a site whose nodes mention some integers; `full` leaves all as they are."""
+        self._mentioned = mentioned
+        self._full = full
+        self._chosen: dict[int, int] = {}
+        self._symbols: dict[str, str] = {}
+
+    def __call__(self, dim: int | str | None) -> int | str | None:
+        """What a dimension becomes."""
+        if isinstance(dim, str):
+            return self._symbols.setdefault(dim, f"d{len(self._symbols)}")
+        if dim is None:
+            return None
+        if self._full or dim <= 8 or dim in self._mentioned:
+            return dim
+        if dim not in self._chosen:
+            taken = {*self._chosen.values(), *self._mentioned}
+            self._chosen[dim] = next(n for n in (5, 6, 7, *range(8, 2048)) if n not in taken)
+        return self._chosen[dim]
+
+
+def type_proto(found: ValueType, dims: Sequence[int | str | None] | None) -> TypeProto:
+    """The type of an input, with these dimensions if it is a tensor.
+
+    Raises:
+        UncheckableError: nothing of this type can be drawn.
+    """
+    if found.elem_type:
+        return helper.make_tensor_type_proto(found.elem_type, dims)
+    for prefix in ("seq", "optional"):
+        head = f"{prefix}(tensor("
+        if found.kind.startswith(head):
+            name = found.kind[len(head) : -2]
+            inner = helper.make_tensor_type_proto(TensorProto.DataType.Value(name.upper()), None)
+            make = {
+                "seq": helper.make_sequence_type_proto,
+                "optional": helper.make_optional_type_proto,
+            }[prefix]
+            result: TypeProto = make(inner)
+            return result
+    raise UncheckableError(f"values of type {found.kind} cannot be drawn")
+
+
+def fixed_dims(proto: TypeProto) -> list[int]:
+    """The dimensions of a tensor that are numbers."""
+    return [dim.dim_value for dim in proto.tensor_type.shape.dim if dim.HasField("dim_value")]
+
+
+def mentioned(nodes: list[NodeProto], arrays: Iterable[Array]) -> set[int]:
+    """The integers that attributes and constants mention: a dimension may be among them."""
+    found: set[int] = set()
+    for node in nodes:
+        for attribute in node.attribute:
+            found.update((attribute.i, *attribute.ints))
+            if attribute.HasField("t"):
+                found |= mentioned([], [numpy_helper.to_array(attribute.t)])
+        for _, graph in subgraphs(node):
+            found |= mentioned(list(graph.node), ())
+    for array in arrays:
+        found.update(array.shape)
+        if array.dtype.kind in "iu" and array.size <= INTEGERS:
+            found.update(int(number) for number in array.reshape(-1))
+    return found
