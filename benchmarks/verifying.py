@@ -15,12 +15,8 @@ import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.verification import verify
-from onnxreduce_cli.verification.inputs import (
-    Drawer,
-)
-from onnxreduce_cli.verification.profiles import (
-    profile,
-)
+from onnxreduce_cli.verification.inputs import Drawer
+from onnxreduce_cli.verification.profiles import profile
 from onnxreduce_cli.verification.source import Source
 
 TRIALS = 5

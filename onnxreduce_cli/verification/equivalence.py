@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
-from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.values import from_proto, kind_of
 from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
-from onnxreduce_cli.verification.inputs import (
-    Drawer,
-)
+from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.outcomes import (
-    Judgement,
-    Outcome,
-    is_random,
-    judge,
-    run_once,
-)
-from onnxreduce_cli.verification.profiles import (
-    profile,
-)
+from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge, run_once
+from onnxreduce_cli.verification.profiles import profile
+from onnxreduce_cli.verification.randomness import random_outputs
 from onnxreduce_cli.verification.results import (
     Comparison,
     Disagreement,
@@ -102,16 +90,15 @@ def verify(
     for executor in executors:
         if executor not in EXECUTORS:
             raise ValueError(f"there is no executor {executor!r}")
-    sources = {"a": Source(a, "a")}
+    sources = {Side.REFERENCE: Source(a, "a")}
     if b is not None:
-        sources["b"] = Source(b, "b")
-    interface = tuple(_interface(sources["a"], sources["b"])) if b is not None else ()
-    if interface:
-        return VerifyReport(
-            sources["a"].label, sources["b"].label, interface, (), (), (), None, (), (), False
-        )
+        sources[Side.CANDIDATE] = Source(b, "b")
+        interface = tuple(_interface(*sources.values()))
+        if interface:
+            first, second = (source.label for source in sources.values())
+            return VerifyReport(first, second, interface, (), (), (), None, (), (), False)
     check = _Check(sources, tuple(executors), tolerance or Tolerance(), progress)
-    given = _sets(inputs, sources["a"])
+    given = _sets(inputs, sources[Side.REFERENCE])
     check.run(given, dims, trials, seed, special)
     return check.report(save_failure)
 
@@ -160,14 +147,14 @@ def _interface(a: Source, b: Source) -> Iterator[str]:
 class _Check:
     """One verification on its way."""
 
-    sources: dict[str, Source]
+    sources: dict[Side, Source]
     executors: tuple[str, ...]
     tolerance: Tolerance
     progress: Progress | None
     feeds: list[dict[str, Any]] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
-    outcomes: dict[tuple[str, str], list[Outcome]] = field(default_factory=dict)
-    reasons: dict[tuple[str, str], str] = field(default_factory=dict)
+    outcomes: dict[Ran, list[Outcome]] = field(default_factory=dict)
+    reasons: dict[Ran, str] = field(default_factory=dict)
 
     @property
     def _between(self) -> Tolerance:
@@ -182,28 +169,28 @@ class _Check:
         special: bool,
     ) -> None:
         """Run every model in every executor, one session at a time, on the same inputs."""
-        drawer = Drawer(self.sources["a"], dims)
-        plan = _plan(given, self.sources["a"], trials, special)
+        drawer = Drawer(self.sources[Side.REFERENCE], dims)
+        plan = _plan(given, self.sources[Side.REFERENCE], trials, special)
         done, total = 0, len(self.sources) * len(self.executors) * len(plan)
-        for model, source in self.sources.items():
+        for side, source in self.sources.items():
             for executor in self.executors:
                 if self.progress is not None:
                     self.progress(done, total, f"{source.label} in {executor}")
-                self._run_one(model, executor, drawer, plan, seed)
+                self._run_one(side, executor, drawer, plan, seed)
                 done += len(plan)
         if self.progress is not None:
             self.progress(total, total, "comparing")
 
     def _run_one(
         self,
-        model: str,
+        side: Side,
         executor: str,
         drawer: Drawer,
         plan: list[tuple[Inputs, str]],
         seed: int,
     ) -> None:
-        source = self.sources[model]
-        key = (model, executor)
+        source = self.sources[side]
+        key = (side, executor)
         try:
             runner = open_isolated(source, executor)
             if not self.feeds:
@@ -219,7 +206,7 @@ class _Check:
         self, runner: Runner, drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int
     ) -> list[Outcome]:
         """Draw the inputs of every trial, such that the model accepts them, and run it on them."""
-        names = list(self.sources["a"].outputs)
+        names = list(self.sources[Side.REFERENCE].outputs)
         outcomes, feeds, trials = [], [], []
         level = 0
         for number, (given, values) in enumerate(plan):
@@ -246,13 +233,13 @@ class _Check:
 
     def report(self, save_failure: str | None) -> VerifyReport:
         """Compare everything that ran."""
-        pair = "b" in self.sources
-        random = set().union(*(_random_outputs(source) for source in self.sources.values()))
-        names = [name for name in self.sources["a"].outputs if name not in random]
+        pair = Side.CANDIDATE in self.sources
+        random = set().union(*(random_outputs(source) for source in self.sources.values()))
+        names = [name for name in self.sources[Side.REFERENCE].outputs if name not in random]
         rows = _Rows()
         verdicts: list[bool | None] = []
         failing: tuple[int, str, Judgement] | None = None
-        deviating: dict[str, tuple[int, str]] = {}
+        deviating: dict[Side, tuple[int, str]] = {}
         excused = False
         for number in range(len(self.feeds)):
             found = {key: runs[number] for key, runs in self.outcomes.items()}
@@ -260,14 +247,16 @@ class _Check:
             for name in names:
                 judgement = judge(found, name, self.tolerance, self._between)
                 rows.add(name, judgement)
-                agree = judgement.agree if pair else _agree(judgement.deviations.get("a"))
+                agree = (
+                    judgement.agree if pair else _agree(judgement.deviations.get(Side.REFERENCE))
+                )
                 seen.append(agree)
                 excused |= judgement.excused
                 if agree is False and failing is None:
                     failing = (number, name, judgement)
-                for model, errors in judgement.deviations.items():
+                for side, errors in judgement.deviations.items():
                     if not errors.agree:
-                        deviating.setdefault(model, (number, name))
+                        deviating.setdefault(side, (number, name))
             verdicts += seen
             if all(item is None for item in seen):
                 self.trials[number] = replace(self.trials[number], void=self._why_void(number))
@@ -276,17 +265,17 @@ class _Check:
         saved = None
         if failing is not None and save_failure is not None:
             saved = str(save_failure)
-            write_inputs(saved, self.feeds[failing[0]], self.sources["a"].skeleton)
-        labels = {model: source.label for model, source in self.sources.items()}
+            write_inputs(saved, self.feeds[failing[0]], self.sources[Side.REFERENCE].skeleton)
+        labels = {side: source.label for side, source in self.sources.items()}
         return VerifyReport(
-            labels["a"],
-            labels.get("b"),
+            labels[Side.REFERENCE],
+            labels.get(Side.CANDIDATE),
             (),
             tuple(self._runs()),
             tuple(self.trials),
             rows.comparisons(labels),
             self._divergence(failing) if pair and failing is not None else None,
-            tuple(self._disagreement(m, *where, rows) for m, where in deviating.items()),
+            tuple(self._disagreement(side, *where, rows) for side, where in deviating.items()),
             tuple(self._remarks(random, excused)),
             equivalent,
             saved,
@@ -297,17 +286,17 @@ class _Check:
         return reasons[0] if reasons else "no two results to compare"
 
     def _runs(self) -> Iterator[ExecutorRun]:
-        for model, source in self.sources.items():
+        for side, source in self.sources.items():
             for executor in self.executors:
-                runs = self.outcomes.get((model, executor), [])
+                runs = self.outcomes.get((side, executor), [])
                 failures = [outcome.failure for outcome in runs if outcome.failure]
-                reason = self.reasons.get((model, executor), failures[0] if failures else "")
+                reason = self.reasons.get((side, executor), failures[0] if failures else "")
                 ran = sum(outcome.values is not None for outcome in runs)
                 yield ExecutorRun(source.label, executor, ran, reason)
 
     def _remarks(self, random: set[str], excused: bool) -> Iterator[str]:
         ran = {(run.model, run.executor): run for run in self._runs()}
-        for executor in self.executors if "b" in self.sources else ():
+        for executor in self.executors if Side.CANDIDATE in self.sources else ():
             first, second = (ran[source.label, executor] for source in self.sources.values())
             if first.trials and not second.trials:
                 yield f"{executor} runs the first model, but not the second: {second.reason}"
@@ -322,17 +311,16 @@ class _Check:
 
     def _divergence(self, failing: tuple[int, str, Judgement]) -> Divergence | None:
         number, name, judgement = failing
-        sides = ("a", "b")
         differ = [e for e, errors in judgement.pairs.items() if not errors.agree]
         executors = judgement.cross[:2] if judgement.cross else (differ[-1], differ[-1])
         first, second = (
-            (self.sources[side], executor) for side, executor in zip(sides, executors, strict=True)
+            (self.sources[side], executor) for side, executor in zip(Side, executors, strict=True)
         )
         tolerance = self.tolerance if executors[0] == executors[1] else self._between
         return first_divergence(first, second, name, self.feeds[number], tolerance)
 
-    def _disagreement(self, model: str, number: int, name: str, rows: _Rows) -> Disagreement:
-        source = self.sources[model]
+    def _disagreement(self, side: Side, number: int, name: str, rows: _Rows) -> Disagreement:
+        source = self.sources[side]
         where = first_divergence(
             (source, EXECUTORS[0]),
             (source, EXECUTORS[1]),
@@ -340,7 +328,7 @@ class _Check:
             self.feeds[number],
             self._between,
         )
-        errors = rows.errors(name, (model, EXECUTORS[0]), (model, EXECUTORS[1]))
+        errors = rows.errors(name, (side, EXECUTORS[0]), (side, EXECUTORS[1]))
         return Disagreement(source.label, name, errors, where)
 
 
@@ -352,28 +340,26 @@ class _Rows:
     """Comparisons, gathered over trials."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, tuple[str, str], tuple[str, str]], tuple[int, Errors]] = {}
+        self._rows: dict[tuple[str, Ran, Ran], tuple[int, Errors]] = {}
 
     def add(self, name: str, judgement: Judgement) -> None:
         for executor, errors in judgement.pairs.items():
-            self._add(name, ("a", executor), ("b", executor), errors)
+            self._add(name, (Side.REFERENCE, executor), (Side.CANDIDATE, executor), errors)
         if judgement.cross is not None:
             first, second, errors = judgement.cross
-            self._add(name, ("a", first), ("b", second), errors)
-        for model, errors in judgement.deviations.items():
-            self._add(name, (model, EXECUTORS[0]), (model, EXECUTORS[1]), errors)
+            self._add(name, (Side.REFERENCE, first), (Side.CANDIDATE, second), errors)
+        for side, errors in judgement.deviations.items():
+            self._add(name, (side, EXECUTORS[0]), (side, EXECUTORS[1]), errors)
 
-    def _add(
-        self, name: str, first: tuple[str, str], second: tuple[str, str], errors: Errors
-    ) -> None:
+    def _add(self, name: str, first: Ran, second: Ran, errors: Errors) -> None:
         count, total = self._rows.get((name, first, second), (0, Errors()))
         self._rows[name, first, second] = (count + 1, total + errors)
 
-    def errors(self, name: str, first: tuple[str, str], second: tuple[str, str]) -> Errors:
+    def errors(self, name: str, first: Ran, second: Ran) -> Errors:
         """The errors of one row."""
         return self._rows[name, first, second][1]
 
-    def comparisons(self, labels: Mapping[str, str]) -> tuple[Comparison, ...]:
+    def comparisons(self, labels: Mapping[Side, str]) -> tuple[Comparison, ...]:
         """All rows, outputs in order."""
         return tuple(
             Comparison(name, (labels[x[0]], x[1]), (labels[y[0]], y[1]), count, errors)
@@ -401,50 +387,3 @@ def _shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int, ...] | None]:
         name: value.shape if isinstance(value, np.ndarray) else None
         for name, value in feeds.items()
     }
-
-
-def _random_outputs(source: Source) -> set[str]:
-    """The outputs that depend on a random operator."""
-    model = source.skeleton
-    off = {tensor.name for tensor in model.graph.initializer if not _is_set(tensor)}
-    opset = default_opset(model)
-    functions: set[tuple[str, str]] = set()
-    # A function may call another, in any order.
-    for _ in model.functions:
-        functions |= {
-            (f.domain, f.name)
-            for f in model.functions
-            if any(_random(node, default_opset(f), functions, set()) for node in f.node)
-        }
-    tainted: set[str] = set()
-    for node in model.graph.node:
-        if _random(node, opset, functions, off) or not tainted.isdisjoint(_names(node)):
-            tainted.update(node.output)
-    return tainted & set(source.outputs)
-
-
-def _is_set(tensor: TensorProto) -> bool:
-    """Whether a tensor may be a training mode that is on."""
-    return tensor.data_type != TensorProto.BOOL or bool(np.any(numpy_helper.to_array(tensor)))
-
-
-def _random(
-    node: NodeProto, opset: int | None, functions: set[tuple[str, str]], off: set[str]
-) -> bool:
-    """Whether a node's results are random; `off` names what is false, as a training mode."""
-    if (node.domain, node.op_type) in functions or is_random(node, opset, off):
-        return True
-    inner = (item for _, graph in subgraphs(node) for item in graph.node)
-    return any(_random(item, opset, functions, off) for item in inner)
-
-
-def _names(node: NodeProto) -> Iterable[str]:
-    yield from node.input
-    for _, graph in subgraphs(node):
-        yield from _graph_names(graph)
-
-
-def _graph_names(graph: GraphProto) -> Iterable[str]:
-    for node in graph.node:
-        yield from _names(node)
-    yield from (value.name for value in graph.output)

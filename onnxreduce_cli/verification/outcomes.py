@@ -2,45 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
-from onnx import NodeProto
-
-from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.verification.compare import Errors, Tolerance, compare, failed
 from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner
 
-#: Operators whose results are always random: nothing can be compared.
-_RANDOM = frozenset(
-    {
-        "Bernoulli",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-    }
-)
+
+class Side(Enum):
+    """The two models of a comparison."""
+
+    REFERENCE = "reference"
+    CANDIDATE = "candidate"
 
 
-def is_random(node: NodeProto, opset: int | None, off: Collection[str]) -> bool:
-    """Whether a node's own results may be random.
-
-    Args:
-        node: the node.
-        opset: by which it is read: before 7 an attribute says whether a Dropout drops anything.
-        off: what is known to be false, as a training mode.
-    """
-    if not is_default(node.domain):
-        return False
-    if node.op_type != "Dropout":
-        return node.op_type in _RANDOM
-    if opset is not None and opset < 7:
-        return not any(item.name == "is_test" and item.i for item in node.attribute)
-    return len(node.input) > 2 and node.input[2] not in {"", *off}
+#: One of the two models, in an executor.
+Ran = tuple[Side, str]
 
 
 @dataclass(frozen=True)
@@ -109,7 +89,7 @@ class Judgement:
     Attributes:
         pairs: by executor, how it finds the two models to differ.
         cross: how they differ where each was run by another executor.
-        deviations: by model (``a``, ``b``), how the executors differ from each other on it.
+        deviations: by model, how the executors differ from each other on it.
         agree: whether the models agree; None where nothing is known.
         excused: whether ONNX Runtime finds a difference that is its own: the NumPy executor finds
             none, and the two executors differ on one of the models.
@@ -117,12 +97,12 @@ class Judgement:
 
     pairs: dict[str, Errors] = field(default_factory=dict)
     cross: tuple[str, str, Errors] | None = None
-    deviations: dict[str, Errors] = field(default_factory=dict)
+    deviations: dict[Side, Errors] = field(default_factory=dict)
     agree: bool | None = None
     excused: bool = False
 
 
-Outcomes = Mapping[tuple[str, str], Outcome]
+Outcomes = Mapping[Ran, Outcome]
 
 
 def judge(
@@ -133,10 +113,10 @@ def judge(
     *,
     always: bool = True,
 ) -> Judgement:
-    """Judge one output of models ``a`` and ``b``.
+    """Judge one output of two models.
 
-    The first is the reference: an executor has no say on inputs on which it fails there, but
-    where only the second model fails, they differ.
+    An executor has no say on inputs on which it fails for the reference, but where only the
+    candidate fails, they differ.
 
     Args:
         outcomes: by model and executor.
@@ -146,39 +126,17 @@ def judge(
             An exact `tolerance` is asked of every executor: no deviation excuses one.
         always: whether the executors are compared with each other even if the models agree.
     """
-
-    def get(model: str, executor: str) -> Outcome:
-        return outcomes.get((model, executor), UNSUPPORTED)
-
-    def differ_in(first: str, second: str, limit: Tolerance) -> Errors | None:
-        # Inputs that the first model does not accept tell nothing about the second.
-        if get("a", first).failure or get("a", second).failure:
-            return None
-        return difference(get("a", first), get("b", second), name, limit)
-
     pairs: dict[str, Errors] = {}
     for executor in EXECUTORS:
-        found = differ_in(executor, executor, tolerance)
+        found = _models_differ(outcomes, name, (executor, executor), tolerance)
         if found is not None:
             pairs[executor] = found
     differ = [executor for executor, errors in pairs.items() if not errors.agree]
-    deviations: dict[str, Errors] = {}
     # What explains a difference between the models may be as small as that.
     limit = tolerance if differ else between
-    for model in "ab" if always or differ else "":
-        sides = get(model, EXECUTORS[0]), get(model, EXECUTORS[1])
-        found = difference(*sides, name, limit, EXECUTORS)
-        if found is not None:
-            deviations[model] = found
+    deviations = _deviations(outcomes, name, limit) if always or differ else {}
     if not pairs:
-        for executors in (EXECUTORS, EXECUTORS[::-1]):
-            first, second = executors
-            if get("a", second).failure:
-                continue  # It refuses the inputs themselves, which the other lets pass.
-            found = differ_in(first, second, between)
-            if found is not None:
-                return Judgement(pairs, (first, second, found), deviations, found.agree)
-        return Judgement(pairs, None, deviations)
+        return _judge_across(outcomes, name, between, deviations)
     excused = (
         differ == ["onnxruntime"]
         and not tolerance.exact
@@ -186,3 +144,42 @@ def judge(
         and any(not errors.agree for errors in deviations.values())
     )
     return Judgement(pairs, None, deviations, not differ or excused, excused)
+
+
+def _models_differ(
+    outcomes: Outcomes, name: str, executors: tuple[str, str], limit: Tolerance
+) -> Errors | None:
+    """How an output of the reference in one executor and of the candidate in another differ."""
+    # Inputs that the reference does not accept tell nothing about the candidate.
+    if any(_get(outcomes, Side.REFERENCE, executor).failure for executor in executors):
+        return None
+    first, second = executors
+    reference = _get(outcomes, Side.REFERENCE, first)
+    return difference(reference, _get(outcomes, Side.CANDIDATE, second), name, limit)
+
+
+def _deviations(outcomes: Outcomes, name: str, limit: Tolerance) -> dict[Side, Errors]:
+    """How the executors differ from each other on each model."""
+    found = {}
+    for side in Side:
+        first, second = (_get(outcomes, side, executor) for executor in EXECUTORS)
+        errors = difference(first, second, name, limit, EXECUTORS)
+        if errors is not None:
+            found[side] = errors
+    return found
+
+
+def _judge_across(
+    outcomes: Outcomes, name: str, between: Tolerance, deviations: dict[Side, Errors]
+) -> Judgement:
+    """Judge one output where no executor ran both models: each may have been run by another."""
+    for executors in (EXECUTORS, EXECUTORS[::-1]):
+        # Failing here, an executor refuses the inputs themselves, which the other lets pass.
+        found = _models_differ(outcomes, name, executors, between)
+        if found is not None:
+            return Judgement({}, (*executors, found), deviations, found.agree)
+    return Judgement({}, None, deviations)
+
+
+def _get(outcomes: Outcomes, side: Side, executor: str) -> Outcome:
+    return outcomes.get((side, executor), UNSUPPORTED)

@@ -11,10 +11,7 @@ import numpy as np
 from onnx import NodeProto
 
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.verification.inputs import (
-    Attempt,
-    Drawer,
-)
+from onnxreduce_cli.verification.inputs import Attempt, Drawer
 from onnxreduce_cli.verification.profiles import (
     LARGE,
     NEAR,

@@ -19,7 +19,7 @@ from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.site import Site
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.outcomes import is_random
+from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_names import Renaming, made
 from onnxreduce_cli.verification.site_types import (

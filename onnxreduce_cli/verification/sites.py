@@ -8,13 +8,11 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import onnx
-from onnx import ModelProto, NodeProto, numpy_helper
+from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.conversion import Conversion
@@ -23,32 +21,13 @@ from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.site import Site
 from onnxreduce_cli.verification.compare import Errors, Tolerance
-from onnxreduce_cli.verification.errors import CannotRunError, InputError, UncheckableError
-from onnxreduce_cli.verification.inputs import (
-    Drawer,
-)
-from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.outcomes import (
-    UNSUPPORTED,
-    Judgement,
-    Outcome,
-    judge,
-    run_once,
-)
-from onnxreduce_cli.verification.profiles import (
-    UNUSUAL,
-)
-from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
-from onnxreduce_cli.verification.site_draws import (
-    asked_shapes,
-    fit_regions,
-    fit_shapes,
-    is_defined,
-    runs,
-    special_profile,
-)
+from onnxreduce_cli.verification.errors import InputError, UncheckableError
+from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
+from onnxreduce_cli.verification.profiles import UNUSUAL
+from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.site_models import Pair, PairMaker
 from onnxreduce_cli.verification.site_report import SiteFailure, SiteReport, Unchecked
+from onnxreduce_cli.verification.site_runs import both_sides, open_runners
 from onnxreduce_cli.verification.source import Source
 
 #: For replacements that compute in another way, in one executor and between two.
@@ -59,21 +38,12 @@ _EXACT = Tolerance(exact=True)
 #: Tensors of more elements would make a check slow.
 _LARGEST = 1 << 25
 
-#: What a node refused of smaller tensors it will hardly take of larger ones.
-_MOST = 1 << 20
-
-#: Operators whose kernels in ONNX Runtime end the process on attributes that nobody has checked.
-_ENDING = frozenset({"Attention"})
-
 _UNDETERMINED = (
     "ONNX Runtime and the NumPy executor differ from each other, before the conversion too, in "
     "what becomes of NaN or infinities; the replacement gives something else again"
 )
 _REFUSED = "no inputs were found that it accepts"
 _TOO_LARGE = "its tensors are too large to try"
-
-#: Draws for one shape, where values decide whether the outputs are as the model says.
-_DRAWS = 8
 
 
 def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
@@ -210,36 +180,25 @@ def _check_pair(pair: Pair, seed: int) -> _Found:
     if problem:
         found.failure = f"what replaces it is not valid: {problem}"
         return found
-    sources = {"a": Source(pair.before, "before"), "b": Source(pair.after, "after")}
-    runners, reasons = _open(sources)
-    for model, what in (("a", "the node"), ("b", "what replaces it")):
-        if not any(side == model for side, _ in runners):
-            said = "; ".join(reasons[model, executor] for executor in EXECUTORS)
+    sources = {
+        Side.REFERENCE: Source(pair.before, "before"),
+        Side.CANDIDATE: Source(pair.after, "after"),
+    }
+    runners, reasons = open_runners(sources)
+    for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):
+        if not any(ran == side for ran, _ in runners):
+            said = "; ".join(reasons[side, executor] for executor in EXECUTORS)
             found.unchecked = f"no executor can run {what}: {said}"
             return found
-    names = list(sources["a"].outputs)
-    compared = False
     try:
-        for values, feeds, outcomes in _outcomes(pair, sources, runners, seed):
-            for name in names:
+        compared = False
+        for values, feeds, outcomes in both_sides(pair, sources, runners, seed):
+            for name in sources[Side.REFERENCE].outputs:
                 judgement = _judge(outcomes, name, pair.moved)
-                if judgement.agree is None:
-                    continue
-                compared = True
-                if not judgement.agree and values == UNUSUAL and _undetermined(judgement):
-                    found.remarks = found.remarks or [_UNDETERMINED]
-                    continue
-                if not judgement.agree:
+                compared |= judgement.agree is not None
+                if not _take(found, judgement, values):
                     found.failure, found.inputs = _reason(judgement), feeds
                     return found
-                if judgement.excused:
-                    found.remarks = found.remarks or [_deviation(judgement)]
-                    found.errors += judgement.pairs["numpy"]
-                    continue
-                for errors in judgement.pairs.values():
-                    found.errors += errors
-                if judgement.cross is not None:
-                    found.errors += judgement.cross[2]
     except InputError as error:
         found.unchecked = str(error)
         return found
@@ -248,7 +207,26 @@ def _check_pair(pair: Pair, seed: int) -> _Found:
     return found
 
 
-def _judge(outcomes: dict[tuple[str, str], Outcome], name: str, moved: bool) -> Judgement:
+def _take(found: _Found, judgement: Judgement, values: str) -> bool:
+    """Add what was found of one output on inputs of a profile; whether that lets the site pass."""
+    if judgement.agree is None:
+        return True
+    if not judgement.agree:
+        if values != UNUSUAL or not _undetermined(judgement):
+            return False
+        found.remarks = found.remarks or [_UNDETERMINED]
+    elif judgement.excused:
+        found.remarks = found.remarks or [_deviation(judgement)]
+        found.errors += judgement.pairs["numpy"]
+    else:
+        for errors in judgement.pairs.values():
+            found.errors += errors
+        if judgement.cross is not None:
+            found.errors += judgement.cross[2]
+    return True
+
+
+def _judge(outcomes: dict[Ran, Outcome], name: str, moved: bool) -> Judgement:
     """A site's judgement: where only attributes and inputs moved, every bit must agree.
 
     The NumPy executor is asked for that; ONNX Runtime may have another kernel for each version.
@@ -267,7 +245,7 @@ def _undetermined(judgement: Judgement) -> bool:
     Then the specification does not say what becomes of them, as of an infinity whose weight in an
     interpolation is zero.
     """
-    errors = judgement.deviations.get("a")
+    errors = judgement.deviations.get(Side.REFERENCE)
     return errors is not None and bool(errors.nan_mismatches or errors.inf_mismatches)
 
 
@@ -280,122 +258,12 @@ def _reason(judgement: Judgement) -> str:
 
 
 def _deviation(judgement: Judgement) -> str:
-    sides = {"a": "before", "b": "after"}
-    wrong = [sides[m] for m, errors in judgement.deviations.items() if not errors.agree]
+    sides = {Side.REFERENCE: "before", Side.CANDIDATE: "after"}
+    wrong = [sides[side] for side, errors in judgement.deviations.items() if not errors.agree]
     return (
         f"ONNX Runtime deviates {' and '.join(wrong)} the conversion from the NumPy executor, "
         f"which finds no difference ({judgement.pairs['onnxruntime']})"
     )
-
-
-def _open(
-    sources: dict[str, Source],
-) -> tuple[dict[tuple[str, str], Runner], dict[tuple[str, str], str]]:
-    runners: dict[tuple[str, str], Runner] = {}
-    reasons: dict[tuple[str, str], str] = {}
-    for model, source in sources.items():
-        for executor in EXECUTORS:
-            try:
-                runners[model, executor] = _runner(source, executor)
-            except CannotRunError as error:
-                reasons[model, executor] = f"{executor}: {error}"
-    return runners, reasons
-
-
-def _runner(source: Source, executor: str) -> Runner:
-    nodes = source.skeleton.graph.node
-    if executor == "onnxruntime" and any(_may_end(node) for node in nodes):
-        return open_isolated(source, executor)
-    return open_runner(source, executor, threads=1)
-
-
-def _may_end(node: NodeProto) -> bool:
-    """Whether a kernel of ONNX Runtime may end the process on a node that nobody has checked."""
-    absent = node.op_type == "BatchNormalization" and "" in node.output[1:]
-    return absent or node.op_type in _ENDING
-
-
-def _outcomes(
-    pair: Pair,
-    sources: dict[str, Source],
-    runners: dict[tuple[str, str], Runner],
-    seed: int,
-) -> Iterator[tuple[str, dict[str, Any], dict[tuple[str, str], Outcome]]]:
-    """Run both sides on every set of inputs that the original node accepts.
-
-    Yields:
-        the value profile, the inputs, and the outcomes by side and executor.
-    """
-    drawer = Drawer(sources["a"])
-    rng = np.random.default_rng(seed)
-    names = list(sources["a"].outputs)
-    accepted = False
-    level = 0
-    for attempts, values in runs(drawer, rng, special_profile(pair), asked_shapes(pair)):
-        most = max(_MOST, drawer.elements(attempts[0]))
-        # What another run needed comes first.
-        order = sorted(range(len(attempts)), key=lambda index: (index != level, index))
-        for index in (index for index in order for _ in range(_DRAWS if pair.promised else 1)):
-            if index and drawer.elements(attempts[index]) > most:
-                continue
-            feeds = drawer.draw(attempts[index], values, rng, negative=True)
-            fit_shapes(pair, feeds, rng)
-            fit_regions(pair, feeds, rng)
-            if not is_defined(pair, feeds):
-                continue
-            asked = _asked_about(feeds, runners)
-            outcomes = {key: _run(asked, key, feeds, names) for key in asked if key[0] == "a"}
-            if outcomes.get(("a", "numpy"), UNSUPPORTED).failure:
-                continue  # Not legal, even if ONNX Runtime makes something of it.
-            if any(_as_promised(outcome, pair) for outcome in outcomes.values()):
-                for key in [key for key in asked if key[0] == "b"]:
-                    outcomes[key] = _run(asked, key, feeds, names)
-                accepted = True
-                level = index
-                yield values, feeds, outcomes
-                break
-        if not accepted and not drawer.open_ranks:
-            return  # The shapes do not fit each other, whatever the values.
-
-
-def _asked_about(
-    feeds: dict[str, Any], runners: dict[tuple[str, str], Runner]
-) -> dict[tuple[str, str], Runner]:
-    """Who is asked about some inputs: of empty tensors only the NumPy executor.
-
-    Kernels of ONNX Runtime divide by a size of 0 and end the process (LSTM, CumProd).
-    """
-    empty = any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
-    return {key: item for key, item in runners.items() if not empty or key[1] == "numpy"}
-
-
-def _as_promised(outcome: Outcome, pair: Pair) -> bool:
-    """Whether the node ran and gave what the model says of its outputs."""
-    if outcome.values is None:
-        return False
-    for name, dims in pair.promised.items():
-        value = outcome.values[name]
-        if isinstance(value, np.ndarray) and (
-            len(dims) != value.ndim
-            or any(
-                isinstance(dim, int) and dim != size
-                for dim, size in zip(dims, value.shape, strict=True)
-            )
-        ):
-            return False
-    return True
-
-
-def _run(
-    runners: dict[tuple[str, str], Runner],
-    key: tuple[str, str],
-    feeds: dict[str, Any],
-    names: list[str],
-) -> Outcome:
-    try:
-        return run_once(runners[key], feeds, names)
-    except CannotRunError:
-        return Outcome()
 
 
 def _invalid(model: ModelProto) -> str:

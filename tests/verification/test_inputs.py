@@ -10,10 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.verification import InputError, verify
-from onnxreduce_cli.verification.inputs import (
-    Attempt,
-    Drawer,
-)
+from onnxreduce_cli.verification.inputs import Attempt, Drawer
 from onnxreduce_cli.verification.profiles import (
     LARGE,
     NEAR,
