@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
@@ -17,8 +19,6 @@ def as_loop(node: NodeProto, scope: Scope, facts: Facts, names: Names) -> list[N
     and ends with ``SequenceInsert``.
     """
     (original,) = (graph for _, graph in subgraphs(node))
-    inner = facts.inner(original)
-    assert inner is not None
     base = node.name or node.output[0]
 
     def fresh(hint: str) -> str:
@@ -31,6 +31,32 @@ def as_loop(node: NodeProto, scope: Scope, facts: Facts, names: Names) -> list[N
             "Constant", [], [true], name=true, value=numpy_helper.from_array(np.array(True))
         ),
     ]
+    body = _body(node, original, scope, facts, fresh)
+    starts = []
+    for value, elem_type in _elements(original, facts):
+        empty, current, longer = fresh("empty"), fresh("current"), fresh("longer")
+        starts.append(empty)
+        before.append(helper.make_node("SequenceEmpty", [], [empty], name=empty, dtype=elem_type))
+        body.input.append(_sequence_info(current, elem_type))
+        body.output.append(_sequence_info(longer, elem_type))
+        inputs = [current, value]
+        body.node.append(helper.make_node("SequenceInsert", inputs, [longer], name=longer))
+    loop = NodeProto()
+    loop.CopyFrom(node)
+    loop.op_type = "Loop"
+    loop.input[:] = [length, true, *starts]
+    del loop.attribute[:]
+    loop.attribute.append(helper.make_attribute("body", body))
+    return [*before, loop]
+
+
+def _body(
+    node: NodeProto, original: GraphProto, scope: Scope, facts: Facts, fresh: Callable[[str], str]
+) -> GraphProto:
+    """A Loop's body that does what the SequenceMap's does to the elements of one round.
+
+    What it gives is not collected yet.
+    """
     number, going, again = fresh("round"), fresh("unfinished"), fresh("again")
     scalar = helper.make_tensor_value_info
     body = GraphProto(name=original.name)
@@ -48,29 +74,22 @@ def as_loop(node: NodeProto, scope: Scope, facts: Facts, names: Names) -> list[N
     body.node.append(helper.make_node("Identity", [going], [again], name=again))
     body.initializer.extend(original.initializer)
     body.value_info.extend(original.value_info)
-    starts = []
+    return body
+
+
+def _elements(original: GraphProto, facts: Facts) -> list[tuple[str, int]]:
+    """What a SequenceMap's body gives: names, and the dtypes of the sequences that collect them."""
+    inner = facts.inner(original)
+    assert inner is not None
+    found = []
     for value in original.output:
         known = facts.type(inner, value.name)
         if known is None or not known.elem_type:
             raise UnwritableError(
                 f"the type of {value.name!r} is not known", "state it in the body's outputs"
             )
-        empty, current, longer = fresh("empty"), fresh("current"), fresh("longer")
-        starts.append(empty)
-        before.append(
-            helper.make_node("SequenceEmpty", [], [empty], name=empty, dtype=known.elem_type)
-        )
-        body.input.append(_sequence_info(current, known.elem_type))
-        body.output.append(_sequence_info(longer, known.elem_type))
-        inputs = [current, value.name]
-        body.node.append(helper.make_node("SequenceInsert", inputs, [longer], name=longer))
-    loop = NodeProto()
-    loop.CopyFrom(node)
-    loop.op_type = "Loop"
-    loop.input[:] = [length, true, *starts]
-    del loop.attribute[:]
-    loop.attribute.append(helper.make_attribute("body", body))
-    return [*before, loop]
+        found.append((value.name, known.elem_type))
+    return found
 
 
 def _sequence_info(name: str, elem_type: int) -> ValueInfoProto:

@@ -5,9 +5,11 @@ one can catch the other's mistakes.
 """
 
 from onnxreduce_cli.executor import (
+    activations,
     affine_grid,
     control,
     convert_dtype,
+    cumulative,
     deform_conv,
     elementwise,
     indexing,
@@ -30,9 +32,11 @@ from onnxreduce_cli.executor.run import Executor, run
 
 # Importing a module of kernels registers them.
 KERNEL_MODULES = (
+    activations,
     affine_grid,
     control,
     convert_dtype,
+    cumulative,
     deform_conv,
     elementwise,
     indexing,

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from onnxreduce_cli.executor.broadcast import legacy, one_way, same_shapes
+from onnxreduce_cli.executor.broadcast import legacy, same_shapes
 from onnxreduce_cli.executor.dtypes import (
     BOOL,
     FLOAT64,
@@ -110,74 +110,6 @@ def is_inf(call: Call, x: Array) -> Array:
     above = np.isposinf(wide) if call.attrs["detect_positive"] else np.zeros(x.shape, BOOL)
     below = np.isneginf(wide) if call.attrs["detect_negative"] else np.zeros(x.shape, BOOL)
     return np.logical_or(above, below)
-
-
-def _weak(value: float, x: Array) -> Array:
-    # An array of x's dtype: NumPy 1 would widen a rank-0 x on meeting a Python float.
-    return np.array(value, dtype=x.dtype)
-
-
-_Shaped: TypeAlias = Callable[[Array, dict[str, Any]], Any]
-
-
-def _elu(x: Array, attrs: dict[str, Any]) -> Array:
-    alpha = _weak(attrs["alpha"], x)
-    return np.where(x < 0, alpha * np.expm1(np.minimum(x, _weak(0, x))), x)
-
-
-def _selu(x: Array, attrs: dict[str, Any]) -> Array:
-    alpha, gamma = _weak(attrs["alpha"], x), _weak(attrs["gamma"], x)
-    return gamma * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, _weak(0, x))))
-
-
-def _celu(x: Array, attrs: dict[str, Any]) -> Array:
-    alpha, zero = _weak(attrs["alpha"], x), _weak(0, x)
-    return np.maximum(x, zero) + np.minimum(zero, alpha * np.expm1(x / alpha))
-
-
-def _hard_sigmoid(x: Array, attrs: dict[str, Any]) -> Array:
-    line = _weak(attrs["alpha"], x) * x + _weak(attrs["beta"], x)
-    return np.maximum(_weak(0, x), np.minimum(_weak(1, x), line))
-
-
-def _leaky_relu(x: Array, attrs: dict[str, Any]) -> Array:
-    return np.where(x < 0, _weak(attrs["alpha"], x) * x, x)
-
-
-def _thresholded_relu(x: Array, attrs: dict[str, Any]) -> Array:
-    return np.where(x > _weak(attrs["alpha"], x), x, _weak(0, x))
-
-
-def _shrink(x: Array, attrs: dict[str, Any]) -> Array:
-    bias, bound = attrs["bias"], attrs["lambd"]
-    if not is_float(x.dtype):
-        # Integers: the attributes are floats, so the result is cut back to an integer.
-        wide = x.astype(FLOAT64)
-        shrunk = np.where(wide < -bound, wide + bias, np.where(wide > bound, wide - bias, 0.0))
-        return truncate_to_integer(shrunk, x.dtype)
-    bias, bound = _weak(bias, x), _weak(bound, x)
-    return np.where(x < -bound, x + bias, np.where(x > bound, x - bias, _weak(0, x)))
-
-
-def _attribute_kernel(function: _Shaped) -> Kernel:
-    def run(call: Call, x: Array) -> Array:
-        return to_dtype(function(wider(x), call.attrs), x.dtype)
-
-    return run
-
-
-_WITH_ATTRIBUTES: dict[str, tuple[_Shaped, tuple[int, ...]]] = {
-    "Celu": (_celu, (12, 28)),
-    "Elu": (_elu, (1, 6, 22)),
-    "HardSigmoid": (_hard_sigmoid, (1, 6, 22)),
-    "LeakyRelu": (_leaky_relu, (1, 6, 16)),
-    "Selu": (_selu, (1, 6, 22)),
-    "Shrink": (_shrink, (9,)),
-    "ThresholdedRelu": (_thresholded_relu, (10, 22)),
-}
-
-for _name, (_shaped, _versions) in _WITH_ATTRIBUTES.items():
-    kernel(_name, *_versions)(_attribute_kernel(_shaped))
 
 
 def _divide(a: Array, b: Array) -> Array:
@@ -293,31 +225,6 @@ def bit_shift(call: Call, x: Array, amount: Array) -> Array:
         rest = np.where(np.less(x, 0), -1, 0).astype(x.dtype)
         return np.where(beyond, rest, np.right_shift(x, safe)).astype(x.dtype)
     raise Invalid(f"direction {direction!r} is neither LEFT nor RIGHT")
-
-
-@kernel("PRelu", 1, 6)
-def prelu_1(call: Call, x: Array, slope: Array) -> Array:
-    """Scale negative elements by one slope, or by one slope for each channel (axis 1)."""
-    if slope.size == 1:
-        fitted = slope.reshape((1,) * x.ndim)
-    elif slope.ndim == 1 and x.ndim > 1 and slope.shape[0] == x.shape[1]:
-        fitted = slope.reshape((-1,) + (1,) * (x.ndim - 2))
-    elif slope.shape == x.shape:
-        fitted = slope
-    else:
-        raise Invalid(f"slope of shape {slope.shape} fits neither one value nor the channels")
-    return _prelu(x, fitted)
-
-
-@kernel("PRelu", 7, 9, 16)
-def prelu_7(call: Call, x: Array, slope: Array) -> Array:
-    """Scale negative elements by slopes that broadcast one way to x."""
-    return _prelu(x, one_way(slope, x.shape))
-
-
-def _prelu(x: Array, slope: Array) -> Array:
-    wide = wider(x)
-    return to_dtype(np.where(wide < 0, wide * wider(slope), wide), x.dtype)
 
 
 def _mean_of(arrays: list[Array]) -> Array:
@@ -437,49 +344,3 @@ def dropout_12(
     if training and (ratio is None or float(ratio) != 0):
         raise NotSupported("the node is in training mode, its result is random")
     return data, np.ones(data.shape, dtype=BOOL)
-
-
-@kernel("CumSum", 11, 14)
-def cum_sum(call: Call, x: Array, axis: Array) -> Array:
-    """Sum up along an axis, from the end with `reverse`, each element left out of its own
-    sum with `exclusive`.
-    """
-    return _cumulate(call, x, axis, np.cumsum, 0)
-
-
-@kernel("CumProd", 26)
-def cum_prod(call: Call, x: Array, axis: Array) -> Array:
-    """Multiply up along an axis; `reverse` and `exclusive` as for CumSum."""
-    return _cumulate(call, x, axis, np.cumprod, 1)
-
-
-def _cumulate(call: Call, x: Array, axis: Array, function: Any, start: int) -> Array:
-    if axis.size != 1:
-        raise Invalid(f"axis has shape {axis.shape}, it must hold one value")
-    at = int(axis.reshape(()))
-    if not -x.ndim <= at < x.ndim:
-        raise Invalid(f"axis {at} is out of range for rank {x.ndim}")
-    wide = x.astype(FLOAT64) if is_float(x.dtype) else x
-    if call.attrs["reverse"]:
-        wide = np.flip(wide, at)
-    if call.attrs["exclusive"]:
-        first = np.full_like(np.take(wide, [0], axis=at), start) if wide.shape[at] else wide
-        wide = np.concatenate([first, np.delete(wide, -1, axis=at)], axis=at) if wide.size else wide
-    total = function(wide, axis=at, dtype=wide.dtype)
-    if call.attrs["reverse"]:
-        total = np.flip(total, at)
-    return to_dtype(total, x.dtype)
-
-
-@kernel("LpNormalization", 1, 22)
-def lp_normalization(call: Call, x: Array) -> Array:
-    """Divide by the L1 or L2 norm along `axis`; where the norm is 0 the result is 0."""
-    wide = x.astype(FLOAT64)
-    axis, p = call.attrs["axis"], call.attrs["p"]
-    if p not in (1, 2):
-        raise Invalid(f"p is {p}, it must be 1 or 2")
-    powers = np.absolute(wide) if p == 1 else wide * wide
-    norm = np.sum(powers, axis=axis, keepdims=True)
-    if p == 2:
-        norm = np.sqrt(norm)
-    return to_dtype(np.where(norm == 0, 0.0, wide / norm), x.dtype)

@@ -1,7 +1,7 @@
 """Normalisation with given or computed statistics.
 
 Source: BatchNormalization 1 to 15, InstanceNormalization 1 to 22, LayerNormalization 17,
-LRN 1 and 13.
+LRN 1 and 13, LpNormalization 1 and 22.
 """
 
 from __future__ import annotations
@@ -131,3 +131,17 @@ def lrn(call: Call, x: Array) -> Array:
         total[:, c] = window.sum(axis=1)
     base = call.attrs["bias"] + call.attrs["alpha"] / size * total
     return to_dtype(wide / base ** call.attrs["beta"], x.dtype)
+
+
+@kernel("LpNormalization", 1, 22)
+def lp_normalization(call: Call, x: Array) -> Array:
+    """Divide by the L1 or L2 norm along `axis`; where the norm is 0 the result is 0."""
+    wide = x.astype(FLOAT64)
+    axis, p = call.attrs["axis"], call.attrs["p"]
+    if p not in (1, 2):
+        raise Invalid(f"p is {p}, it must be 1 or 2")
+    powers = np.absolute(wide) if p == 1 else wide * wide
+    norm = np.sum(powers, axis=axis, keepdims=True)
+    if p == 2:
+        norm = np.sqrt(norm)
+    return to_dtype(np.where(norm == 0, 0.0, wide / norm), x.dtype)

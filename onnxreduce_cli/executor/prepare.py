@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, defs
 
+from onnxreduce_cli.executor.checks import check_call, check_signature
 from onnxreduce_cli.executor.dtypes import Array, Value, dtype_of_number, sparse_to_array, to_array
-from onnxreduce_cli.executor.errors import ExecutionError, Invalid, NotSupported
+from onnxreduce_cli.executor.errors import ExecutionError
 from onnxreduce_cli.executor.graph import ContextStep, FunctionStep, Graph, NodeStep, Place, Step
 from onnxreduce_cli.executor.reference import reference_kernel
 from onnxreduce_cli.executor.registry import (
@@ -274,7 +276,7 @@ def _operator_step(
     context: Context,
     names: Names,
 ) -> Step:
-    _check_signature(node, found, attributes, place)
+    check_signature(node, found, attributes, place)
     domain = plain_domain(node.domain)
     registered = None if domain else find(node.op_type, found.since)
     if registered is None:
@@ -282,6 +284,38 @@ def _operator_step(
         if step is not None:
             return step
         registered = Registered(reference_kernel(node, found, attributes, place), None, False)
+    values, captured = _attribute_values(found, attributes, place, context, names)
+    call = Call(
+        node.op_type,
+        domain,
+        found.since,
+        context.opsets[domain],
+        values,
+        tuple(node.output),
+        len(node.input),
+    )
+    check_call(registered, call, place)
+    return NodeStep(
+        place,
+        call,
+        registered.kernel,
+        registered.scoped,
+        tuple(node.input),
+        tuple(node.output),
+        tuple(found.input_formal(i) for i in range(len(node.input))),
+        tuple(found.output_formal(i) for i in range(len(node.output))),
+        captured,
+    )
+
+
+def _attribute_values(
+    found: Definition,
+    attributes: list[AttributeProto],
+    place: Place,
+    context: Context,
+    names: Names,
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Give the attributes by name, graphs made ready, and the outer names that these read."""
     values = dict(found.defaults)
     captured: dict[str, None] = {}
     for attribute in attributes:
@@ -294,63 +328,7 @@ def _operator_step(
             values[attribute.name] = plain_attribute(attribute)
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise place.invalid(f"attribute {attribute.name!r} is unreadable: {error}") from error
-    call = Call(
-        node.op_type,
-        domain,
-        found.since,
-        context.opsets[domain],
-        values,
-        tuple(node.output),
-        len(node.input),
-    )
-    if registered.check is not None:
-        try:
-            registered.check(call)
-        except Invalid as error:
-            raise place.invalid(str(error)) from None
-        except NotSupported as error:
-            raise place.unsupported(str(error)) from None
-    return NodeStep(
-        place,
-        call,
-        registered.kernel,
-        registered.scoped,
-        tuple(node.input),
-        tuple(node.output),
-        tuple(found.input_formal(i) for i in range(len(node.input))),
-        tuple(found.output_formal(i) for i in range(len(node.output))),
-        tuple(captured),
-    )
-
-
-def _check_signature(
-    node: NodeProto, found: Definition, attributes: list[AttributeProto], place: Place
-) -> None:
-    what = f"{node.op_type} {found.since}"
-    if found.deprecated:
-        raise place.invalid(f"{what} is deprecated")
-    if not found.min_inputs <= len(node.input) <= found.max_inputs:
-        raise place.invalid(f"{what} does not take {len(node.input)} inputs")
-    if not found.min_outputs <= len(node.output) <= found.max_outputs:
-        raise place.invalid(f"{what} does not give {len(node.output)} outputs")
-    given = set()
-    for attribute in attributes:
-        expected = found.attributes.get(attribute.name)
-        if expected is None:
-            raise place.invalid(f"{what} has no attribute {attribute.name!r}")
-        if attribute.type != expected:
-            raise place.invalid(
-                f"attribute {attribute.name!r} is of type {_attribute_type(attribute.type)}, "
-                f"{what} has {_attribute_type(expected)}"
-            )
-        given.add(attribute.name)
-    missing = found.required - given
-    if missing:
-        raise place.invalid(f"{what} needs attribute {min(missing)!r}")
-
-
-def _attribute_type(number: int) -> str:
-    return str(AttributeProto.AttributeType.Name(number))
+    return values, tuple(captured)
 
 
 def _schema_function_step(

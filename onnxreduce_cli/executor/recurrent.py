@@ -141,6 +141,22 @@ def _sequence(
     return outputs, state
 
 
+def _lengths(call: Call, x: Array, w: Array, r: Array, lengths: Array | None) -> list[int]:
+    """Check the shapes of (sequence, batch, input) and weights; give each sequence's length."""
+    longest, batch, size = x.shape
+    hidden = r.shape[-1]
+    rows = (len(_DIRECTIONS[call.attrs["direction"]]), _GATES[call.op] * hidden)
+    if w.shape != (*rows, size) or r.shape != (*rows, hidden):
+        shape = (batch, longest, size) if call.attrs.get("layout", 0) else x.shape
+        raise Invalid(f"shapes of X {shape}, W {w.shape} and R {r.shape} do not fit together")
+    if call.attrs.get("hidden_size", hidden) != hidden:
+        raise Invalid(f"hidden_size is {call.attrs['hidden_size']}, R says {hidden}")
+    counts = [longest] * batch if lengths is None else vector("sequence_lens", lengths)
+    if len(counts) != batch or any(not 0 <= count <= longest for count in counts):
+        raise Invalid(f"sequence_lens {counts} does not fit {batch} sequences of {longest}")
+    return counts
+
+
 def _recurrent(
     call: Call,
     x: Array,
@@ -158,26 +174,14 @@ def _recurrent(
     the batch comes first in both.
     """
     batch_first = bool(call.attrs.get("layout", 0))
-    dtype, gates = x.dtype, _GATES[call.op]
     data = x.astype(FLOAT64)
     if batch_first:
         data = np.swapaxes(data, 0, 1)
-    directions = _DIRECTIONS[call.attrs["direction"]]
-    hidden = r.shape[-1]
-    longest, batch = data.shape[:2]
-    if w.shape != (len(directions), gates * hidden, data.shape[2]) or r.shape != (
-        len(directions),
-        gates * hidden,
-        hidden,
-    ):
-        raise Invalid(f"shapes of X {x.shape}, W {w.shape} and R {r.shape} do not fit together")
-    if call.attrs.get("hidden_size", hidden) != hidden:
-        raise Invalid(f"hidden_size is {call.attrs['hidden_size']}, R says {hidden}")
-    counts = [longest] * batch if lengths is None else vector("sequence_lens", lengths)
-    if len(counts) != batch or any(not 0 <= count <= longest for count in counts):
-        raise Invalid(f"sequence_lens {counts} does not fit {batch} sequences of {longest}")
-    initial = [initial_h, initial_c] if call.op == "LSTM" else [initial_h]
+    counts = _lengths(call, data, w, r, lengths)
+    batch, hidden, gates = data.shape[1], r.shape[-1], _GATES[call.op]
+    states = [initial_h, initial_c] if call.op == "LSTM" else [initial_h]
     outputs, finals = [], []
+    directions = _DIRECTIONS[call.attrs["direction"]]
     for index, (backward, acts) in enumerate(zip(directions, _activations(call), strict=True)):
         bias = np.zeros(2 * gates * hidden) if b is None else b[index].astype(FLOAT64)
         peephole = np.zeros(3 * hidden) if p is None else p[index].astype(FLOAT64)
@@ -188,7 +192,7 @@ def _recurrent(
             np.zeros((batch, hidden))
             if value is None
             else (value[:, index] if batch_first else value[index]).astype(FLOAT64)
-            for value in initial
+            for value in states
         )
         if any(value.shape != (batch, hidden) for value in state):
             raise Invalid(f"an initial state does not have {batch} rows of {hidden}")
@@ -200,7 +204,7 @@ def _recurrent(
     if batch_first:
         everything = everything.transpose(2, 0, 1, 3)
         lasts = [np.swapaxes(last, 0, 1) for last in lasts]
-    return tuple(to_dtype(value, dtype) for value in (everything, *lasts))
+    return tuple(to_dtype(value, x.dtype) for value in (everything, *lasts))
 
 
 kernel("RNN", 1, 7, 14, 22, check=_check)(_recurrent)

@@ -200,13 +200,11 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
         # A device or a pipe would be gone, and a file in its place.
         raise OSError(errno.EINVAL, "It is no regular file", os.fspath(path))
     stem, extension = os.path.splitext(os.path.basename(final))
-    # A name may be as long as the file system takes, and the temporary one is longer.
-    stem = stem[:40]
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(
-            dir=os.path.dirname(final), prefix=f".{stem}.", suffix=f".part{extension}"
-        )
+        # A name may be as long as the file system takes, and the temporary one is longer.
+        prefix, suffix = f".{stem[:40]}.", f".part{extension}"
+        handle, temporary = tempfile.mkstemp(suffix, prefix, os.path.dirname(final))
         os.close(handle)
         try:
             # Not to be emptied, which it is already: a file that was, ext4 writes out when it is

@@ -99,14 +99,8 @@ def fields(
                 else:
                     size, index = _varint(window, index)
                 stop = base + index + size
-            elif kind == _VARINT:
-                stop = base + _varint(window, index)[1]
-            elif kind == _FIXED32:
-                stop = base + index + 4
-            elif kind == _FIXED64:
-                stop = base + index + 8
             else:
-                raise WireError(f"a field of wire type {kind}")
+                stop = base + _end_of_scalar(window, index, kind)
         except IndexError:
             raise WireError("a field is cut off") from None
         if stop > end or tag < 8:
@@ -114,6 +108,17 @@ def fields(
         if stop - at >= least or tag >> 3 in always:
             yield Field(tag >> 3, kind, at, base + index, stop)
         at = stop
+
+
+def _end_of_scalar(window: bytes, at: int, kind: int) -> int:
+    """Where a field's value ends that is a number."""
+    if kind == _VARINT:
+        return _varint(window, at)[1]
+    if kind == _FIXED32:
+        return at + 4
+    if kind == _FIXED64:
+        return at + 8
+    raise WireError(f"a field of wire type {kind}")
 
 
 def _varint(window: bytes, at: int) -> tuple[int, int]:
