@@ -103,7 +103,7 @@ def command(
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
     from onnxreduce_cli.batch.layout import matching
-    from onnxreduce_cli.convert_file import Options, check_options
+    from onnxreduce_cli.convert_file import Options
     from onnxreduce_cli.save import Placement
 
     options = Options(
@@ -118,12 +118,27 @@ def command(
         verify=verify,
         placement=Placement(external_data, allow_outside_data, threshold, inline),
     )
-    check_options(options)
-    if "" in (*models, output, out_dir):
-        raise click.UsageError("a name is empty; is some variable not set?")
+    _check(options, *models, output, out_dir)
     sources = matching(models, out_dir)
     if len(sources) == 1 and out_dir is None and jobs is None and not resume:
         _convert_one(sources[0], output, options, quiet=quiet)
+    _check_many(sources, output, out_dir, in_place=in_place, resume=resume)
+    _convert_many(sources, out_dir, options, jobs=jobs or 1, resume=resume, quiet=quiet)
+
+
+def _check(options: Options, *names: str | None) -> None:
+    """Refuse options that contradict each other, and empty names."""
+    from onnxreduce_cli.convert_file import check_options
+
+    check_options(options)
+    if "" in names:
+        raise click.UsageError("a name is empty; is some variable not set?")
+
+
+def _check_many(
+    sources: list[str], output: str | None, out_dir: str | None, *, in_place: bool, resume: bool
+) -> None:
+    """Refuse what cannot be done with several models."""
     if output is not None:
         raise click.UsageError("-o names one file; for several models name a folder: --out-dir DIR")
     if "-" in sources:
@@ -132,7 +147,6 @@ def command(
         raise click.UsageError("--resume needs the folder of an earlier run: --out-dir DIR")
     if in_place and out_dir is not None:
         raise click.UsageError("say either --in-place or --out-dir")
-    _convert_many(sources, out_dir, options, jobs=jobs or 1, resume=resume, quiet=quiet)
 
 
 def _convert_one(source: str, output: str | None, options: Options, *, quiet: bool) -> None:

@@ -5,30 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from onnx import GraphProto, ModelProto, NodeProto, TypeProto, ValueInfoProto
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
+from onnxreduce_cli.containers.interface import Interface, given_to
 from onnxreduce_cli.containers.kinds import Kinds, signature
 from onnxreduce_cli.containers.mapping import as_loop
 from onnxreduce_cli.containers.operators import OPERATORS, WRITERS
 from onnxreduce_cli.containers.values import (
     Container,
-    Given,
-    Maybe,
-    Sequence,
-    Tensor,
     UnwritableError,
     Value,
     parts,
     types,
 )
-from onnxreduce_cli.containers.writing import Environment, Writing
+from onnxreduce_cli.containers.writing import Environment
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
-from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 #: Each of a scope's nodes with what takes its place; None where it stays.
 _Results = list[tuple[NodeProto, list[NodeProto] | None]]
@@ -117,22 +113,17 @@ def _written(scope: Scope, node: NodeProto, new: Iterable[NodeProto]) -> Written
     return Written(scope.describe(node), node.op_type, scope.label, operators)
 
 
-class _Rewriting(Writing):
+class _Rewriting(Interface):
     def __init__(self, found: list[Scope], facts: Facts, names: Names, target: int) -> None:
         super().__init__(found[0], facts, names, target)
         self._found = found
-        self._main = found[0]
         self._kinds = Kinds(self.emitter, self.sequences)
         self._written: list[Written] = []
 
     def run(self) -> list[Written]:
         graph = self._main.container
         assert isinstance(graph, GraphProto)
-        environment: Environment = {}
-        for value in graph.input:
-            given = _given(value.name, value.type)
-            if given is not None:
-                environment[value.name] = given
+        environment = given_to(graph)
         edits = Edits()
         for node, new in self._nodes(self._main, environment):
             if new is not None:
@@ -157,7 +148,7 @@ class _Rewriting(Writing):
                 with self.emitter.graph() as new:
                     changed = self._node(scope, node, environment)
                     if scope is self._main:
-                        self._give_out(node, environment)
+                        self.give_out(node, environment)
             except UnwritableError as error:
                 raise CannotWriteError(_place(self._found, scope, node), error) from error
             found.append((node, new if changed else None))
@@ -211,61 +202,6 @@ class _Rewriting(Writing):
         if all(new is None for _, new in results):
             return None
         return _rebuilt(graph, _flat(results), inner)
-
-    def _give_out(self, node: NodeProto, environment: Environment) -> None:
-        """Make what the model gives of what stands for it."""
-        for name in node.output:
-            if name not in self._main.outputs or name not in environment:
-                continue
-            value = environment[name]
-            if isinstance(value, Maybe):
-                self._give_optional(name, value)
-                continue
-            if self.target < 11:
-                raise UnwritableError(
-                    f"the model gives {name!r}, a sequence of tensors, which nothing before opset "
-                    "11 can hold",
-                    "choose a later opset, or let the model give tensors",
-                )
-            if not isinstance(value, Given) or value.name != name:
-                self._give_sequence(name, value)
-
-    def _give_sequence(self, name: str, value: Sequence) -> None:
-        if isinstance(value, Given) and value.optional:
-            raise UnwritableError(
-                f"the model gives {name!r}, the optional value that it is given, and no operator "
-                "before opset 16 passes that on",
-                "choose a later opset",
-            )
-        self.sequences.as_given(value, name)
-
-    def _give_optional(self, name: str, value: Maybe) -> None:
-        if self.target < 15:
-            raise UnwritableError(
-                f"the model gives {name!r}, a value that may be absent, which nothing before opset "
-                "15 can hold",
-                "choose a later opset, or let the model give tensors",
-            )
-        if isinstance(value.has, str):
-            raise UnwritableError(
-                f"whether {name!r} is there is only known at run time, and no If before opset 16 "
-                "gives a value that may be absent",
-                "choose a later opset",
-            )
-        if not value.has:
-            graph = self._main.container
-            assert isinstance(graph, GraphProto)
-            info = next(item for item in graph.output if item.name == name)
-            proto = TypeProto()
-            proto.CopyFrom(info.type.optional_type.elem_type)
-            self.emitter.emit("Optional", [], "", output=name, type=proto)
-            return
-        held = value.value
-        assert held is not None
-        made = held.name if isinstance(held, Tensor) else self.emitter.fresh("sequence")
-        if not isinstance(held, Tensor):
-            self.sequences.as_given(held, made)
-        self.emitter.emit("Optional", [made], "", output=name)
 
     # If and Loop
 
@@ -384,18 +320,6 @@ class _Rewriting(Writing):
         self._take_outputs(copy, [*kinds, *collected], environment)
         self.emitter.nodes.append(copy)
         return True
-
-
-def _given(name: str, proto: TypeProto) -> Given | None:
-    """A sequence or optional value that the model is given; None for a tensor."""
-    which = proto.WhichOneof("value")
-    if which == "optional_type":
-        return Given(name, 0, None, optional=True)
-    if which != "sequence_type":
-        return None
-    known = from_proto(proto.sequence_type.elem_type)
-    elem_type = None if known is None else elem_type_of(known.kind)
-    return Given(name, elem_type or 0, None if known is None else known.dims)
 
 
 def _flat(results: _Results) -> list[NodeProto]:

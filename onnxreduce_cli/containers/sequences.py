@@ -2,169 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from onnxreduce_cli.containers.emitter import Emitter, is_static
+from onnxreduce_cli.containers.emitter import is_static
+from onnxreduce_cli.containers.sequence_kinds import (
+    Collected,
+    SequenceKinds,
+    counted_kind,
+    known_dims,
+    packed_of,
+)
 from onnxreduce_cli.containers.values import (
     Given,
     Listed,
     Packed,
     Sequence,
     Stacked,
-    TensorType,
     UnwritableError,
     parts,
-    shared,
     types,
 )
 from onnxreduce_cli.model.values import Dims
 
-#: What a Loop collects: what a round gives, and its type.
-Collected = tuple[str, TensorType]
 
-_STATE = "state the shapes of what it holds in the model's value_info"
-
-
-class Sequences:
+class Sequences(SequenceKinds):
     """Writes what becomes of sequences.
 
     Args:
         emitter: writes nodes.
     """
-
-    def __init__(self, emitter: Emitter) -> None:
-        self._emitter = emitter
-
-    # Kinds
-
-    def element_dims(self, sequence: Sequence) -> Dims | None:
-        """What all elements' dimensions have in common; None where there is no element.
-
-        Raises:
-            UnwritableError: not even the rank is known, or it is not the same for all.
-        """
-        if isinstance(sequence, Packed):
-            return (None,) * sequence.rank
-        if isinstance(sequence, Stacked):
-            return sequence.dims
-        if isinstance(sequence, Listed):
-            return _common(map(_known, sequence.items, sequence.dims))
-        if sequence.dims is None:
-            raise UnwritableError(f"the rank of what {sequence.name!r} holds is not known", _STATE)
-        return sequence.dims
-
-    def joined(self, first: Sequence, second: Sequence) -> Sequence:
-        """The kind that either can be brought to, as a sequence whose parts mean nothing."""
-        if (
-            isinstance(first, Listed)
-            and isinstance(second, Listed)
-            and len(first.items) == len(second.items)
-        ):
-            dims = tuple(map(shared, first.dims, second.dims))
-            return Listed(first.items, first.elem_type, dims)
-        found = [self.element_dims(item) for item in (first, second)]
-        return _counted_kind(first.elem_type, [dims for dims in found if dims is not None])
-
-    def alone(self, sequence: Sequence) -> Sequence:
-        """The kind of a sequence, or the one that stands for it where it cannot stay as given."""
-        if isinstance(sequence, Given):
-            return self.joined(sequence, Listed((), sequence.elem_type, ()))
-        return sequence
-
-    def brought_to(self, sequence: Sequence, kind: Sequence) -> Sequence:
-        """The sequence as one of a kind that it was joined to."""
-        if isinstance(kind, Stacked):
-            return self._stacked(sequence, kind.dims)
-        if isinstance(kind, Packed):
-            return self._packed(sequence, kind.rank)
-        return sequence
-
-    def counted(self, sequence: Sequence) -> Stacked | Packed:
-        """The sequence as one whose length only counts at run time."""
-        if isinstance(sequence, (Stacked, Packed)):
-            return sequence
-        dims = self.element_dims(sequence)
-        kind = _counted_kind(sequence.elem_type, [] if dims is None else [dims])
-        counted = self.brought_to(sequence, kind)
-        assert isinstance(counted, (Stacked, Packed))
-        return counted
-
-    def _stacked(self, sequence: Sequence, dims: Dims) -> Stacked:
-        if isinstance(sequence, Stacked):
-            return sequence
-        emitter = self._emitter
-        elem_type = sequence.elem_type
-        if isinstance(sequence, Given):
-            length = emitter.emit("SequenceLength", [sequence.name], "length")
-
-            def write(place: str, _: list[str]) -> tuple[list[str], list[Collected]]:
-                inputs = [sequence.name, emitter.scalar(place, "place")]
-                item = emitter.emit("SequenceAt", inputs, "item")
-                return [], [(item, (elem_type, dims))]
-
-            return Stacked(emitter.loop(length, [], write)[0], elem_type, dims)
-        assert isinstance(sequence, Listed)
-        if not sequence.items:
-            sizes = tuple(dim for dim in dims if isinstance(dim, int))
-            return Stacked(emitter.filled((0, *sizes), elem_type), elem_type, dims)
-        rows = [emitter.unsqueezed(item, 0) for item in sequence.items]
-        return Stacked(emitter.concat(rows, "stack"), elem_type, dims)
-
-    def _packed(self, sequence: Sequence, rank: int) -> Packed:
-        emitter, elem_type = self._emitter, sequence.elem_type
-        if isinstance(sequence, Packed):
-            return sequence
-        if isinstance(sequence, Stacked):
-            shape = emitter.shape(sequence.stack)
-            length = emitter.part(shape, emitter.ints(0), emitter.ints(1))
-            dims = emitter.part(shape, emitter.ints(1))
-            each = emitter.emit("ReduceProd", [dims], "each", keepdims=1)
-            more = emitter.sum(length, emitter.ints(1))
-            limits = [emitter.constant(np.array(n), "limit") for n in (0, 1)]
-            numbers = emitter.emit(
-                "Range", [limits[0], emitter.scalar(more, "limit"), limits[1]], "numbers"
-            )
-            ends = emitter.emit("Mul", [numbers, each], "ends")
-            rows = emitter.concat([length, emitter.ints(rank)], "rows")
-            shapes = emitter.emit("Expand", [dims, rows], "shapes")
-            return Packed(emitter.flat(sequence.stack), ends, shapes, elem_type, rank)
-        empty = Packed(
-            emitter.filled((0,), elem_type),
-            emitter.ints(0),
-            emitter.filled((0, rank), TensorProto.INT64),
-            elem_type,
-            rank,
-        )
-        if isinstance(sequence, Listed):
-            found = empty
-            for item in sequence.items:
-                found = self._appended(found, item)
-            return found
-        length = emitter.emit("SequenceLength", [sequence.name], "length")
-
-        def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
-            inputs = [sequence.name, emitter.scalar(place, "place")]
-            item = emitter.emit("SequenceAt", inputs, "item")
-            return parts(self._appended(_packed_of(empty, current), item)), []
-
-        carried = list(zip(parts(empty), types(empty), strict=True))
-        return _packed_of(empty, emitter.loop(length, carried, write))
-
-    def _appended(self, sequence: Packed, item: str) -> Packed:
-        emitter = self._emitter
-        values = emitter.concat([sequence.values, emitter.flat(item)], "values")
-        last = emitter.at(sequence.ends, emitter.ints(-1), "last")
-        end = emitter.sum(last, emitter.size(item))
-        row = emitter.unsqueezed(emitter.shape(item), 0)
-        shapes = emitter.concat([sequence.shapes, row], "shapes")
-        ends = emitter.concat([sequence.ends, end], "ends")
-        return replace(sequence, values=values, ends=ends, shapes=shapes)
-
-    # Operators
 
     def length(
         self, sequence: Stacked | Packed, output: str = "", like: NodeProto | None = None
@@ -262,21 +131,26 @@ class Sequences:
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
             pairs.insert(len(pairs) if place is None else place, (item, dims))
             return _listed(pairs, sequence.elem_type)
-        known = [self.element_dims(sequence), _known(item, dims)]
-        kind = _counted_kind(sequence.elem_type, [dims for dims in known if dims is not None])
+        known = [self.element_dims(sequence), known_dims(item, dims)]
+        kind = counted_kind(sequence.elem_type, [dims for dims in known if dims is not None])
         counted = self.brought_to(sequence, kind)
         assert isinstance(counted, (Stacked, Packed))
         if place is None:
             return self._at_end(counted, item)
         emitter = self._emitter
         before = self.place(counted, place)
-        if isinstance(counted, Stacked):
-            rows = [
-                emitter.part(counted.stack, emitter.ints(0), before),
-                emitter.unsqueezed(item, 0),
-                emitter.part(counted.stack, before),
-            ]
-            return replace(counted, stack=emitter.concat(rows, "stack"))
+        if isinstance(counted, Packed):
+            return self._packed_with(counted, item, before)
+        rows = [
+            emitter.part(counted.stack, emitter.ints(0), before),
+            emitter.unsqueezed(item, 0),
+            emitter.part(counted.stack, before),
+        ]
+        return replace(counted, stack=emitter.concat(rows, "stack"))
+
+    def _packed_with(self, counted: Packed, item: str, before: str) -> Packed:
+        """A packed sequence with one more element before a place."""
+        emitter = self._emitter
         start = emitter.at(counted.ends, before, "start")
         values = [
             emitter.part(counted.values, emitter.ints(0), start),
@@ -302,7 +176,7 @@ class Sequences:
 
     def _at_end(self, sequence: Stacked | Packed, item: str) -> Sequence:
         if isinstance(sequence, Packed):
-            return self._appended(sequence, item)
+            return self.appended(sequence, item)
         rows = [sequence.stack, self._emitter.unsqueezed(item, 0)]
         return replace(sequence, stack=self._emitter.concat(rows, "stack"))
 
@@ -388,7 +262,7 @@ class Sequences:
             shape = emitter.ints(*sizes[:axis], -1, *sizes[axis + 1 :])
             emitter.emit("Reshape", [turned, shape], "", output=output, like=like)
             return
-        packed = self._packed(sequence, rank)
+        packed = self.packed(sequence, rank)
         self.put_together(packed, axis, new_axis, output, like)
 
     def split(self, data: str, kind: Packed, axis: int, length: str, count: str) -> Packed:
@@ -402,7 +276,7 @@ class Sequences:
             count: how many there are, a list of one; empty for as many as there are lengths.
         """
         emitter = self._emitter
-        empty = self._packed(Listed((), kind.elem_type, ()), kind.rank)
+        empty = self.packed(Listed((), kind.elem_type, ()), kind.rank)
         each = bool(count)
         rounds = count or emitter.shape(length)
 
@@ -412,11 +286,11 @@ class Sequences:
             # The last may be cut off.
             bounds = [current[0], end, emitter.ints(axis)]
             item = emitter.emit("Slice", [data, *bounds], "item")
-            return (end, *parts(self._appended(_packed_of(empty, current[1:]), item))), []
+            return (end, *parts(self.appended(packed_of(empty, current[1:]), item))), []
 
         start = (emitter.ints(0), (TensorProto.INT64, (1,)))
         carried = [start, *zip(parts(empty), types(empty), strict=True)]
-        return _packed_of(empty, emitter.loop(rounds, carried, write)[1:])
+        return packed_of(empty, emitter.loop(rounds, carried, write)[1:])
 
     def as_given(self, sequence: Sequence, output: str) -> None:
         """Make a sequence of what stands for it, under a name: what the model gives.
@@ -451,50 +325,6 @@ class Sequences:
             )
 
 
-def _counted_kind(elem_type: int, known: list[Dims]) -> Stacked | Packed:
-    """How a sequence is kept whose elements have, one or the other, these dimensions."""
-    dims = _common(known)
-    if dims is None:
-        return Packed("", "", "", elem_type, 1)
-    return (
-        Stacked("", elem_type, dims)
-        if is_static(dims)
-        else Packed("", "", "", elem_type, len(dims))
-    )
-
-
-def _common(found: Iterable[Dims]) -> Dims | None:
-    """What dimensions have in common; None of none.
-
-    Raises:
-        UnwritableError: they differ in number.
-    """
-    common: Dims | None = None
-    for dims in found:
-        if common is None:
-            common = tuple(dim if isinstance(dim, int) else None for dim in dims)
-            continue
-        if len(dims) != len(common):
-            raise UnwritableError(
-                "the tensors of its sequence differ in rank, and how many there are is only known "
-                "at run time",
-                "choose an opset that has sequences there",
-            )
-        common = tuple(a if a == b else None for a, b in zip(common, dims, strict=True))
-    return common
-
-
-def _packed_of(kind: Packed, names: list[str]) -> Packed:
-    values, ends, shapes = names
-    return replace(kind, values=values, ends=ends, shapes=shapes)
-
-
 def _listed(pairs: list[tuple[str, Dims | None]], elem_type: int) -> Listed:
     items, dims = tuple(item for item, _ in pairs), tuple(dims for _, dims in pairs)
     return Listed(items, elem_type, dims)
-
-
-def _known(name: str, dims: Dims | None) -> Dims:
-    if dims is None:
-        raise UnwritableError(f"the rank of {name!r} is not known, which it holds", _STATE)
-    return dims
