@@ -122,8 +122,7 @@ def command(
     sources = matching(models, out_dir)
     if len(sources) == 1 and out_dir is None and jobs is None and not resume:
         _convert_one(sources[0], output, options, quiet=quiet)
-    _check_many(sources, output, out_dir, in_place=in_place, resume=resume)
-    _convert_many(sources, out_dir, options, jobs=jobs or 1, resume=resume, quiet=quiet)
+    _convert_many(sources, output, out_dir, options, jobs=jobs or 1, resume=resume, quiet=quiet)
 
 
 def _check(options: Options, *names: str | None) -> None:
@@ -136,7 +135,7 @@ def _check(options: Options, *names: str | None) -> None:
 
 
 def _check_many(
-    sources: list[str], output: str | None, out_dir: str | None, *, in_place: bool, resume: bool
+    sources: list[str], output: str | None, out_dir: str | None, options: Options, *, resume: bool
 ) -> None:
     """Refuse what cannot be done with several models."""
     if output is not None:
@@ -145,7 +144,7 @@ def _check_many(
         raise click.UsageError("standard input is one model; convert it by itself")
     if resume and out_dir is None:
         raise click.UsageError("--resume needs the folder of an earlier run: --out-dir DIR")
-    if in_place and out_dir is not None:
+    if options.in_place and out_dir is not None:
         raise click.UsageError("say either --in-place or --out-dir")
 
 
@@ -199,6 +198,7 @@ def _show(done: Converted) -> None:
 
 def _convert_many(
     sources: list[str],
+    output: str | None,
     out_dir: str | None,
     options: Options,
     *,
@@ -206,6 +206,7 @@ def _convert_many(
     resume: bool,
     quiet: bool,
 ) -> None:
+    _check_many(sources, output, out_dir, options, resume=resume)
     from onnxreduce_cli.batch.layout import targets
     from onnxreduce_cli.batch.run import convert_many, exit_code
     from onnxreduce_cli.report.batch import summary_text
