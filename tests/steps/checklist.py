@@ -25,6 +25,11 @@ def undeclared() -> list[tuple[str, int]]:
     ]
 
 
+def newest_declared() -> int:
+    """The newest opset up to which all is declared: as far as tests of every opset go."""
+    return min((boundary - 1 for _, boundary in undeclared()), default=schemas.newest_opset())
+
+
 def checklist() -> str:
     """For each boundary that is not declared: what changed, where a step belongs, what to test."""
     lines = [f"onnx {onnx.__version__} has boundaries that onnxreduce does not know:"]
