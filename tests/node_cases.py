@@ -25,10 +25,11 @@ import onnxreduce_cli
 from onnxreduce_cli import executor, schemas
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import scopes
+from tests.steps.checklist import newest_declared
 from tests.support import CannotRunError, run_ort
 
 USUAL = (7, 9, 11, 13, 17)
-NEWEST = schemas.newest_opset()
+NEWEST = newest_declared()
 OUTCOMES = ("converted", "blocked", "not run", "wrong", "invalid")
 
 

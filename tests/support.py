@@ -309,7 +309,8 @@ def dims_of(inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 @functools.cache
 def least_ir_version(opset: int) -> int:
     # By the table of releases: the helper for this knows only opsets that were the newest of one.
-    return max(4, min(row[1] for row in helper.VERSION_TABLE if row[2] >= opset))
+    found = [row[1] for row in helper.VERSION_TABLE if row[2] >= opset]
+    return max(4, min(found, default=onnx.IR_VERSION))
 
 
 def _hide_rank(graph: onnx.GraphProto, name: str) -> None:

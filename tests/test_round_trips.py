@@ -11,14 +11,14 @@ import pytest
 from onnx import ModelProto
 
 import onnxreduce_cli
-from onnxreduce_cli import schemas
 from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.executor import ExecutorError, UnsupportedError
+from tests.steps.checklist import newest_declared
 from tests.support import Expected
 from tests.test_models import NOT_RUN, OWN, check_shipped, close
 
 SAMPLES = Path(__file__).parent.parent / "samples"
-NEWEST = schemas.newest_opset()
+NEWEST = newest_declared()
 
 #: Why a model may not get there or back, each the part of a reason that is true of the operator.
 HONEST = (

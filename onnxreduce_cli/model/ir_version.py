@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import AttributeProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import IR_VERSION, AttributeProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope
@@ -28,9 +28,13 @@ _ELEM_TYPES = {
 
 
 def least_for_opset(opset: int) -> int:
-    """The IR version that came with, or before, an opset of the default domain."""
+    """The IR version that came with, or before, an opset of the default domain.
+
+    An opset that the table of releases does not have yet came with the newest IR version.
+    """
     releases = ((row[2], row[1]) for row in helper.VERSION_TABLE)
-    return min(ir_version for released, ir_version in releases if released >= opset)
+    fitting = (ir_version for released, ir_version in releases if released >= opset)
+    return min(fitting, default=IR_VERSION)
 
 
 def least_for_features(model: ModelProto, scopes: list[Scope]) -> tuple[int, str]:

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.steps.audit import BOUNDARIES
+from onnxreduce_cli.schema_changes import schema_changes
+from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.registry import Direction, Step
 from onnxreduce_cli.steps.table import step_for
 
@@ -14,16 +15,18 @@ _DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 
 
 def operator_text(op_type: str) -> str:
-    """One operator: its versions, what changed at each, and the steps up and down."""
+    """One operator: its versions, what changed at each, and the steps up and down.
+
+    Below each step stands the file and the function that takes it.
+    """
     since = schemas.versions(op_type)
     lines = [f"{op_type}: since-versions {', '.join(str(version) for version in since)}"]
     for boundary, steps in _boundaries(op_type):
-        change = BOUNDARIES.get(op_type, {}).get(boundary)
-        what = change.what if change is not None else "The operator came with this opset."
-        lines.append(f"opset {boundary}: {what}")
+        lines.append(f"opset {boundary}: {_what(op_type, boundary)}")
         for step in steps:
-            way = _way(boundary, step.direction)
-            lines.append(f"  {way}: {_verdict(step)}")
+            lines.append(f"  {_way(boundary, step.direction)}: {_verdict(step)}")
+            if step.place:
+                lines.append(f"    {step.place}")
     return "\n".join(lines)
 
 
@@ -37,7 +40,7 @@ def operators_text() -> str:
             _way(boundary, step.direction)
             for boundary, steps in _boundaries(op_type)
             for step in steps
-            if step.status == "impossible" and boundary != since[0]
+            if step.status in ("impossible", "undeclared") and boundary != since[0]
         ]
         lines.append(
             f"{op_type}: {versions}" + (f"; no step {', '.join(lacking)}" if lacking else "")
@@ -55,6 +58,20 @@ def _boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
                 yield boundary, [step_for(op_type, boundary, "down")]
         else:
             yield boundary, [step_for(op_type, boundary, way) for way in _DIRECTIONS]
+
+
+def _what(op_type: str, boundary: int) -> str:
+    """What changed at a boundary, as the audit says; by the schemas alone where it doesn't."""
+    change = audit.change(op_type, boundary)
+    if change is not None:
+        return change.what
+    if boundary == schemas.versions(op_type)[0]:
+        return "The operator came with this opset."
+    changes = "; ".join(schema_changes(op_type, boundary)) or "the signature is the same"
+    return (
+        "Undeclared: this onnxreduce was made before that change, and lets no node across. By the "
+        f"installed onnx, {changes}."
+    )
 
 
 def _totals() -> str:
@@ -75,9 +92,7 @@ def _way(boundary: int, direction: Direction) -> str:
 
 
 def _verdict(step: Step) -> str:
-    if step.status == "unchanged":
-        return "unchanged"
-    return f"{step.status}: {step.told}"
+    return step.status if step.status == "unchanged" else f"{step.status}: {step.told}"
 
 
 def operators_markdown() -> str:
@@ -98,9 +113,8 @@ def operators_markdown() -> str:
     ]
     for op_type in schemas.operators():
         for boundary, steps in _boundaries(op_type):
-            change = BOUNDARIES.get(op_type, {}).get(boundary)
-            what = change.what if change is not None else "The operator came with this opset."
             by_way = {step.direction: _cell(step) for step in steps}
+            what = _what(op_type, boundary)
             cells = [op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

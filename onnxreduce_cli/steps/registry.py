@@ -9,7 +9,7 @@ from typing import Literal
 from onnxreduce_cli.steps.context import Context
 
 Direction = Literal["up", "down"]
-Status = Literal["step", "unchanged", "conditional", "impossible"]
+Status = Literal["step", "unchanged", "conditional", "impossible", "undeclared"]
 
 #: A step edits nothing: it emits replacing nodes through its context, or none if the node
 #: means the same on the other side. It raises `Blocked` where there is no way across.
@@ -25,8 +25,9 @@ class Step:
         boundary: the opset at which its definition changed. Up leads from `boundary - 1` to
             `boundary`, down back.
         direction: which way.
-        status: ``step``, ``unchanged``, ``conditional`` (may block) or ``impossible``.
-        words: what it does, or for an impossible one why not, for people.
+        status: ``step``, ``unchanged``, ``conditional`` (may block), ``impossible``, or
+            ``undeclared`` where the audit doesn't say what changed.
+        words: what it does, or why nothing does, for people.
         blocks: when a conditional step blocks, after "where"; else empty.
         apply: the function, None where the node stays as it is.
     """
@@ -43,6 +44,13 @@ class Step:
     def told(self) -> str:
         """What it does, with the condition under which it blocks."""
         return f"{self.words}; blocks where {self.blocks}" if self.blocks else self.words
+
+    @property
+    def place(self) -> str:
+        """The file and function that does it, as ``file: function``; empty where none does."""
+        if self.apply is None:
+            return ""
+        return f"{self.apply.__module__.replace('.', '/')}.py: {self.apply.__name__}"
 
 
 STEPS: dict[tuple[str, int, Direction], Step] = {}

@@ -13,8 +13,7 @@ from onnxreduce_cli import schemas, steps
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.steps import bodies, widening
-from onnxreduce_cli.steps.audit import BOUNDARIES, Change
+from onnxreduce_cli.steps import audit, bodies, widening
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import STEPS, Direction, Step
 
@@ -65,7 +64,7 @@ def leg(op_type: str, opset: int, target: int) -> Leg | None:
         near, far = (boundary - 1, boundary) if up else (boundary, boundary - 1)
         step = step_for(op_type, boundary, "up" if up else "down")
         narrows = far >= since[0] and _narrows(op_type, near, far)
-        if step.apply is None and step.status != "impossible" and not narrows:
+        if step.apply is None and step.status == "unchanged" and not narrows:
             continue
         return Leg(far, step.words, _taker(step, near, far, narrows))
     return None
@@ -86,7 +85,7 @@ def _from_the_runtime(op_type: str, birth: int) -> Leg:
 
 
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
-    """The step across one boundary, from code or else from the audit."""
+    """The step across one boundary: from code, or else what the audit says of it."""
     step = STEPS.get((op_type, boundary, direction))
     if step is not None:
         return step
@@ -94,22 +93,15 @@ def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     if boundary == since[0]:
         words = f"{op_type} does not exist before opset {boundary}"
         return Step(op_type, boundary, direction, "impossible", words, None)
-    change = BOUNDARIES.get(op_type, {}).get(boundary)
+    change = audit.change(op_type, boundary)
     if change is None:
-        words = f"what changed in {op_type} at opset {boundary} has not been examined"
-        return Step(op_type, boundary, direction, "impossible", words, None)
-    if not (change.up if direction == "up" else change.down):
-        words = (
-            f"{op_type} changed at opset {boundary}, and no step makes the edit that this takes "
-            f"({change.what.rstrip('.')})"
-        )
-        return Step(op_type, boundary, direction, "impossible", words, None)
-    condition = _condition(change) if direction == "down" else ""
-    if not condition:
-        return Step(op_type, boundary, direction, "unchanged", change.what, None)
-    apply = _without_new(change, boundary)
-    words = change.what.rstrip(".")
-    return Step(op_type, boundary, direction, "conditional", words, apply, condition)
+        words = f"{op_type} changed at opset {boundary}, and this onnxreduce does not know how"
+        return Step(op_type, boundary, direction, "undeclared", words, None)
+    if direction in change.unedited:
+        return Step(op_type, boundary, direction, "unchanged", "stays as it is", None)
+    what = change.what.rstrip(".")
+    words = f"{op_type} changed at opset {boundary}, and no step makes the edit ({what})"
+    return Step(op_type, boundary, direction, "impossible", words, None)
 
 
 def _block(far: int, reason: str, advice: str) -> Leg:
@@ -121,13 +113,11 @@ def _block(far: int, reason: str, advice: str) -> Leg:
 
 def _taker(step: Step, near: int, far: int, narrows: bool) -> Callable[[Context], None]:
     def take(context: Context) -> None:
-        if step.status == "impossible":
-            advice = (
-                f"choose opset {max(near, far)} or later" if near > far else "choose another opset"
-            )
-            raise Blocked(step.words, advice)
         if step.apply is not None:
             step.apply(context)
+        elif step.status != "unchanged":
+            side = "later" if near > far else "earlier"
+            raise Blocked(step.words, f"choose opset {near} or {side}")
         for node in [context.node] if context.unchanged else list(context.emitted):
             if node.op_type != step.op_type or context.far > far:
                 _fit_types(context, node, context.far, context.far)
@@ -208,59 +198,6 @@ def _not_taken(op_type: str, kind: str, opset: int) -> str:
         f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results are "
         "the same"
     )
-
-
-def _condition(change: Change) -> str:
-    parts = [
-        f"{name} is given" if value is None else f"{name} is not {_shown(value)}"
-        for name, value in change.new_attributes.items()
-    ]
-    if change.max_inputs is not None:
-        parts.append(f"there are more than {change.max_inputs} inputs")
-    if change.max_outputs is not None:
-        parts.append(f"there are more than {change.max_outputs} outputs")
-    return ", or ".join(parts)
-
-
-def _shown(value: object) -> str:
-    return f"all {value[0]!r}" if isinstance(value, tuple) and value else repr(value)
-
-
-def _without_new(change: Change, boundary: int) -> Callable[[Context], None]:
-    """The way down across a boundary that only added things: without them, the same."""
-
-    def apply(context: Context) -> None:
-        node = context.node
-        for name, neutral in change.new_attributes.items():
-            value = context.value(name, neutral)
-            if not _is_neutral(value, neutral):
-                raise Blocked(
-                    f"its attribute {name}={value!r} came with opset {boundary}",
-                    "choose an opset that has it",
-                )
-        for kind, names, most in (
-            ("input", node.input, change.max_inputs),
-            ("output", node.output, change.max_outputs),
-        ):
-            extra = [name for name in names[most:] if name] if most is not None else []
-            if extra:
-                raise Blocked(
-                    f"its {kind} {extra[0]!r} came with opset {boundary}",
-                    "choose an opset that has it",
-                )
-        dropped = [item.name for item in node.attribute if item.name in change.new_attributes]
-        if dropped:
-            context.replace(drop=dropped)
-            context.words = f"{', '.join(dropped)} dropped, which says nothing new here"
-
-    return apply
-
-
-def _is_neutral(value: object, neutral: object) -> bool:
-    """Whether a new attribute's value is the one that means nothing new (see `Change`)."""
-    if isinstance(neutral, tuple) and len(neutral) == 1 and isinstance(value, tuple):
-        return all(item == neutral[0] for item in value)
-    return value == neutral
 
 
 def body(op_type: str) -> Callable[[Context], str]:

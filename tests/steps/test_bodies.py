@@ -11,13 +11,13 @@ import pytest
 from onnx import ModelProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.schemas import newest_opset
 from onnxreduce_cli.steps.bodies import BODIES
+from tests.steps.checklist import newest_declared
 from tests.support import blockers, converts, model, one_node, op_types, run
 
 REDUCTIONS = tuple(op for op in BODIES if op.startswith("Reduce"))
 NORMALISATIONS = ("Softmax", "LogSoftmax")
-OPSETS = range(1, newest_opset() + 1)
+OPSETS = range(1, newest_declared() + 1)
 X = np.random.default_rng(3).normal(0, 2, (2, 3, 4)).astype(np.float32)
 
 

@@ -8,7 +8,7 @@ import onnx
 import pytest
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.steps.audit import BOUNDARIES
+from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.registry import STEPS, Direction, impossible
 from onnxreduce_cli.steps.table import step_for
 
@@ -33,6 +33,8 @@ DIRECTED: list[tuple[str, int, Direction]] = [
     (op_type, boundary, direction)
     for op_type, since in sorted(HISTORIES.items())
     for boundary in since[1:]
+    # Of what is not declared, test_audit tells what is to be done.
+    if audit.change(op_type, boundary) is not None
     for direction in ("up", "down")  # type: ignore[misc]
 ]
 BIRTHS = [(op_type, since[0]) for op_type, since in sorted(HISTORIES.items()) if since[0] > 1]
@@ -59,9 +61,9 @@ def test_each_directed_step_has_one_status() -> None:
 def test_what_needs_an_edit_has_a_step_or_a_reason() -> None:
     impossible_ones = set()
     for op_type, boundary, direction in DIRECTED:
-        change = BOUNDARIES[op_type][boundary]
+        change = audit.change(op_type, boundary)
         key = (op_type, boundary, direction)
-        if not (change.up if direction == "up" else change.down):
+        if change is not None and direction not in change.unedited:
             assert key in STEPS, f"{key} needs an edit and has no step"
         if step_for(*key).status == "impossible":
             impossible_ones.add(key)
@@ -72,7 +74,7 @@ def test_what_needs_an_edit_has_a_step_or_a_reason() -> None:
 def test_no_words_put_off() -> None:
     for op_type, boundary, direction in DIRECTED:
         words = step_for(op_type, boundary, direction).words
-        assert not re.search(r"\byet\b|not been examined|TODO|not implemented", words), words
+        assert not re.search(r"\byet\b|does not know|TODO|not implemented", words), words
 
 
 @pytest.mark.parametrize(("op_type", "birth"), BIRTHS)

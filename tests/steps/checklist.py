@@ -1,0 +1,81 @@
+"""What is to be done for a release of onnx that changed operators, or added some."""
+
+from __future__ import annotations
+
+import onnx
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.schema_changes import schema_changes
+from onnxreduce_cli.steps import audit, births, newcomers
+from onnxreduce_cli.steps.registry import STEPS, Step
+
+#: Where steps are, and their tests.
+_STEPS, _TESTS = "onnxreduce_cli/steps", "tests/steps"
+
+
+def undeclared() -> list[tuple[str, int]]:
+    """The boundaries of the installed onnx that neither the audit nor, for new ones, a step has."""
+    return [
+        (op_type, boundary)
+        for op_type in schemas.operators()
+        for index, boundary in enumerate(schemas.versions(op_type))
+        if (index or boundary > 1)
+        and (op_type, boundary, "down") not in STEPS
+        and (index == 0 or audit.change(op_type, boundary) is None)
+    ]
+
+
+def newest_declared() -> int:
+    """The newest opset up to which all is declared: as far as tests of every opset go."""
+    return min((boundary - 1 for _, boundary in undeclared()), default=schemas.newest_opset())
+
+
+def checklist() -> str:
+    """For each boundary that is not declared: what changed, where a step belongs, what to test."""
+    lines = [f"onnx {onnx.__version__} has boundaries that onnxreduce does not know:"]
+    for op_type, boundary in undeclared():
+        born = boundary == schemas.versions(op_type)[0]
+        lines += ["", f"{op_type} {boundary}"]
+        lines += _newcomer(op_type, boundary) if born else _boundary(op_type, boundary)
+    lines += ["", "When this test passes: python -m onnxreduce_cli.report.operators"]
+    return "\n".join(lines)
+
+
+def _boundary(op_type: str, boundary: int) -> list[str]:
+    step = max(
+        (step for key, step in STEPS.items() if key[0] == op_type and step.apply is not None),
+        key=lambda step: step.boundary,
+        default=None,
+    )
+    file, test = _homes(op_type, step)
+    changes = schema_changes(op_type, boundary) or ["nothing in its schema: ask onnx's changelog"]
+    return [
+        *(f"  what changed: {change}" for change in changes),
+        f'  1. Declare it in {_STEPS}/audit.json, under "{boundary}": what changed in the '
+        "definition, and in which directions every node stays as it is.",
+        f"  2. For the other directions write a step in {file}: "
+        f'@up("{op_type}", {boundary}, ...), @down("{op_type}", {boundary}, ...).',
+        f"  3. Test it in {test}: the same results before and after (`converts`).",
+    ]
+
+
+def _newcomer(op_type: str, boundary: int) -> list[str]:
+    file, test = _homes(op_type, None)
+    return [
+        "  what changed: the operator is new",
+        f"  1. Write what stands for it before in {file}: {births.born.__name__} of "
+        f'{_file(births)}, @born("{op_type}", {boundary}, ...).',
+        f"  2. If nothing can, name it in {_file(newcomers)}.",
+        f"  3. Test it in {test}: the same results before and after (`converts`).",
+    ]
+
+
+def _homes(op_type: str, step: Step | None) -> tuple[str, str]:
+    """The file of an operator's steps, and that of their tests; new ones where it has none."""
+    file = step.place.partition(":")[0] if step is not None else f"{_STEPS}/{op_type.lower()}.py"
+    folder, _, name = file.removeprefix(_STEPS).rpartition("/")
+    return file, f"{_TESTS}{folder}/test_{name}"
+
+
+def _file(module: object) -> str:
+    return f"{module.__name__.replace('.', '/')}.py"  # type: ignore[attr-defined]

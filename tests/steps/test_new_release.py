@@ -1,0 +1,107 @@
+"""A release of onnx that changes an operator: one test fails and tells what is to be done.
+
+The release is the made-up one of `tests.next_opset`, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.steps.registry import STEPS
+from tests.support import model
+
+pytestmark = pytest.mark.newest
+
+ROOT = Path(__file__).parents[2]
+
+#: Every test of what is told about boundaries.
+TESTS = (
+    "tests/steps/test_audit.py",
+    "tests/steps/test_every_boundary.py",
+    "tests/report/test_operators.py",
+    "tests/model/test_ir_version.py",
+)
+
+CHECKLIST = """\
+onnx {version} has boundaries that onnxreduce does not know:
+
+ReduceSum {opset}
+  what changed: input axes is required, where it was optional
+  1. Declare it in onnxreduce_cli/steps/audit.json, under "{opset}": what changed in the \
+definition, and in which directions every node stays as it is.
+  2. For the other directions write a step in {file}: @up("ReduceSum", {opset}, ...), \
+@down("ReduceSum", {opset}, ...).
+  3. Test it in {test}: the same results before and after (`converts`).
+
+When this test passes: python -m onnxreduce_cli.report.operators
+"""
+
+
+def python(*arguments: object) -> str:
+    """What Python prints with the release registered; what it exits with does not matter."""
+    ran = subprocess.run(
+        [sys.executable, *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return ran.stdout + ran.stderr
+
+
+def command_line(*arguments: object) -> str:
+    start = "import sys, tests.next_opset; from onnxreduce_cli.cli.main import program; program()"
+    return python("-c", start, *arguments)
+
+
+def test_one_test_fails_with_the_checklist() -> None:
+    options = ("-q", "-p", "tests.next_opset", "-p", "no:cacheprovider", "--no-header")
+    told = python("-m", "pytest", *options, *TESTS)
+    file = STEPS["ReduceSum", 13, "down"].place.partition(":")[0]
+    test = next(ROOT.glob("tests/steps/**/test_reduce.py")).relative_to(ROOT)
+    checklist = CHECKLIST.format(
+        version=onnx.__version__, opset=schemas.newest_opset() + 1, file=file, test=test
+    )
+    assert checklist in told
+    failed = [line for line in told.splitlines() if line.startswith("FAILED")]
+    assert [line.partition(" - ")[0].rpartition("::")[2] for line in failed] == [
+        "test_every_boundary_of_the_installed_onnx_is_declared"
+    ]
+    assert "\n1 failed, " in told
+
+
+def test_ops_says_that_it_is_undeclared() -> None:
+    opset = schemas.newest_opset() + 1
+    told = command_line("ops", "ReduceSum")
+    assert (
+        f"opset {opset}: Undeclared: this onnxreduce was made before that change, and lets no node "
+        "across. By the installed onnx, input axes is required, where it was optional.\n"
+        f"  {opset - 1} to {opset}: undeclared: ReduceSum changed at opset {opset}, and this "
+        "onnxreduce does not know how\n"
+    ) in told
+    assert f"ReduceSum: 1 11 13 {opset}; no step {opset - 1} to {opset}, " in command_line("ops")
+
+
+def test_conversions_stop_at_what_is_undeclared_only(tmp_path: Path) -> None:
+    opset = schemas.newest_opset() + 1
+    for op_type in ("ReduceSum", "Neg"):
+        found = model(f"""<ir_version: 8, opset_import: ["" : 18]>
+            g (float[2] x) => (float[d] y) {{ [n] y = {op_type}(x) }}""")
+        onnx.save(found, tmp_path / f"{op_type}.onnx")
+    stopped = command_line("convert", tmp_path / "ReduceSum.onnx", "--opset", opset)
+    assert f"ReduceSum changed at opset {opset}, and this onnxreduce does not know how" in stopped
+    assert f"choose opset {opset - 1} or earlier" in stopped
+    assert "Traceback" not in stopped
+    target = tmp_path / "target.onnx"
+    told = command_line("convert", tmp_path / "Neg.onnx", "--opset", opset, "-o", target)
+    assert target.exists(), told
+    converted = onnx.load(target)
+    assert converted.opset_import[0].version == opset
+    assert converted.ir_version == onnx.IR_VERSION, "the table of releases has no such opset"
