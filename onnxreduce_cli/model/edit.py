@@ -287,13 +287,13 @@ def set_opset(owner: ModelProto | FunctionProto, opset: int) -> None:
 
 
 def set_ir_version(model: ModelProto, scopes: Sequence[Scope], ir_version: int) -> None:
-    """Set the IR version; on the way below 4, declare initializers as that version does.
+    """Set the IR version; below 4, declare initializers as those versions do.
 
     Up to IR version 3 a graph's initializers are listed among its inputs, which subgraphs cannot
     do, as their inputs are given by their operator: there they become Constant nodes.
     """
-    before, model.ir_version = model.ir_version, ir_version
-    if not ir_version < 4 <= before:
+    model.ir_version = ir_version
+    if ir_version >= 4:
         return
     for scope in scopes:
         graph = scope.container
