@@ -102,10 +102,10 @@ def choose(
     overridable, constant = _initializers(model, scopes)
     if wanted == "auto":
         own = least_for_opset(opset)
-        number, what = max((own, ""), needed, *overridable, *constant, key=_number)
+        number, what = max(((own, ""), needed, *overridable, *constant), key=_number)
         return number, f"needed by {what}" if what else ""
     # Where initializers are always listed among the inputs, those that are constant will be.
-    needed = max(needed, *overridable, key=_number)
+    needed = max((needed, *overridable), key=_number)
     if wanted < needed[0]:
         raise _misread(wanted, needed)
     return wanted, ""
