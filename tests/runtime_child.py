@@ -2,8 +2,8 @@
 
     python runtime_child.py FOLDER
 
-Each NAME.onnx in the folder is run on NAME.npz. Its outputs go to NAME.out.npz, by their places; why
-it cannot be loaded or run goes to NAME.error.
+Each NAME.onnx in the folder is run on NAME.npz. Its outputs go to NAME.out.npz, by their places;
+why it cannot be loaded or run goes to NAME.error.
 """
 
 import sys
