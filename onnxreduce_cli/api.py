@@ -11,6 +11,7 @@ from onnx import ModelProto
 from onnxreduce_cli.checking import check as check_sites
 from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.model.files import Document, load
+from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.plans import Plan
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def convert(
     opset: int,
     *,
     expand: Collection[str] = (),
+    ir_version: Wanted = "auto",
     in_place: bool = False,
     check: bool = True,
 ) -> ModelProto:
@@ -34,6 +36,8 @@ def convert(
             data is not loaded; references to it stay as they are.
         opset: the opset to reach, up or down.
         expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
+        ir_version: the IR version of a model that changes: ``"auto"`` for the one that `opset` came
+            with, or the least that the model needs; ``"keep"`` for its own; else a number.
         in_place: edit the given model and return it; otherwise it is left untouched.
         check: run each distinct node that changes, before against after, on small inputs.
 
@@ -41,7 +45,8 @@ def convert(
         the model at `opset`.
 
     Raises:
-        ConversionError: some nodes cannot reach the opset; the model given is as it was.
+        ConversionError: some nodes cannot reach the opset, or the model would be misread with the
+            IR version asked for; the model given is as it was.
         CheckError: a replacement does not compute the same; the model given is as it was.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         ValueError: there is no such opset, or no function body for an operator to expand.
@@ -50,21 +55,39 @@ def convert(
     if document.model is model_or_path and not in_place:
         document.model = ModelProto()
         document.model.CopyFrom(model_or_path)
-    conversion = Conversion(document.model, opset, expand=expand, base_dir=document.base_dir)
+    conversion = Conversion(
+        document.model,
+        opset,
+        expand=expand,
+        target_ir_version=ir_version,
+        base_dir=document.base_dir,
+    )
     if check and not conversion.blockers:
         check_sites(conversion)
     conversion.apply()
     return document.whole()
 
 
-def plan(model_or_path: ModelOrPath, opset: int, *, expand: Collection[str] = ()) -> Plan:
+def plan(
+    model_or_path: ModelOrPath,
+    opset: int,
+    *,
+    expand: Collection[str] = (),
+    ir_version: Wanted = "auto",
+) -> Plan:
     """What moving a model to an opset would change, and what stands in the way.
 
     Args and exceptions are those of `convert`, but blockers are part of the result. The model is
     not touched.
     """
     document = _read(model_or_path)
-    return Conversion(document.model, opset, expand=expand, base_dir=document.base_dir).plan()
+    return Conversion(
+        document.model,
+        opset,
+        expand=expand,
+        target_ir_version=ir_version,
+        base_dir=document.base_dir,
+    ).plan()
 
 
 def verify(

@@ -30,6 +30,7 @@ from onnxreduce_cli.model.edit import (
     set_opset,
 )
 from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.imports import remove_imports, unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey, can_inline, function_key, inline
 from onnxreduce_cli.model.leftovers import leftovers
 from onnxreduce_cli.model.names import Names
@@ -71,7 +72,7 @@ class Conversion:
         target: int,
         *,
         expand: Collection[str] = (),
-        target_ir_version: int | None = None,
+        target_ir_version: ir_version.Wanted = "auto",
         base_dir: str = "",
         facts: Facts | None = None,
     ) -> None:
@@ -81,8 +82,9 @@ class Conversion:
             model: the model; it must not change before `apply`.
             target: the opset to reach.
             expand: operators to replace by their function bodies.
-            target_ir_version: the IR version to give the model; None to raise it only where the
-                target opset needs that; 0 for the least that opset and model allow.
+            target_ir_version: the IR version to give the model; ``"auto"`` for the one that the
+                target opset came with, or the least that the model needs, if anything changes;
+                ``"keep"`` for the model's own.
             base_dir: the folder that external data is relative to.
             facts: what is known of the model, where another conversion has begun to ask for that.
 
@@ -117,7 +119,10 @@ class Conversion:
             #: The nodes whose sequences and optional values are written out as tensors.
             self._written: list[Written] = []
             self.source = default_opset(model)
-            self.ir_version = self._ir_version(target_ir_version)
+            self._wanted = target_ir_version
+            self.ir_version, self.ir_version_reason = ir_version.choose(
+                target_ir_version, model, self.scopes, target
+            )
             self.sites: list[Site] = []
             #: What the model stated falsely, known when it is applied.
             self.false_shapes: tuple[FalseShape, ...] = ()
@@ -152,6 +157,9 @@ class Conversion:
         self.sites = [site for site in self.sites if not self.leftovers.covers(site.node)]
         if self.target != self.source:
             self._note_order()
+        self._settle_ir_version()
+        #: The imports that nothing reads, by domain, and go.
+        self.unread = {} if self.changes_nothing else unread_everywhere(self.model)
 
     def _plan_scopes(self) -> None:
         for scope in self.scopes:
@@ -220,7 +228,7 @@ class Conversion:
             copy,
             self.target,
             expand=self.expand,
-            target_ir_version=self.ir_version,
+            target_ir_version=self._wanted,
             base_dir=self._base_dir,
         )
 
@@ -228,6 +236,7 @@ class Conversion:
         """Take over what was planned for an edited copy of the model."""
         self.scopes, self.facts, self.sites = other.scopes, other.facts, other.sites
         self.specialisation, self._workspaces = other.specialisation, other._workspaces
+        self.ir_version, self.ir_version_reason = other.ir_version, other.ir_version_reason
 
     def _blocked_functions(self) -> list[FunctionProto]:
         found = [self._given_function(site) for site in self.sites if site.blocked is not None]
@@ -301,23 +310,14 @@ class Conversion:
             *(node.SerializeToString() for node in reference_nodes(constants, read)),
         )
 
-    def _ir_version(self, wanted: int | None) -> int:
-        least = ir_version.least_for_opset(self.target)
-        if wanted is None:
-            # At its own opset a model stays as it is, even where it is older than it may be.
-            own = self.target == self.source
-            return self.model.ir_version if own else max(self.model.ir_version, least)
-        needed, why = ir_version.least_for_features(self.model, self.scopes)
-        if wanted == 0:
-            return max(least, needed)
-        if wanted < least:
-            raise ConversionError(
-                f"IR version {wanted} is older than opset {self.target}, which came with "
-                f"IR version {least}"
-            )
-        if wanted < needed and not (needed == 4 and why.startswith("initializer")):
-            raise ConversionError(f"IR version {wanted} has no place for {why}: needs {needed}")
-        return wanted
+    def _settle_ir_version(self) -> None:
+        """Keep the IR version of a model that nothing else changes in, unless it is asked for."""
+        if self._wanted != "auto" or self._changes_more:
+            return
+        found, self.ir_version_reason = self.ir_version, ""
+        self.ir_version = self.model.ir_version
+        if found < self.ir_version:
+            self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
 
     def _plan_scope(self, scope: Scope) -> None:
         if scope.opset is None:
@@ -529,12 +529,16 @@ class Conversion:
     @property
     def changes_nothing(self) -> bool:
         """Whether the model is where it should be already, byte for byte."""
+        return not self._changes_more and self.ir_version == self.model.ir_version
+
+    @property
+    def _changes_more(self) -> bool:
+        """Whether anything changes but the IR version."""
         opsets = {default_opset(function) for function in self.model.functions} | {self.source}
         return (
-            not self._written
-            and not any(site.words for site in self.sites)
-            and self.ir_version == self.model.ir_version
-            and opsets <= {None, self.target}
+            bool(self._written)
+            or any(site.words for site in self.sites)
+            or not opsets <= {None, self.target}
         )
 
     def plan(self) -> Plan:
@@ -569,6 +573,8 @@ class Conversion:
                 for function in self.model.functions
                 if function_key(function) in self._inlined
             ),
+            self.ir_version_reason,
+            tuple(f"{domain} {version}" for domain, version in self.unread.items()),
         )
 
     def _specialised(self) -> tuple[Specialised, ...]:
@@ -634,6 +640,8 @@ class Conversion:
             self.specialisation.install()
         for function in self.model.functions:
             set_opset(function, self.target)
+        if self.unread:
+            remove_imports(self.model, self.unread)
 
     def _add_constants(self, scope: Scope, edits: Edits) -> None:
         """Add the constants that new nodes read: initializers, or nodes where there are none.
@@ -651,6 +659,7 @@ class Conversion:
         for node in nodes:
             site = Site(scope, node)
             edits.first += self._carry(site, scope, node, max(self.target, CONSTANT_OPSET), ())
+            edits.initializers += site.initializers
         if isinstance(scope.container, GraphProto):
             scope.container.value_info.extend(self._untold_types(scope, edits.first, ()))
 

@@ -18,6 +18,7 @@ from onnxreduce_cli.conversion import Conversion
 from onnxreduce_cli.errors import ConversionError, UsageError, VerificationError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
+from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.pieces import write
 from onnxreduce_cli.model.statements import FalseShape
 from onnxreduce_cli.pause import collector_paused
@@ -38,8 +39,7 @@ class Options:
     Attributes:
         opset: the opset to reach; None for the model's own.
         expand: operators to replace by their function bodies.
-        ir_version: the IR version to write; None to raise it only where the opset needs that, 0
-            for the least that opset and model allow.
+        ir_version: the IR version to write, as for `Conversion`.
         dry_run: only plan; nothing is written.
         force: whether an existing file may be overwritten.
         in_place: whether the output may be the input.
@@ -51,7 +51,7 @@ class Options:
 
     opset: int | None = None
     expand: tuple[str, ...] = ()
-    ir_version: int | None = None
+    ir_version: Wanted = "auto"
     dry_run: bool = False
     force: bool = False
     in_place: bool = False
@@ -165,7 +165,8 @@ def check_options(options: Options) -> None:
         UsageError: no such opset, no function body for an operator, or nothing to do.
     """
     moves = options.placement.inline or options.placement.threshold is not None
-    if options.opset is None and not options.expand and options.ir_version is None and not moves:
+    numbered = isinstance(options.ir_version, int)
+    if options.opset is None and not options.expand and not numbered and not moves:
         raise UsageError("say which opset to reach: --opset N")
     newest = schemas.newest_opset()
     if options.opset is not None and not 1 <= options.opset <= newest:

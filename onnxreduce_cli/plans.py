@@ -107,6 +107,9 @@ class Plan:
         blockers: the nodes that cannot get there; where there is one, nothing is converted.
         specialised: the model-local functions that copies replace.
         inlined: the model-local functions that are inlined.
+        ir_version_reason: why the IR version is not the one that the target came with; may be
+            empty.
+        unread: the imports that nothing reads, each a domain and a version, which go.
     """
 
     source: int | None
@@ -118,6 +121,8 @@ class Plan:
     blockers: tuple[Blocker, ...]
     specialised: tuple[Specialised, ...] = ()
     inlined: tuple[Inlined, ...] = ()
+    ir_version_reason: str = ""
+    unread: tuple[str, ...] = ()
 
     @property
     def possible(self) -> bool:

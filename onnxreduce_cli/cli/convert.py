@@ -14,18 +14,19 @@ from onnxreduce_cli.errors import about
 
 if TYPE_CHECKING:
     from onnxreduce_cli.convert_file import Converted, Options
+    from onnxreduce_cli.model.ir_version import Wanted
 
 
-def _ir_version(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
-    """The option's value for `Options`: None to leave it, 0 for the least."""
-    if value is None:
-        return None
+def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
+    """The option's value for `Options`."""
     if value == "auto":
-        return 0
+        return "auto"
+    if value == "keep":
+        return "keep"
     from onnx import IR_VERSION
 
     if not value.isdigit() or not 3 <= int(value) <= IR_VERSION:
-        raise click.BadParameter(f"give a number from 3 to {IR_VERSION}, or auto")
+        raise click.BadParameter(f"give a number from 3 to {IR_VERSION}, auto, or keep")
     return int(value)
 
 
@@ -46,9 +47,11 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str | None) -> int
 @click.option(
     "--ir-version",
     callback=_ir_version,
-    metavar="N|auto",
-    help="The IR version to write; auto is the least that opset and model allow. "
-    "By default it is raised only where the opset needs it.",
+    default="auto",
+    show_default=True,
+    metavar="auto|keep|N",
+    help="The IR version of a model that changes; auto is the one that its opset came with, or the "
+    "least that it needs.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--in-place", is_flag=True, help="Allow the output to be the input.")
@@ -80,7 +83,7 @@ def command(
     out_dir: str | None,
     dry_run: bool,
     expand: tuple[str, ...],
-    ir_version: int | None,
+    ir_version: Wanted,
     force: bool,
     in_place: bool,
     no_check: bool,

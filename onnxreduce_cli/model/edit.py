@@ -287,18 +287,22 @@ def set_opset(owner: ModelProto | FunctionProto, opset: int) -> None:
 
 
 def set_ir_version(model: ModelProto, scopes: Sequence[Scope], ir_version: int) -> None:
-    """Set the IR version; on the way below 4, declare initializers as that version does.
+    """Set the IR version; below 4, declare initializers as those versions do.
 
     Up to IR version 3 a graph's initializers are listed among its inputs, which subgraphs cannot
-    do, as their inputs are given by their operator: there they become Constant nodes.
+    do, as their inputs are given by their operator: there they become Constant nodes. In the main
+    graph Constant nodes that only graphs within read become initializers: ONNX Runtime makes such
+    of them, and looks for them among the inputs.
     """
-    before, model.ir_version = model.ir_version, ir_version
-    if not ir_version < 4 <= before:
+    model.ir_version = ir_version
+    if ir_version >= 4:
         return
     for scope in scopes:
         graph = scope.container
         if not isinstance(graph, GraphProto):
             continue
+        if scope.parent is None:
+            _move_outer_constants(graph)
         declared = {value.name for value in graph.input}
         undeclared = [tensor for tensor in graph.initializer if tensor.name not in declared]
         if scope.parent is None:
@@ -314,3 +318,18 @@ def set_ir_version(model: ModelProto, scopes: Sequence[Scope], ir_version: int) 
             del graph.node[:]
             graph.node.extend(copies)
             _remove(graph.initializer, {tensor.name for tensor in undeclared})
+
+
+def _move_outer_constants(graph: GraphProto) -> None:
+    """Let Constant nodes that no node of the graph itself reads become initializers."""
+    read = {name for node in graph.node for name in node.input}
+    read |= {output.name for output in graph.output}
+    for index in reversed(range(len(graph.node))):
+        node = graph.node[index]
+        if node.op_type == "Constant" and node.output[0] not in read:
+            for attribute in node.attribute:
+                if attribute.name == "value":
+                    tensor = graph.initializer.add()
+                    tensor.CopyFrom(attribute.t)
+                    tensor.name = node.output[0]
+                    del graph.node[index]

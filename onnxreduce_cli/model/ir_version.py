@@ -1,13 +1,40 @@
-"""The IR version: what an opset and a model's features need of it."""
+"""The IR version: what a model is given, and what it holds that an older reader would misread.
+
+Readers skip the fields that they do not know. So metadata, training information, device
+configurations, quantization annotations and stated types need no newer IR version; a function that
+a node calls, or a dtype, does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Literal
 
-from onnx import IR_VERSION, AttributeProto, ModelProto, NodeProto, TensorProto, helper
+from onnx import (
+    IR_VERSION,
+    AttributeProto,
+    FunctionProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    defs,
+    helper,
+)
 
+from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.imports import unread_imports
 from onnxreduce_cli.model.scope import Scope
+
+#: Which IR version to give a model: that of its opset if it changes, the one it has, or a number.
+Wanted = int | Literal["auto", "keep"]
+
+#: From here on a graph's initializers need not be listed among its inputs, where a caller may
+#: override them; before, they are always listed, and constant.
+INITIALIZERS = 4
+
+#: From here on a model imports operator sets.
+IMPORTS = 3
 
 #: Element types that came after IR version 3, by the IR version that brought them (onnx.proto).
 _ELEM_TYPES = {
@@ -25,99 +52,149 @@ _ELEM_TYPES = {
     "FLOAT6E2M3": 14,
     "FLOAT6E3M2": 14,
 }
+_BY_ELEM_TYPE = {
+    number: (_ELEM_TYPES[name], name.lower())
+    for name, number in TensorProto.DataType.items()
+    if name in _ELEM_TYPES
+}
+
+#: The operators of the default domain with attributes that hold tensors or types.
+_WITH_TENSORS = frozenset({"Constant", "ConstantOfShape", "Optional"})
+
+
+#: An IR version, and what of a model readers of older ones would misread.
+Feature = tuple[int, str]
 
 
 def least_for_opset(opset: int) -> int:
-    """The IR version that came with, or before, an opset of the default domain.
+    """The IR version that came with an opset of the default domain, or before it.
 
-    An opset that the table of releases does not have yet came with the newest IR version.
+    An opset that is in no release yet, which the installed onnx may know, has the newest.
     """
     releases = ((row[2], row[1]) for row in helper.VERSION_TABLE)
-    fitting = (ir_version for released, ir_version in releases if released >= opset)
-    return min(fitting, default=IR_VERSION)
+    versions = (ir_version for released, ir_version in releases if released >= opset)
+    return min(versions, default=int(IR_VERSION))
 
 
-def least_for_features(model: ModelProto, scopes: list[Scope]) -> tuple[int, str]:
-    """The least IR version that what the model uses allows, and what needs it.
+def choose(
+    wanted: Wanted, model: ModelProto, scopes: Sequence[Scope], opset: int
+) -> tuple[int, str]:
+    """The IR version that a model gets at an opset, and what holds it above the opset's own.
 
-    Operator sets are not counted; see `least_for_opset`.
+    Args:
+        wanted: ``"auto"`` for the opset's own, or the least that the model needs if that is higher;
+            ``"keep"`` for the one that it has; else a number.
+        model: the model before it changes.
+        scopes: its scopes.
+        opset: the opset of the default domain that it gets.
+
+    Returns:
+        the number, and in words what needs it; empty where the opset does or the user says so.
+
+    Raises:
+        ConversionError: with the number wanted the model would be misread.
     """
-    return max(_features(model, scopes), key=lambda feature: feature[0])
+    if wanted == "keep":
+        if model.ir_version < IMPORTS and opset > 1:
+            raise _misread(model.ir_version, (IMPORTS, f"the import of opset {opset}"))
+        return model.ir_version, ""
+    needed = max(_features(model, scopes), key=_number)
+    overridable, constant = _initializers(model, scopes)
+    if wanted == "auto":
+        own = least_for_opset(opset)
+        number, what = max(((own, ""), needed, *overridable, *constant), key=_number)
+        return number, f"needed by {what}" if what else ""
+    # Where initializers are always listed among the inputs, those that are constant will be.
+    needed = max((needed, *overridable), key=_number)
+    if wanted < needed[0]:
+        raise _misread(wanted, needed)
+    return wanted, ""
 
 
-def _features(model: ModelProto, scopes: list[Scope]) -> Iterator[tuple[int, str]]:
-    yield 3, "operator set imports"
+def _number(feature: Feature) -> int:
+    return feature[0]
+
+
+def _misread(wanted: int, needed: Feature) -> ConversionError:
+    number, what = needed
+    return ConversionError(
+        f"IR version {wanted} has no place for {what}, which needs {number}: say "
+        f"--ir-version {number}, or auto"
+    )
+
+
+def _features(model: ModelProto, scopes: Sequence[Scope]) -> Iterator[Feature]:
+    yield IMPORTS, "operator set imports"
+    unread = unread_imports(model)
     for entry in model.opset_import:
-        key = ("ai.onnx" if is_default(entry.domain) else entry.domain, entry.version)
-        if not is_default(entry.domain) and key in helper.OP_SET_ID_VERSION_MAP:
+        key = (entry.domain, entry.version)
+        if is_default(entry.domain) or entry.domain in unread:
+            continue
+        if key in helper.OP_SET_ID_VERSION_MAP:
             yield int(helper.OP_SET_ID_VERSION_MAP[key]), f"opset {key[1]} of {key[0]}"
-    if model.training_info:
-        yield 7, "training information"
-    if model.configuration:
-        yield 11, "device configurations"
     for function in model.functions:
         yield 8, f"model-local function {function.name!r}"
         if function.attribute_proto:
             yield 9, f"default attributes of function {function.name!r}"
-        if function.overload or function.value_info or function.metadata_props:
-            yield 10, f"overload, value_info or metadata of function {function.name!r}"
+        if function.overload:
+            yield 10, f"overload {function.overload!r} of function {function.name!r}"
     for scope in scopes:
         yield from _scope_features(scope)
 
 
-def _scope_features(scope: Scope) -> Iterator[tuple[int, str]]:
-    where = scope.label or "the main graph"
-    for node in scope.nodes:
-        yield from _node_features(node)
+def _scope_features(scope: Scope) -> Iterator[Feature]:
+    # Looking at the attributes of all nodes would take as long as converting them.
+    looked_at = {kind for kind in {*scope.op_types} if kind in _WITH_TENSORS or not defs.has(kind)}
+    for op_type, node in zip(scope.op_types, scope.nodes, strict=True) if looked_at else ():
+        if op_type in looked_at:
+            yield from _node_features(node)
     container = scope.container
-    if scope.function is not None and not scope.subgraph:
+    if isinstance(container, FunctionProto):
         return
     for name, tensor in scope.initializers.items():
-        yield from _tensor_features(tensor, f"initializer {name!r}")
-        if name not in scope.inputs:
-            yield 4, f"initializer {name!r}, which is no graph input"
-    if getattr(container, "sparse_initializer", ()):
-        yield 6, f"sparse initializers in {where}"
-    if getattr(container, "quantization_annotation", ()):
-        yield 5, f"quantization annotations in {where}"
-    if container.metadata_props:
-        yield 10, f"metadata of {where}"
-    for info in [*container.input, *container.output, *container.value_info]:
-        if isinstance(info, str):
-            continue
-        text = info.type.WhichOneof("value") or ""
-        if text == "optional_type":
+        yield from _elem_type(tensor.data_type, f"initializer {name!r}")
+    if container.sparse_initializer:
+        yield 6, f"sparse initializers in {scope.label or 'the main graph'}"
+    for info in (*container.input, *container.output):
+        kind = info.type.WhichOneof("value")
+        if kind == "optional_type":
             yield 8, f"optional value {info.name!r}"
-        if text == "sparse_tensor_type":
+        elif kind == "sparse_tensor_type":
             yield 8, f"sparse value {info.name!r}"
-        if text == "tensor_type":
+        elif kind == "tensor_type":
             yield from _elem_type(info.type.tensor_type.elem_type, f"value {info.name!r}")
-        if info.metadata_props:
-            yield 10, f"metadata of value {info.name!r}"
 
 
-def _node_features(node: NodeProto) -> Iterator[tuple[int, str]]:
-    if node.metadata_props or node.overload:
-        yield 10, f"metadata or overload of node {node.name!r}"
-    if node.device_configurations:
-        yield 11, f"device configuration of node {node.name!r}"
+def _node_features(node: NodeProto) -> Iterator[Feature]:
     for attribute in node.attribute:
         if attribute.type == AttributeProto.TENSOR:
-            yield from _tensor_features(attribute.t, f"a tensor of node {node.name!r}")
+            yield from _elem_type(attribute.t.data_type, f"a tensor of node {node.name!r}")
         elif attribute.type == AttributeProto.SPARSE_TENSOR:
             yield 6, f"a sparse tensor of node {node.name!r}"
         elif attribute.type in (AttributeProto.TYPE_PROTO, AttributeProto.TYPE_PROTOS):
             yield 8, f"a type attribute of node {node.name!r}"
 
 
-def _tensor_features(tensor: TensorProto, what: str) -> Iterator[tuple[int, str]]:
-    yield from _elem_type(tensor.data_type, what)
-    if tensor.metadata_props:
-        yield 10, f"metadata of {what}"
+def _elem_type(elem_type: int, what: str) -> Iterator[Feature]:
+    if elem_type in _BY_ELEM_TYPE:
+        least, name = _BY_ELEM_TYPE[elem_type]
+        yield least, f"{what} of dtype {name}"
 
 
-def _elem_type(elem_type: int, what: str) -> Iterator[tuple[int, str]]:
-    if elem_type in TensorProto.DataType.values():
-        name = TensorProto.DataType.Name(elem_type)
-        if name in _ELEM_TYPES:
-            yield _ELEM_TYPES[name], f"{what} of dtype {name.lower()}"
+def _initializers(
+    model: ModelProto, scopes: Sequence[Scope]
+) -> tuple[list[Feature], list[Feature]]:
+    """The first initializer that a caller may override, and the first that is no graph input."""
+    overridable: list[Feature] = []
+    constant: list[Feature] = []
+    for scope in scopes:
+        if isinstance(scope.container, FunctionProto):
+            continue
+        for name in scope.initializers:
+            if name not in scope.inputs:
+                what = f"initializer {name!r}, which is no graph input"
+                constant = constant or [(INITIALIZERS, what)]
+            elif model.ir_version >= INITIALIZERS:
+                what = f"initializer {name!r}, which a caller may override"
+                overridable = overridable or [(INITIALIZERS, what)]
+    return overridable, constant

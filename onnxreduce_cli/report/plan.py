@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def changes_text(plan: Plan, source: str, target: str) -> str:
     """What a conversion did: a headline, then a line for each kind of change."""
-    return "\n".join([f"{source} -> {target}: {headline(plan)}", *_functions(plan), *_kinds(plan)])
+    return "\n".join([f"{source} -> {target}: {headline(plan)}", *_whole(plan), *_kinds(plan)])
 
 
 def remarks(done: Converted) -> list[str]:
@@ -45,7 +45,7 @@ def remarks(done: Converted) -> list[str]:
 def plan_text(plan: Plan, source: str) -> str:
     """What a conversion would do: a headline, each change, what goes, whether it can be done."""
     lines = [f"{source}: {headline(plan)}"]
-    lines += _functions(plan)
+    lines += _whole(plan)
     lines += [_change(change) for change in plan.changes]
     if plan.removed:
         lines.append(f"  no longer read, removed: {', '.join(plan.removed)}")
@@ -64,13 +64,20 @@ def headline(plan: Plan) -> str:
     count = len(plan.changes)
     way = f"{source} as it was" if plan.source == plan.target else f"{source} to {plan.target}"
     parts = [way, f"{count} {_plural(count, 'node')} changed"]
+    reason = f" ({plan.ir_version_reason})" if plan.ir_version_reason else ""
     if plan.target_ir_version != plan.ir_version:
-        parts.append(f"IR version {plan.ir_version} to {plan.target_ir_version}")
+        parts.append(f"IR version {plan.ir_version} to {plan.target_ir_version}{reason}")
+    elif reason:
+        parts.append(f"IR version {plan.ir_version} stays{reason}")
     return ", ".join(parts)
 
 
-def _functions(plan: Plan) -> list[str]:
-    return [f"  {item}" for item in (*plan.specialised, *plan.inlined)]
+def _whole(plan: Plan) -> list[str]:
+    """What happens to more than nodes: functions and imports."""
+    found = [f"  {item}" for item in (*plan.specialised, *plan.inlined)]
+    if plan.unread:
+        found.append(f"  imports that nothing reads, removed: {', '.join(plan.unread)}")
+    return found
 
 
 def _kinds(plan: Plan) -> list[str]:

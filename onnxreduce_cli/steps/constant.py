@@ -79,14 +79,14 @@ _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
     "Constant",
     9,
     "dtypes other than floats: an initializer, or a Cast of doubles",
-    blocks="it is a string in an IR version before 4",
+    blocks="it is a string in a function, or in a subgraph before IR version 4",
 )
 def floats_only(context: Context) -> None:
     """``Constant<value=int64 tensor>`` becomes an initializer of the graph.
 
     Where there are none, in a function or before IR version 4 where they would be graph inputs
-    too, it becomes ``Cast<int64>(Constant<value=double tensor>)`` if that is exact, and else
-    ``Add(Mul(high, 2**32), low)`` of such.
+    too, it becomes ``Cast<int64>(Constant<value=double tensor>)`` if that is exact. Else it becomes
+    such an input of the main graph; elsewhere ``Add(Mul(high, 2**32), low)`` of such.
     """
     attribute = context.attribute("value")
     if attribute is None or attribute.t.data_type in _FLOATS:
@@ -97,6 +97,9 @@ def floats_only(context: Context) -> None:
         return
     array = context.constant(context.node.output[0])
     double = None if array is None else _exactly_double(array, tensor.data_type)
+    if double is None and context.in_main_graph:
+        context.move_to_initializer(tensor)
+        return
     if array is not None and double is None and array.dtype.kind in "iu":
         _in_two_parts(context, array, tensor.data_type)
         return

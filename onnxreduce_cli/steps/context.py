@@ -125,6 +125,11 @@ class Context:
             self._workspace.ir_version >= 4
         )
 
+    @property
+    def in_main_graph(self) -> bool:
+        """Whether the scope is the main graph, not one within it nor a function's body."""
+        return self.scope.parent is None and not isinstance(self.scope.container, FunctionProto)
+
     # What is known
 
     def input(self, index: int) -> str:

@@ -225,9 +225,13 @@ def test_names_are_shown_in_one_line(onnxreduce, source):
 
 def test_expand_without_a_change_of_opset(onnxreduce, tmp_path):
     target = tmp_path / "out.onnx"
-    sample = SAMPLES / "reductions_opset18.onnx"
-    result = onnxreduce("convert", sample, "--expand", "LogSoftmax", "-o", target)
+    found = onnx.load(SAMPLES / "reductions_opset18.onnx")
+    found.ir_version = 14
+    onnx.save(found, tmp_path / "in.onnx")
+    result = onnxreduce("convert", tmp_path / "in.onnx", "--expand", "LogSoftmax", "-o", target)
     assert result.code == 0
+    assert "IR version 14 to 8" in result.out
+    assert onnx.load(target).ir_version == 8
     types = [node.op_type for node in onnx.load(target).graph.node]
     assert "LogSoftmax" not in types
     assert "Log" in types
@@ -236,13 +240,66 @@ def test_expand_without_a_change_of_opset(onnxreduce, tmp_path):
 def test_ir_versions(onnxreduce, source, tmp_path):
     target = tmp_path / "out.onnx"
     call = ("convert", source, "-o", target, "--force", "--opset")
-    assert onnxreduce(*call, 13).code == 0
-    assert onnx.load(target).ir_version == 8
-    assert onnxreduce(*call, 13, "--ir-version", "auto").code == 0
+    result = onnxreduce(*call, 13)
+    assert result.code == 0
+    assert "opset 18 to 13, 1 node changed, IR version 8 to 7\n" in result.out
     assert onnx.load(target).ir_version == 7
-    result = onnxreduce(*call, 13, "--ir-version", 6)
+    for option, number in (("auto", 7), ("keep", 8), (7, 7), (6, 6), (9, 9)):
+        assert onnxreduce(*call, 13, "--ir-version", option).code == 0
+        assert onnx.load(target).ir_version == number
+    assert onnxreduce(*call, 28).code == 0
+    assert onnx.load(target).ir_version == 14
+
+
+def test_what_holds_the_ir_version_up(onnxreduce, tmp_path):
+    found = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18, "local" : 1]>
+        g (float[2,3] x) => (float[2,1] y) { y = local.F(x) }
+        <domain: "local", opset_import: ["" : 18]>
+        F (a) => (b) { i = Constant<value_ints = [1]>() b = ReduceMean(a, i) }""")
+    onnx.save(found, tmp_path / "in.onnx")
+    call = ("convert", tmp_path / "in.onnx", "-o", tmp_path / "out.onnx", "--opset", 13)
+    result = onnxreduce(*call, "--ir-version", 7)
     assert result.code == 1
-    assert "IR version 6 is older than opset 13" in result.err
+    text = (
+        "IR version 7 has no place for model-local function 'F', which needs 8: say --ir-version 8"
+    )
+    assert text in result.err
+    result = onnxreduce(*call)
+    assert result.code == 0
+    assert "IR version 10 to 8 (needed by model-local function 'F')" in result.out
+    assert onnx.load(tmp_path / "out.onnx").ir_version == 8
+
+
+def test_what_does_not_change_keeps_its_ir_version(onnxreduce, tmp_path):
+    """The number that `helper.make_model` writes is lowered when asked for, and by any change."""
+    found = onnx.parser.parse_model(TEXT)
+    found.ir_version = 14
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(found, source)
+    call = ("convert", source, "-o", target, "--force", "--opset")
+    result = onnxreduce(*call, 18)
+    assert result.code == 0
+    assert "IR version 14 stays (nothing else changes; --ir-version 8 lowers it)" in result.out
+    assert target.read_bytes() == source.read_bytes()
+    result = onnxreduce(*call, 18, "--ir-version", 8)
+    assert "opset 18 as it was, 0 nodes changed, IR version 14 to 8" in result.out
+    assert onnx.load(target).graph == found.graph
+    assert onnx.load(target).ir_version == 8
+
+
+def test_imports_that_nothing_reads(onnxreduce, tmp_path):
+    found = onnx.parser.parse_model(TEXT)
+    for domain, version in (("ai.onnx.ml", 5), ("com.microsoft", 2), ("custom", 3)):
+        found.opset_import.add(domain=domain, version=version)
+    source, target = tmp_path / "in.onnx", tmp_path / "out.onnx"
+    onnx.save(found, source)
+    result = onnxreduce("convert", source, "-o", target, "--opset", 13)
+    assert result.code == 0
+    assert "  imports that nothing reads, removed: ai.onnx.ml 5, com.microsoft 2\n" in result.out
+    left = {entry.domain: entry.version for entry in onnx.load(target).opset_import}
+    assert left == {"": 13, "custom": 3}
+    assert onnxreduce("convert", source, "-o", target, "--opset", 18, "--force").code == 0
+    assert target.read_bytes() == source.read_bytes()
 
 
 def test_a_wrong_step_stops_the_conversion(onnxreduce, source, tmp_path, monkeypatch):

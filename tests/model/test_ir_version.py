@@ -1,4 +1,4 @@
-"""IR versions: the least for an opset, and what of a model needs a newer one."""
+"""IR versions: the least for an opset, and what of a model would be misread with it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from onnxreduce_cli.model.ir_version import least_for_features, least_for_opset
+import onnxreduce_cli
+from onnxreduce_cli.errors import ConversionError
+from onnxreduce_cli.model.ir_version import choose, least_for_opset
 from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.schemas import newest_opset
-from tests.support import model
+from tests.support import model, run
 
 
 def test_the_least_for_each_opset() -> None:
@@ -64,31 +66,89 @@ def float8_constant(found: ModelProto) -> None:
     found.graph.node.append(helper.make_node("Constant", [], ["f"], value=tensor))
 
 
+def external(found: ModelProto) -> None:
+    initializer(found)
+    found.graph.initializer[0].data_location = TensorProto.EXTERNAL
+
+
+def overload(found: ModelProto) -> None:
+    function(found)
+    found.functions[0].overload = "double"
+
+
 FEATURES: list[tuple[Callable[[ModelProto], object], int, str]] = [
-    (lambda found: None, 3, "operator set imports"),
-    (listed_initializer, 3, "operator set imports"),
+    (lambda found: None, 3, ""),
+    (listed_initializer, 3, ""),
     (initializer, 4, "initializer 'w', which is no graph input"),
+    (external, 4, "initializer 'w', which is no graph input"),
     (bfloat16, 4, "value 'b' of dtype bfloat16"),
-    (lambda found: found.graph.quantization_annotation.add(), 5, "quantization annotations"),
-    (sparse, 6, "sparse initializers"),
-    (lambda found: found.training_info.add(), 7, "training information"),
+    (sparse, 6, "sparse initializers in the main graph"),
     (function, 8, "model-local function 'F'"),
     (default, 9, "default attributes of function 'F'"),
-    (float8_constant, 9, "dtype float8e4m3fn"),
-    (lambda found: found.graph.metadata_props.add(key="a"), 10, "metadata of the main graph"),
-    (lambda found: found.graph.node[0].metadata_props.add(key="a"), 10, "node 'n'"),
-    (lambda found: found.graph.input[0].metadata_props.add(key="a"), 10, "metadata of value 'x'"),
-    (lambda found: found.graph.node[0].device_configurations.add(), 11, "node 'n'"),
+    (overload, 10, "overload 'double' of function 'F'"),
+    (float8_constant, 9, "a tensor of node '' of dtype float8e4m3fn"),
+    (lambda found: found.opset_import.add(domain="custom", version=5), 3, ""),
+]
+
+#: What readers of IR version 3 skip.
+SKIPPED: list[Callable[[ModelProto], object]] = [
+    lambda found: found.graph.quantization_annotation.add(),
+    lambda found: found.training_info.add(),
+    lambda found: found.configuration.add(name="c"),
+    lambda found: found.metadata_props.add(key="a"),
+    lambda found: found.graph.metadata_props.add(key="a"),
+    lambda found: found.graph.node[0].metadata_props.add(key="a"),
+    lambda found: found.graph.input[0].metadata_props.add(key="a"),
+    lambda found: found.graph.node[0].device_configurations.add(),
+    lambda found: setattr(found.graph.node[0], "doc_string", "a"),
+    lambda found: found.opset_import.add(domain="ai.onnx.ml", version=5),
+    lambda found: found.opset_import.add(domain="com.microsoft", version=1),
 ]
 
 
-@pytest.mark.parametrize(("change", "least", "words"), FEATURES, ids=lambda item: str(item)[:30])
-def test_features(change: Callable[[ModelProto], object], least: int, words: str) -> None:
+@pytest.mark.parametrize(("change", "least", "what"), FEATURES, ids=lambda item: str(item)[:30])
+def test_what_would_be_misread(
+    change: Callable[[ModelProto], object], least: int, what: str
+) -> None:
     found = plain()
     change(found)
-    needed, why = least_for_features(found, scopes(found))
-    assert needed == least
-    assert words in why
+    reason = f"needed by {what}" if what else ""
+    assert choose("auto", found, scopes(found), 8) == (least, reason)
+    assert choose("auto", found, scopes(found), 23) == (11, "")
+
+
+@pytest.mark.parametrize("change", SKIPPED)
+def test_what_readers_skip(change: Callable[[ModelProto], object]) -> None:
+    found = plain()
+    change(found)
+    found.ir_version = 11
+    assert choose("auto", found, scopes(found), 8) == (3, "")
+    assert choose(3, found, scopes(found), 8) == (3, "")
+
+
+def test_of_functions_what_readers_skip() -> None:
+    found = plain()
+    function(found)
+    found.functions[0].value_info.add(name="a")
+    found.functions[0].metadata_props.add(key="a")
+    assert choose("auto", found, scopes(found), 8)[0] == 8
+
+
+def test_an_initializer_that_a_caller_may_override() -> None:
+    found = plain()
+    found.ir_version = 4
+    listed_initializer(found)
+    reason = "needed by initializer 'w', which a caller may override"
+    assert choose("auto", found, scopes(found), 8) == (4, reason)
+    with pytest.raises(ConversionError, match="IR version 3 has no place for initializer 'w'"):
+        choose(3, found, scopes(found), 8)
+
+
+def test_operators_of_other_domains_that_are_read() -> None:
+    found = plain()
+    found.opset_import.add(domain="ai.onnx.ml", version=3)
+    found.graph.node.add(op_type="Scaler", domain="ai.onnx.ml", input=["x"], output=["z"])
+    assert choose("auto", found, scopes(found), 8) == (8, "needed by opset 3 of ai.onnx.ml")
 
 
 def test_features_in_branches() -> None:
@@ -99,8 +159,43 @@ def test_features_in_branches() -> None:
                 else_branch = e () => (float[2] b) { b = Neg(x) }
             >
         }""")
-    assert least_for_features(found, scopes(found)) == (
-        4,
-        "initializer 'w', which is no graph input",
-    )
-    assert isinstance(found, onnx.ModelProto)
+    reason = "needed by initializer 'w', which is no graph input"
+    assert choose("auto", found, scopes(found), 8) == (4, reason)
+
+
+def test_a_number_and_keep() -> None:
+    found = plain()
+    function(found)
+    found.ir_version = 10
+    for opset in (8, 13, 28):
+        assert choose(8, found, scopes(found), opset) == (8, "")
+        assert choose("keep", found, scopes(found), opset) == (10, "")
+        with pytest.raises(ConversionError, match="function 'F', which needs 8: say --ir-version"):
+            choose(7, found, scopes(found), opset)
+    found.ir_version = 2
+    assert choose("keep", found, scopes(found), 1) == (2, "")
+    with pytest.raises(ConversionError, match="the import of opset 13, which needs 3"):
+        choose("keep", found, scopes(found), 13)
+
+
+def test_an_opset_that_is_in_no_release_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(helper, "VERSION_TABLE", helper.VERSION_TABLE[:-3])
+    assert least_for_opset(newest_opset()) == onnx.IR_VERSION
+    assert least_for_opset(13) == 7
+
+
+def test_outer_constants_at_ir_version_3() -> None:
+    """ONNX Runtime refuses a Constant node there that only graphs within read."""
+    source = model("""<ir_version: 8, opset_import: ["" : 15]>
+        g (float[2] x, bool c) => (float[2] y) {
+            w = Constant<value = float[2] {1, 2}>()
+            y = If (c) <
+                then_branch = t () => (float[2] a) { a = Add(x, w) },
+                else_branch = e () => (float[2] b) { b = Neg(x) }
+            >
+        }""")
+    result = onnxreduce_cli.convert(source, 8)
+    assert result.ir_version == 3
+    assert [value.name for value in result.graph.input] == ["x", "c", "w"]
+    feeds = {"x": np.array([3, 4], np.float32), "c": np.array(True)}
+    assert run(result, feeds)["y"].tolist() == [4.0, 6.0]

@@ -1,0 +1,70 @@
+"""Opset imports that nothing reads, and that a runtime may refuse all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from onnx import FunctionProto, ModelProto, NodeProto
+
+from onnxreduce_cli.model.scope import subgraphs
+
+
+def _is_known(domain: str) -> bool:
+    """Whether a domain is onnx's own, but not the default one, or Microsoft's."""
+    return domain == "com.microsoft" or domain.startswith(("ai.onnx.", "com.microsoft.", "com.ms."))
+
+
+def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
+    """What a model or a function imports of onnx's and Microsoft's domains and does not read.
+
+    A model reads what its functions do: their bodies take the place of the nodes that call them.
+
+    Returns:
+        the versions by domain; never the default domain, nor those of others.
+    """
+    found = {item.domain: item.version for item in owner.opset_import if _is_known(item.domain)}
+    if not found:
+        return found
+    for domain in _read(owner):
+        found.pop(domain, None)
+        if not found:
+            break
+    return found
+
+
+def unread_everywhere(model: ModelProto) -> dict[str, int]:
+    """What a model or any of its functions imports and does not read, as `unread_imports` does."""
+    found = unread_imports(model)
+    for function in model.functions:
+        found |= unread_imports(function)
+    return found
+
+
+def _read(owner: ModelProto | FunctionProto) -> Iterable[str]:
+    """The domains of all nodes, and of functions, in a model or a function."""
+    waiting: list[NodeProto] = []
+    if isinstance(owner, FunctionProto):
+        waiting += owner.node
+    else:
+        waiting += owner.graph.node
+        for function in owner.functions:
+            yield function.domain
+            waiting += function.node
+        for training in owner.training_info:
+            waiting += training.initialization.node
+            waiting += training.algorithm.node
+    while waiting:
+        node = waiting.pop()
+        yield node.domain
+        for _, graph in subgraphs(node):
+            waiting += graph.node
+
+
+def remove_imports(model: ModelProto, domains: Collection[str]) -> None:
+    """Remove the imports of those domains that a model, or a function of it, does not read."""
+    owners: list[ModelProto | FunctionProto] = [model, *model.functions]
+    for owner in owners:
+        unread = unread_imports(owner).keys() & domains
+        for index in reversed(range(len(owner.opset_import))):
+            if owner.opset_import[index].domain in unread:
+                del owner.opset_import[index]
