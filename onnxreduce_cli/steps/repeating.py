@@ -152,34 +152,20 @@ def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> str:
 
 
 def _repeats(context: Context, name: str, sizes: str) -> str:
-    """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0.
-
-    Below opset 6 that is computed in double, which holds any size.
-    """
+    """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0."""
     own = dims_of(context, name)
-    working = TensorProto.INT64 if context.target >= 6 else TensorProto.DOUBLE
     broadcast = 1 if own is None and context.far < 7 else None
-
-    def as_many(elem_type: int) -> str:
-        values = np.ones(1 if own is None else len(own))
-        return context.array(values.astype(numpy_dtype(elem_type)), "ones")
-
-    one = as_many(working)
+    one = context.array([1] * (1 if own is None else len(own)), "ones")
     numbers = static(own)
     if numbers is None:
-        inputs = [context.emit("Shape", [name], "own_sizes"), as_many(TensorProto.INT64)]
-        single = cast(
-            context, context.emit("Equal", inputs, "is_one", broadcast=broadcast), working
-        )
+        inputs = [context.emit("Shape", [name], "own_sizes"), one]
+        same = context.emit("Equal", inputs, "is_one", broadcast=broadcast)
+        single = cast(context, same, TensorProto.INT64)
     else:
-        mask = np.array([number == 1 for number in numbers])
-        single = context.array(mask.astype(numpy_dtype(working)), "is_one")
-    if working != TensorProto.INT64:
-        sizes = cast(context, sizes, working)
+        single = context.array([int(number == 1) for number in numbers], "is_one")
     more = context.emit("Sub", [sizes, one], "more", broadcast=broadcast)
     extra = context.emit("Mul", [single, more], "extra")
-    repeats = context.emit("Add", [extra, one], "repeats", broadcast=broadcast)
-    return repeats if working == TensorProto.INT64 else cast(context, repeats, TensorProto.INT64)
+    return context.emit("Add", [extra, one], "repeats", broadcast=broadcast)
 
 
 # Where a rank is only known at run time

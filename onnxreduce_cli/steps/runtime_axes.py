@@ -33,6 +33,7 @@ def reduce_at_run_time(context: Context, noop: bool) -> None:
 #: Operators whose body has no other reduction than ReduceSum.
 _BODIES_OF_SUMS = frozenset({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
 
+
 def _mean(context: Context) -> None:
     """``Div(ReduceSum(x, axes), Cast(Div(Size(x), Size(sum))))``.
 
