@@ -13,7 +13,14 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
-from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, dims_of, static
+from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
+    OR_STATE,
+    Number,
+    dims_of,
+    need_loops,
+    static,
+)
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -154,18 +161,17 @@ def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> str:
 def _repeats(context: Context, name: str, sizes: str) -> str:
     """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0."""
     own = dims_of(context, name)
-    broadcast = 1 if own is None and context.far < 7 else None
     one = context.array([1] * (1 if own is None else len(own)), "ones")
     numbers = static(own)
     if numbers is None:
         inputs = [context.emit("Shape", [name], "own_sizes"), one]
-        same = context.emit("Equal", inputs, "is_one", broadcast=broadcast)
+        same = context.emit("Equal", inputs, "is_one")
         single = cast(context, same, TensorProto.INT64)
     else:
         single = context.array([int(number == 1) for number in numbers], "is_one")
-    more = context.emit("Sub", [sizes, one], "more", broadcast=broadcast)
+    more = context.emit("Sub", [sizes, one], "more")
     extra = context.emit("Mul", [single, more], "extra")
-    return context.emit("Add", [extra, one], "repeats", broadcast=broadcast)
+    return context.emit("Add", [extra, one], "repeats")
 
 
 # Where a rank is only known at run time
@@ -224,11 +230,18 @@ def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> 
 def aligned(context: Context, name: str, other: str) -> str:
     """The value with dimensions of 1 before its own where the other one has more.
 
-    Each is put there by one round of a Loop: what that carries may change its rank.
+    Where a rank is not known each is put there by one round of a Loop: what that carries may
+    change its rank.
+
+    Raises:
+        Blocked: a rank is not known, and the conversion leads below opset 7.
     """
     own, wanted = context.settled_rank(name), context.settled_rank(other)
     if own is not None and wanted is not None:
         return _lengthened(context, name, max(own, wanted))
+    unknown = name if own is None else other
+    reason = f"the rank of {unknown!r} is not known, and only a Loop gives values one rank"
+    need_loops(context, reason, OR_STATE)
     elem_type = context.need_elem_type(name, "it is carried through a Loop")
     ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
     apart = context.emit("Sub", ranks, "apart")

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype
-from onnxreduce_cli.steps.births import MOST_WRITTEN, dims_of
+from onnxreduce_cli.steps.births import MOST_WRITTEN, NO_COUNTING, dims_of
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.resizing import (
@@ -50,7 +50,9 @@ _SINCE_11 = (
 )
 
 #: When what becomes Gather cannot.
-_BLOCKS = "it interpolates integers in a way that takes sums, or its rank is not known"
+_BLOCKS = (
+    f"it interpolates integers in a way that takes sums, or its rank is not known, or {NO_COUNTING}"
+)
 
 
 # Resize 10

@@ -7,9 +7,10 @@ from typing import Any
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps.births import LOOPS_FROM
 from onnxreduce_cli.steps.bodies import BODIES
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.loops import of_one_round
 from onnxreduce_cli.steps.rows import reduce_rows
 from onnxreduce_cli.steps.shapes import int64_list
@@ -20,8 +21,17 @@ def reduce_at_run_time(context: Context, noop: bool) -> None:
 
     From 13 on ReduceSum takes its axes as an input, and five others can be had from it. The rest,
     and ReduceSum below 13, become one conditional reduction for each axis.
+
+    Raises:
+        Blocked: the conversion leads below opset 7.
     """
     op_type = context.node.op_type
+    if context.target < LOOPS_FROM:
+        raise Blocked(
+            f"its axes {context.input(1)!r} are only known at run time, and before opset "
+            f"{context.opset} they are an attribute",
+            f"make them constant, or choose opset {LOOPS_FROM} or later",
+        )
     if op_type in _BODIES_OF_SUMS:
         BODIES[op_type](context)
     elif op_type == "ReduceMean":

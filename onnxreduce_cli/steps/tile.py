@@ -8,7 +8,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, arange, as_name, size_of
+from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, as_name, size_of
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
@@ -128,18 +128,13 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
     steps = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in steps:
         size = size_of(context, context.input(0), axis)
-        if isinstance(size, int) and count is not None and size * count <= MOST_WRITTEN:
-            places = context.array(np.tile(np.arange(size), count), "places")
-        else:
-            numbers = cast(context, arange(context, size), TensorProto.DOUBLE)
-            inputs = [
-                numbers,
-                _count(context, axis, count, TensorProto.DOUBLE),
-                context.scalar(0, "axis", TensorProto.DOUBLE),
-            ]
-            like = tensor_type(TensorProto.DOUBLE, (None,))
-            tiled = context.emit("Tile", inputs, "numbers", like=like)
-            places = cast(context, tiled, TensorProto.INT64)
+        if not isinstance(size, int) or count is None or size * count > MOST_WRITTEN:
+            raise Blocked(
+                f"which elements of {data!r} are repeated along axis {axis} is only known at run "
+                "time, and before opset 6 Tile takes floats only",
+                "choose opset 6 or later",
+            )
+        places = context.array(np.tile(np.arange(size), count), "places")
         if axis != steps[-1][0]:
             data = context.emit("Gather", [data, places], "tiled", axis=axis)
         else:
