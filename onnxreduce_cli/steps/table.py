@@ -178,24 +178,26 @@ def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
             if elem_type is not None:
                 found = widening.wider(op_type, elem_type, there[formal], far)
             if found is None:
-                raise _not_taken(context, op_type, formal, name, far)
+                raise _not_taken(context, node, formal, name, far)
             wide[formals[position].type_str] = found
     if wide:
         widening.compute_wider(context, node, wide)
         context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
 
 
-def _not_taken(context: Context, op_type: str, formal: str, name: str, opset: int) -> Blocked:
+def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset: int) -> Blocked:
     """The blocker for a value of a type that an operator does not take, and nothing helps it to.
 
     Args:
-        context: where the operator is, or is emitted.
-        op_type: the operator.
+        context: where the node is, or is emitted.
+        node: the node.
         formal: which of its inputs or outputs the value is.
         name: the value, of known type.
         opset: the opset at which it is not taken.
     """
-    kind = context.kind(name) or ""
+    op_type, kind = node.op_type, context.kind(name) or ""
+    given = context.producer(node.output[0])
+    is_own = given is not None and given.op_type == op_type
     later = (version for version in schemas.versions(op_type) if version > opset)
     taking = (
         version
@@ -204,7 +206,7 @@ def _not_taken(context: Context, op_type: str, formal: str, name: str, opset: in
     )
     since = next(taking, None)
     advice = "choose an opset that does" if since is None else f"choose opset {since} or later"
-    if context.scope.resolve(name) is None and since is not None:
+    if not is_own and since is not None:
         return Blocked(
             f"what takes its place needs {op_type} of {kind}, which came with opset {since}", advice
         )
