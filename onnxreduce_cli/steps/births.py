@@ -26,6 +26,8 @@ LOOPS_FROM = 7
 NO_LOOP = f"it leads below opset {LOOPS_FROM}, as it takes a Loop"
 #: When a step blocks that counts up to a size, which takes a Loop before opset 9.
 NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {LOOPS_FROM}"
+#: When a step blocks that takes a Loop for tensors of unknown rank alone.
+NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
 
 
 def born(

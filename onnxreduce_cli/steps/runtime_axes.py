@@ -29,7 +29,7 @@ def reduce_at_run_time(context: Context, noop: bool) -> None:
     if context.target < LOOPS_FROM:
         raise Blocked(
             f"its axes {context.input(1)!r} are only known at run time, and before opset "
-            f"{context.opset} they are an attribute",
+            f"{context.far + 1} they are an attribute",
             f"make them constant, or choose opset {LOOPS_FROM} or later",
         )
     if op_type in _BODIES_OF_SUMS:
