@@ -87,7 +87,12 @@ def slope_aligned(context: Context) -> None:
         context.replace(inputs=[data, context.emit("Unsqueeze", [slope], "aligned", axes=axes)])
 
 
-@down("PRelu", 7, "slope: one element, or one for each channel, which may be every element")
+@down(
+    "PRelu",
+    7,
+    "slope: one element, or one for each channel, which may be every element",
+    blocks="a rank is not known",
+)
 def slope_for_channels(context: Context) -> None:
     """``PRelu(x, slope)`` with slopes [C, 1, 1] becomes ``PRelu(x, Reshape(slope, [-1]))``.
 
