@@ -226,7 +226,8 @@ _NEWER = (
     9,
     "a batch dimension of 1 added, axes done by Transpose; a Loop where opset 8 is left too, or "
     "the rank of an input with an axis is not known",
-    blocks=f"the rank of an output with an axis is not known, or {NO_COUNTING}",
+    blocks="the rank of an output with an axis is not known, or it scans from the end and leads "
+    f"below opset 6, or {NO_COUNTING}",
 )
 def with_batch(context: Context) -> None:
     """``Scan<scan_input_axes=[1]>(s, x)`` becomes
