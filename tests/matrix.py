@@ -484,4 +484,12 @@ def may_block(case: Case) -> str:
     """Why this case may be blocked; empty where it must be converted."""
     if case.dtype == "bfloat16" and case.target < 13:
         return "bfloat16 below 13"
+    if case.target < 7 and case.at_run_time:
+        return "axes at run time below 7"
+    if case.target < 7 and case.knowledge == "unknown":
+        if case.op in SOFTMAX and case.source >= 11:
+            return "Softmax of unknown rank below 7"
+        signs = {axis < 0 for axis in case.axes or ()}
+        if len(signs) > 1:
+            return "axes from both ends of unknown rank below 7"
     return ""

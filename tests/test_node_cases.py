@@ -71,7 +71,7 @@ def rows(text: str) -> dict[str, dict[str, int]]:
 
 def test_the_document_tells_of_every_operator() -> None:
     told = rows(DOCUMENT.read_text(encoding="utf-8"))
-    assert told["**all**"]["converted"] >= 45_000
+    assert told["**all**"]["converted"] >= 41_000
     assert all(row["wrong"] == row["invalid"] == 0 for row in told.values())
     assert {case.operator for case in cases()} - set(told) <= NOT_JUDGED
 

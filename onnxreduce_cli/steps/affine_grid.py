@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import born, dims_of, unsqueezed
+from onnxreduce_cli.steps.births import NO_COUNTING, born, dims_of, unsqueezed
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.terms import Term, counted, term
 
@@ -16,7 +16,7 @@ _DOUBLE = TensorProto.DOUBLE
     "AffineGrid",
     20,
     "a grid times theta",
-    blocks="whether it is of two or three dimensions, or the dtype, is not known",
+    blocks=f"its number of dimensions or its dtype is not known, or {NO_COUNTING}",
 )
 def affine_grid(context: Context) -> None:
     """``AffineGrid(theta, [n, c, 2, 3])`` becomes

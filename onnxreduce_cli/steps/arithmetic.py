@@ -8,11 +8,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import Dims, dtype_name
-from onnxreduce_cli.steps.births import as_name, dims_of, size_of
+from onnxreduce_cli.steps.births import as_name, dims_of, need_dims, size_of
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.repeating import aligned, rank_of, repeated_to, trailing_ones
+from onnxreduce_cli.steps.repeating import rank_of, repeated_to, trailing_ones
 
 
 @up("Gemm", 7, "broadcast: dropped")
@@ -26,24 +26,24 @@ def gemm_without_broadcast(context: Context) -> None:
     "Gemm",
     7,
     "broadcast=1 where C is repeated along the rows, else C repeated by Tile",
-    blocks="neither the rank nor the dtype of C are known",
+    blocks="the rank of C is not known",
 )
 def gemm_with_broadcast(context: Context) -> None:
     """``Gemm(a, b, c)`` with c of shape [N] becomes ``Gemm<broadcast=1>(a, b, c)``, and with c of
     shape [M, 1] ``Gemm(a, b, Tile(c, [1, N]))``.
     """
     a, b, c = (context.input(index) for index in range(3))
-    dims, full = dims_of(context, c), dims_of(context, context.node.output[0])
-    if dims is not None and len(dims) < 2:
+    dims = need_dims(context, c, "before opset 7 broadcasting depends on it")
+    full = dims_of(context, context.node.output[0])
+    if len(dims) < 2:
         context.replace(broadcast=1)
-    elif dims is not None and None not in dims and dims == full:
+    elif None not in dims and dims == full:
         return
-    elif dims is not None and dims[0] == 1:
+    elif dims[0] == 1:
         row = context.emit("Squeeze", [c], "row", axes=[0])
         context.replace(inputs=[a, b, row], broadcast=1)
     else:
-        matrix = aligned(context, c, a)
-        wide = repeated_to(context, matrix, full or (None, None), lambda: _product_sizes(context))
+        wide = repeated_to(context, c, full or (None, None), lambda: _product_sizes(context))
         context.replace(inputs=[a, b, wide])
 
 
@@ -87,7 +87,12 @@ def slope_aligned(context: Context) -> None:
         context.replace(inputs=[data, context.emit("Unsqueeze", [slope], "aligned", axes=axes)])
 
 
-@down("PRelu", 7, "slope: one element, or one for each channel, which may be every element")
+@down(
+    "PRelu",
+    7,
+    "slope: one element, or one for each channel, which may be every element",
+    blocks="a rank is not known",
+)
 def slope_for_channels(context: Context) -> None:
     """``PRelu(x, slope)`` with slopes [C, 1, 1] becomes ``PRelu(x, Reshape(slope, [-1]))``.
 

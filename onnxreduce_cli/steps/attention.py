@@ -11,7 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import arange, unsqueezed
+from onnxreduce_cli.steps.births import NO_COUNTING, arange, unsqueezed
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
@@ -56,6 +56,9 @@ def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> N
     context.replace(inputs=inputs if context.far >= 24 else inputs[:_VALID], drop=dropped)
 
 
+_BLOCKS = f"the dtype of the mask is not known, or {NO_COUNTING}"
+
+
 @up("Attention", 24, "a mask whose last dimension may be 1 expanded")
 def mask_expanded(context: Context) -> None:
     """``Attention(q, k, v, mask)``, mask of shape [5, 1], becomes
@@ -74,7 +77,7 @@ def mask_expanded(context: Context) -> None:
     "Attention",
     24,
     "a mask that may be shorter than the sequence padded; nonpad_kv_seqlen put into it",
-    blocks="the dtype of the mask is not known",
+    blocks=_BLOCKS,
 )
 def mask_padded(context: Context) -> None:
     """``Attention(q, k, v, mask)``, mask of shape [5, 3], becomes
@@ -103,7 +106,7 @@ def mask_padded(context: Context) -> None:
     _with_mask(context, _limited(context, seen), dropped=["is_causal"])
 
 
-@down("Attention", 25, "windows put into the mask", blocks="the dtype of the mask is not known")
+@down("Attention", 25, "windows put into the mask", blocks=_BLOCKS)
 def windows_in_mask(context: Context) -> None:
     """``Attention<left_window_size=2>(q, k, v)`` becomes ``Attention(q, k, v, mask)`` with
     ``mask`` true where a key is at most two places before its query.

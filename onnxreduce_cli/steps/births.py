@@ -19,6 +19,16 @@ Number = int | str
 #: Constants of more elements are not written into a model but computed when it runs.
 MOST_WRITTEN = 1 << 20
 
+#: Below this opset no Loop is written for an operator that is none.
+LOOPS_FROM = 7
+
+#: When a step blocks that writes a Loop for the operator.
+NO_LOOP = f"it leads below opset {LOOPS_FROM}, as it takes a Loop"
+#: When a step blocks that counts up to a size, which takes a Loop before opset 9.
+NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {LOOPS_FROM}"
+#: When a step blocks that takes a Loop for tensors of unknown rank alone.
+NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
+
 
 def born(
     op_types: str | Iterable[str], birth: int, words: str, *, blocks: str = ""
@@ -62,6 +72,27 @@ def refuse(context: Context, what: str) -> Blocked:
         f"nothing before opset {context.far + 1} {what}",
         f"choose opset {context.far + 1} or later",
     )
+
+
+def need_loops(
+    context: Context, reason: str = "only a Loop could stand for it", advice: str = ""
+) -> None:
+    """Raise `Blocked` where the conversion leads to an opset for which no Loop is written.
+
+    Args:
+        context: the node's.
+        reason: what the Loop is needed for.
+        advice: what helps besides a later opset, as the end of a sentence.
+    """
+    if context.target < LOOPS_FROM:
+        raise Blocked(
+            f"{reason}, and below opset {LOOPS_FROM} none is written",
+            f"choose opset {LOOPS_FROM} or later{advice}",
+        )
+
+
+#: What lets a conversion know what else is only known at run time.
+OR_STATE = ", or state the shapes that it depends on in the model's value_info or inputs"
 
 
 # Constants and dtypes
@@ -195,6 +226,9 @@ def arange(context: Context, count: Number) -> str:
 
     From opset 9 on they are the places of the non-zero elements of as many ones; before, what a
     Loop of that many rounds gives.
+
+    Raises:
+        Blocked: the count is not known, and the conversion leads below opset 7.
     """
     if isinstance(count, int) and count <= MOST_WRITTEN:
         return context.array(np.arange(count, dtype=np.int64), "range")
@@ -203,6 +237,8 @@ def arange(context: Context, count: Number) -> str:
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = context.emit("ConstantOfShape", [count], "ones", value=one)
         return squeezed(context, context.emit("NonZero", [ones], "places"), [0])
+    reason = "to count up to a number only known at run time takes a Loop before opset 9"
+    need_loops(context, reason, OR_STATE)
     names = [context.fresh(hint) for hint in ("round", "unfinished", "carried", "again", "kept")]
     loop_round, unfinished, carried, again, kept = names
     number = context.fresh("number")

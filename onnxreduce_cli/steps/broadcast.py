@@ -7,7 +7,7 @@ shape stood within the first's, at `axis` (by default at the end).
 from __future__ import annotations
 
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.births import dims_of
+from onnxreduce_cli.steps.births import dims_of, need_dims
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.repeating import (
@@ -15,7 +15,6 @@ from onnxreduce_cli.steps.repeating import (
     lacks,
     placed_within,
     repeated,
-    repeated_together,
     together,
 )
 
@@ -35,6 +34,8 @@ _OPERATORS = (
 #: What means the same with the inputs in each other's place.
 _TURNED = {op: op for op in ("Add", "And", "Equal", "Mul", "Or", "Xor")}
 _TURNED |= {"Less": "Greater", "Greater": "Less"}
+#: What ranks must be known for.
+_PURPOSE = "before opset 7 broadcasting depends on it"
 
 
 @up(_OPERATORS, 7, "broadcast and axis: dropped, trailing dimensions added")
@@ -55,7 +56,7 @@ def without_attributes(context: Context) -> None:
     _OPERATORS,
     7,
     "broadcast=1 where the second input is repeated, else a Tile for each that is",
-    blocks="neither its rank nor its dtype are known of an input",
+    blocks="the rank of an input is not known and the other is no scalar",
 )
 def with_attributes(context: Context) -> None:
     """``Add(x, y)``, y of shape [3], becomes ``Add<broadcast=1>(x, y)``.
@@ -72,13 +73,13 @@ def with_attributes(context: Context) -> None:
     turned = _TURNED.get(op_type)
     if turned is not None and _grows_more(first, second):
         op_type, outer, inner, first, second = turned, inner, outer, second, first
-    if _is_one_element(second):
-        # The result has the first input's shape there, so that has all the dimensions.
-        outer = aligned(context, outer, inner) if second else outer
+    if second == ():
         context.replace(op_type, [outer, inner], broadcast=1)
         return
-    if first is None or second is None:
-        context.replace(op_type, repeated_together(context, [outer, inner]))
+    first, second = (need_dims(context, name, _PURPOSE) for name in (outer, inner))
+    if _is_one_element(second):
+        # The result has the first input's shape there, so that has all the dimensions.
+        context.replace(op_type, [aligned(context, outer, inner), inner], broadcast=1)
         return
     if lacks(first, second) or len(first) < len(second):
         outer, first = repeated(context, outer, [inner]), together([first, second])

@@ -9,6 +9,7 @@ from onnxreduce_cli.model import folding
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.births import (
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -113,6 +114,7 @@ def sign(context: Context) -> None:
     "Where",
     9,
     "a Gather from both inputs, or arithmetic on integers",
+    blocks=NO_COUNTING,
 )
 def where(context: Context) -> None:
     """``Where(c, x, y)`` becomes

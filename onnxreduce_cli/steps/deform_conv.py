@@ -8,7 +8,16 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import Number, as_name, born, need_dims, size_of, static, times
+from onnxreduce_cli.steps.births import (
+    NO_COUNTING,
+    Number,
+    as_name,
+    born,
+    need_dims,
+    size_of,
+    static,
+    times,
+)
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
@@ -19,7 +28,7 @@ from onnxreduce_cli.steps.terms import Term, counted, scalar, term
     "DeformConv",
     19,
     "the elements that each kernel lies on gathered, and multiplied by MatMul",
-    blocks="the kernel's shape, the rank or the dtype is not known",
+    blocks=f"the kernel's shape, the rank or the dtype is not known, or {NO_COUNTING}",
 )
 def deform_conv(context: Context) -> None:
     """``DeformConv(x, w, offset, b, mask)`` becomes

@@ -8,6 +8,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import (
     END,
+    NO_LOOP,
     Number,
     arange,
     as_name,
@@ -37,7 +38,12 @@ def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
     return batch, product(context, batch), size_of(context, data, -1)
 
 
-@born("Det", 11, "a Loop that eliminates one column in each round, of the largest elements first")
+@born(
+    "Det",
+    11,
+    "a Loop that eliminates one column in each round, of the largest elements first",
+    blocks=NO_LOOP,
+)
 def det(context: Context) -> None:
     """``Det(x)`` becomes ``Loop(n, x, 1)`` with a body that takes from every other row what makes
     its first element 0, the row with the largest first element times a factor; that row and the

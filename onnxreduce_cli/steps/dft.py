@@ -11,6 +11,7 @@ from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -44,7 +45,7 @@ def axis_to_input(context: Context) -> None:
     context.replace(inputs=[context.input(0), context.input(1), axis], drop=("axis",))
 
 
-@down("DFT", 20, "axis: input to attribute, its default -2 written out")
+@down("DFT", 20, "axis: input to attribute, its default -2 written out", blocks=NO_COUNTING)
 def axis_to_attribute(context: Context) -> None:
     """``DFT(x)`` becomes ``DFT<axis=-2>(x)``.
 
@@ -120,7 +121,7 @@ class _Kind:
         return np.array([row[:columns] for row in rows[: self.parts]]).transpose(2, 0, 1)
 
 
-@born("DFT", 17, "the product with a matrix of cosines and sines")
+@born("DFT", 17, "the product with a matrix of cosines and sines", blocks=NO_COUNTING)
 def dft(context: Context) -> None:
     """``DFT<axis=1>(x)`` with x of shape [B, N, 2] becomes
     ``Reshape(MatMul(Reshape(x, [B, N * 2]), matrix), [B, N, 2])``.

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onnxreduce_cli.steps.births import (
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -47,7 +48,7 @@ class Operand:
     "Einsum",
     12,
     "Transpose, MatMul and ReduceSum",
-    blocks="the rank of what has an ellipsis is not known",
+    blocks=f"the rank of what has an ellipsis is not known, or {NO_COUNTING}",
 )
 def einsum(context: Context) -> None:
     """``Einsum<equation="bij,bkj->bik">(x, y)`` becomes

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import dims_of
+from onnxreduce_cli.steps.births import NO_COUNTING, dims_of
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down
 from onnxreduce_cli.steps.repeating import repeated_together
@@ -19,7 +19,7 @@ _OPERATORS = ("Max", "Mean", "Min", "Sum")
     _OPERATORS,
     8,
     "inputs of different shapes: added one by one, limited by Clip, or repeated by Tile",
-    blocks="neither its rank nor its dtype are known of an input",
+    blocks=f"neither its rank nor its dtype are known of an input, or {NO_COUNTING}",
 )
 def one_shape(context: Context) -> None:
     """``Max(x, y)`` with y of shape [3] becomes ``Max(x, Tile(Unsqueeze(y)))``.

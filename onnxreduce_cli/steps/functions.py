@@ -17,10 +17,10 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, helper, n
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
 from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import born
+from onnxreduce_cli.steps.births import LOOPS_FROM, born, need_loops
 from onnxreduce_cli.steps.context import Blocked, Context
 
 #: Operators by the opset they came with.
@@ -120,6 +120,8 @@ def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str
             if condition is not None:
                 _emit_branch(context, node, bool(condition), names)
                 continue
+        if node.op_type in GRAPH_OPERATORS:
+            need_loops(context, f"its function body has the operator {node.op_type}")
         _rename(context, node, names)
         if node.op_type == "Scan":
             _state_types(context, node)
@@ -265,7 +267,9 @@ def _state_types(context: Context, node: NodeProto) -> None:
             value.type.CopyFrom(tensor_type(known.elem_type, dims).to_proto())
 
 
+_BLOCKS = (
+    "the type of an input is not known, or its body has operators that block, or that have graphs, "
+    f"and it leads below opset {LOOPS_FROM}"
+)
 for _birth, _operators in _BY_BIRTH.items():
-    born(
-        _operators, _birth, "the operator's function body", blocks="the type of an input is unknown"
-    )(inline)
+    born(_operators, _birth, "the operator's function body", blocks=_BLOCKS)(inline)

@@ -11,6 +11,7 @@ from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
     END,
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -44,7 +45,7 @@ from onnxreduce_cli.steps.shapes import (
 _PLACES = "places are counted in the flattened data"
 
 
-@born("GatherElements", 11, "Gather from the flattened data")
+@born("GatherElements", 11, "Gather from the flattened data", blocks=NO_COUNTING)
 def gather_elements(context: Context) -> None:
     """``GatherElements<axis=1>(x, indices)`` with x of shape [2, 3] becomes
     ``Gather(Reshape(x, [-1]), 3 * [[0], [1]] + indices)``.
@@ -117,7 +118,9 @@ def _scaled(context: Context, name: str, stride: Number) -> str:
     return name if stride == 1 else context.emit("Mul", [name, as_name(context, stride)], "part")
 
 
-@born("GatherND", 11, "Gather from the data with the indexed dimensions made one")
+@born(
+    "GatherND", 11, "Gather from the data with the indexed dimensions made one", blocks=NO_COUNTING
+)
 def gather_nd(context: Context) -> None:
     """``GatherND(x, indices)`` with x of shape [2, 3, 4] and indices of [5, 2] becomes
     ``Gather(Reshape(x, [-1, 4]), 3 * indices[:, 0] + indices[:, 1])``.
@@ -181,7 +184,12 @@ def _ranks_are_known(context: Context) -> bool:
     return None not in ranks and isinstance(size_of(context, indices, -1), int)
 
 
-@down("GatherND", 12, "batch_dims: Gather from the data with all but the slices made one")
+@down(
+    "GatherND",
+    12,
+    "batch_dims: Gather from the data with all but the slices made one",
+    blocks=NO_COUNTING,
+)
 def without_batch_dims(context: Context) -> None:
     """``GatherND<batch_dims=1>(x, indices)`` becomes ``Reshape(Gather(Reshape(x), places), shape)``
     with the places of each batch behind those of the one before.
@@ -278,7 +286,7 @@ def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
     return context.emit("Mul", [name, factor], "part")
 
 
-@born("ScatterND", 11, "Scatter into the flattened data")
+@born("ScatterND", 11, "Scatter into the flattened data", blocks=NO_COUNTING)
 def scatter_nd(context: Context) -> None:
     """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
     ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.

@@ -9,6 +9,7 @@ from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
+    NO_COUNTING,
     Number,
     arange,
     born,
@@ -30,7 +31,7 @@ def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
     return None
 
 
-@born("Trilu", 14, "a mask and Where")
+@born("Trilu", 14, "a mask and Where", blocks=NO_COUNTING)
 def trilu(context: Context) -> None:
     """``Trilu(x, k)`` becomes ``Where(mask, x, 0)``: a constant mask where the last two dimensions
     and k are known and the mask is small, else ``Not(Less(columns - rows, k))``.
@@ -63,7 +64,7 @@ def constant_of_shape(context: Context) -> None:
     context.replace("Expand", [scalar, context.input(0)], keep=())
 
 
-@born("Expand", 8, "Tile")
+@born("Expand", 8, "Tile", blocks=NO_COUNTING)
 def expand(context: Context) -> None:
     """``Expand(x, [4, 3])`` with x of shape [3] becomes ``Tile(Unsqueeze<axes=[0]>(x), [4, 1])``.
 
@@ -132,7 +133,7 @@ def _of_one_rank(context: Context) -> tuple[str, str]:
     return found[0], found[1]
 
 
-@born("Range", 11, "start + i * delta, i the places of as many ones")
+@born("Range", 11, "start + i * delta, i the places of as many ones", blocks=NO_COUNTING)
 def range_(context: Context) -> None:
     """``Range(start, limit, delta)`` becomes ``Add(start, Mul(i, delta))`` with
     ``i = Squeeze(NonZero(ConstantOfShape<value=1>(count)))``; before opset 9 a Loop counts.
@@ -185,11 +186,7 @@ def _whole_steps(context: Context, apart: str, delta: str) -> str:
     return context.emit("Mul", [steps, forward], "count")
 
 
-@born(
-    "OneHot",
-    9,
-    "compared with every class, and the values gathered",
-)
+@born("OneHot", 9, "compared with every class, and the values gathered", blocks=NO_COUNTING)
 def one_hot(context: Context) -> None:
     """``OneHot<axis=-1>(indices, depth, values)`` becomes
     ``Gather(values, Cast(Equal(Unsqueeze(indices), classes)))``.
@@ -224,7 +221,7 @@ def one_hot(context: Context) -> None:
     mirrored(context, result.output[0], context.node.output[0])
 
 
-@born("EyeLike", 9, "a constant, or where row and column are the same")
+@born("EyeLike", 9, "a constant, or where row and column are the same", blocks=NO_COUNTING)
 def eye_like(context: Context) -> None:
     """``EyeLike<k=1>(x)`` with x of shape [2, 3] becomes ``Constant<[[0, 1, 0], [0, 0, 1]]>``.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import as_name, born, size_of
+from onnxreduce_cli.steps.births import NO_COUNTING, as_name, born, size_of
 from onnxreduce_cli.steps.casts import HALVES, finish, widened
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
@@ -36,7 +36,7 @@ _BLOCKS = "it is cubic beyond a border that is repeated, or the rank or a dtype 
     "GridSample",
     20,
     "modes linear and cubic called bilinear and bicubic; of other ranks than 4 as below 16",
-    blocks=f"the input is not 4-D and {_BLOCKS}",
+    blocks=f"the input is not 4-D and {_BLOCKS}, or {NO_COUNTING}",
 )
 def older_mode(context: Context) -> None:
     """``GridSample<mode="linear">(x, grid)`` becomes ``GridSample<mode="bilinear">(x, grid)``."""
@@ -59,7 +59,7 @@ def _rank(context: Context) -> int:
     "GridSample",
     16,
     "the places computed, their elements taken by Gather and weighted",
-    blocks=_BLOCKS,
+    blocks=f"{_BLOCKS}, or {NO_COUNTING}",
 )
 def sampled_by_gather(context: Context) -> None:
     """``GridSample<mode="nearest">(x, grid)`` becomes

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.births import squeezed
+from onnxreduce_cli.steps.births import need_loops, squeezed
 from onnxreduce_cli.steps.context import Context, fill
 
 
@@ -39,7 +39,6 @@ class Nodes:
     def __init__(self, context: Context) -> None:
         self._context = context
         self.nodes: list[NodeProto] = []
-        self.stated: list[ValueInfoProto] = []
 
     def emit(
         self,
@@ -73,12 +72,6 @@ class Body(Nodes):
         self.round = context.fresh("round")
         self.values = [context.fresh("current") for _ in carried]
         self.again = ""
-
-    def cast(self, name: str, to: int, dims: Dims | None) -> str:
-        """Emit a Cast, below opset 6; nothing infers the type of what it gives there."""
-        found = self.emit("Cast", [name], to=TensorProto.DataType.Name(to))
-        self.stated.append(helper.make_tensor_value_info(found, to, dims))
-        return found
 
     def this(self, name: str, axis: int) -> str:
         """The slice that is this round's, of size 1 along `axis`."""
@@ -121,13 +114,13 @@ def loop(
     count: str,
     carried: Sequence[Carried],
     write: Round,
-    *,
-    within: Body | None = None,
 ) -> tuple[list[str], GraphProto]:
     """The inputs and the body of a Loop of `count` rounds, an int64 of one element.
 
-    In the body of another Loop, `within`, that must have rank 0.
+    Raises:
+        Blocked: the conversion leads below opset 7.
     """
+    need_loops(context)
     body = Body(context, carried)
     following, collected = write(body)
     unfinished = context.fresh("unfinished")
@@ -136,7 +129,6 @@ def loop(
     graph = GraphProto(
         name=again,
         node=body.nodes,
-        value_info=body.stated,
         input=[
             helper.make_tensor_value_info(body.round, TensorProto.INT64, []),
             helper.make_tensor_value_info(unfinished, TensorProto.BOOL, []),
@@ -148,9 +140,8 @@ def loop(
             *(item.info(item.name) for item in collected),
         ],
     )
-    rounds = _scalar(context, count) if within is None else count
     true = context.array(np.array(True), "true")
-    return [rounds, true, *(item.name for item in carried)], graph
+    return [_scalar(context, count), true, *(item.name for item in carried)], graph
 
 
 def _scalar(context: Context, count: str) -> str:

@@ -7,14 +7,15 @@ from onnx import TensorProto
 
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.integer_parts import INTEGERS_OF_64_BITS, difference
 from onnxreduce_cli.steps.registry import down
+
+_INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
 
 
 @down(("Max", "Min"), 12, "64-bit integers chosen by Where")
 def chosen(context: Context) -> None:
     """``Max(x, y)`` of int64 becomes ``Where(Less(x, y), y, x)``."""
-    if context.elem_type(context.input(0)) not in INTEGERS_OF_64_BITS:
+    if context.elem_type(context.input(0)) not in _INTEGERS_OF_64_BITS:
         return
     first, *others = context.node.input
     if not others:
@@ -91,15 +92,10 @@ def places_of_strings(context: Context) -> None:
 def in_two_parts(context: Context) -> None:
     """``Less(x, y)`` of int64 becomes ``Or(x1 < y1, And(Not(x1 > y1), x0 < y0))``.
 
-    x1 is ``Div(x, 2**31)``, x0 what is left; Div cuts towards zero, and both keep the order. Below
-    opset 6 no Div takes integers, and the sign of a difference is found without one.
+    x1 is ``Div(x, 2**31)``, x0 what is left; Div cuts towards zero, and both keep the order.
     """
     elem_type = context.elem_type(context.input(0))
-    if elem_type not in INTEGERS_OF_64_BITS:
-        return
-    if context.target < 6:
-        apart = difference(context, context.input(0), context.input(1))
-        context.replace(inputs=[apart, context.scalar(0, "zero", TensorProto.DOUBLE)])
+    if elem_type not in _INTEGERS_OF_64_BITS:
         return
     unit = context.scalar(2**31, "unit", elem_type)
     parts = []

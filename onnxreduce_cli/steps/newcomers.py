@@ -11,6 +11,8 @@ _ALONE: dict[str, tuple[str, ...]] = {
     "makes one string of two": ("StringConcat",),
     "takes strings apart": ("StringSplit",),
     "reads image files, whose format and size are known at run time only": ("ImageDecoder",),
+    "computes trigonometric functions": ("Acos", "Asin", "Atan", "Cos", "Sin", "Tan"),
+    "draws classes by their probabilities": ("Multinomial",),
 }
 
 

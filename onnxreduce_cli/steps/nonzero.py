@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import (
+    NO_LOOP,
     Number,
     arange,
     born,
@@ -19,7 +20,9 @@ from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
 
 
-@born("NonZero", 9, "a Loop that takes the places one by one, and their coordinates")
+@born(
+    "NonZero", 9, "a Loop that takes the places one by one, and their coordinates", blocks=NO_LOOP
+)
 def non_zero(context: Context) -> None:
     """``NonZero(x)`` becomes a Loop of as many rounds as x has elements that are not 0. Each gives
     the first place that is left in the flattened x; coordinates are divided out of them.
@@ -107,7 +110,7 @@ def _divisor(context: Context, size: Number) -> str:
     return context.emit("Add", [size, cast(context, is_nothing, TensorProto.INT64)], "divisor")
 
 
-@born("Compress", 9, "Gather at the places of NonZero")
+@born("Compress", 9, "Gather at the places of NonZero", blocks=NO_LOOP)
 def compress(context: Context) -> None:
     """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
     without an axis x is flattened.

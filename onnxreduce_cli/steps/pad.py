@@ -17,6 +17,7 @@ from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -74,7 +75,7 @@ def pads_to_inputs(context: Context) -> None:
     "Pad",
     11,
     "pads and value: inputs to attributes, or elements gathered from behind each other",
-    blocks="neither the pads nor the rank are known",
+    blocks=f"neither the pads nor the rank are known, or {NO_COUNTING}",
 )
 def pads_to_attributes(context: Context) -> None:
     """``Pad(x, [0, 1], 2.0)`` becomes ``Pad<pads=[0, 1], value=2.0>(x)``.
@@ -122,7 +123,7 @@ def _takes_dtype(context: Context) -> bool:
     "Pad",
     13,
     "unchanged; strings and complex numbers: elements put behind each other along each axis",
-    blocks="neither the pads nor the rank are known",
+    blocks=f"neither the pads nor the rank are known, or {NO_COUNTING}",
 )
 def other_dtypes(context: Context) -> None:
     """``Pad(x, [0, 1], "-")`` of strings becomes ``Concat(x, Expand("-", [1]))``."""
@@ -130,7 +131,7 @@ def other_dtypes(context: Context) -> None:
         _along_axes(context, context.input(1))
 
 
-@down("Pad", 18, "axes: worked into pads")
+@down("Pad", 18, "axes: worked into pads", blocks=NO_COUNTING)
 def pads_of_every_axis(context: Context) -> None:
     """``Pad(x, [1, 2], "", [1])`` with x of rank 2 becomes ``Pad(x, [0, 1, 0, 2])``."""
     if context.input(3):
@@ -180,7 +181,7 @@ def _added_up(context: Context, rank: int | None) -> str:
     "Pad",
     19,
     "mode wrap: the other end is put before and after",
-    blocks="neither the pads nor the rank are known",
+    blocks=f"neither the pads nor the rank are known, or {NO_COUNTING}",
 )
 def wrapped(context: Context) -> None:
     """``Pad<mode="wrap">(x, [2, 1])`` becomes ``Concat(x[-2:], x, x[:1])`` along each axis.

@@ -14,7 +14,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps import largest
-from onnxreduce_cli.steps.births import as_name, plus, quotient, size_of
+from onnxreduce_cli.steps.births import NO_COUNTING, as_name, plus, quotient, size_of
 from onnxreduce_cli.steps.casts import cast, widened
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
@@ -39,7 +39,9 @@ def no_window_in_padding(context: Context) -> None:
         )
 
 
-@down(_POOLS, 22, "ceil_mode=1 written as padding where it may leave out a window")
+@down(
+    _POOLS, 22, "ceil_mode=1 written as padding where it may leave out a window", blocks=NO_COUNTING
+)
 def window_left_out(context: Context) -> None:
     """``MaxPool<ceil_mode=1, pads=[0, 1]>(x)`` becomes ``MaxPool<pads=[0, 0]>(x)`` where the last
     window would start in the padding at the end, or may.
@@ -116,9 +118,14 @@ def _windows_gathered(context: Context) -> None:
         context.emit("Mul", [pooled, factor], "of_counted", outputs=[output])
 
 
-@down(("AveragePool", "MaxPool"), 10, "ceil_mode=1 written as padding, dilated windows gathered")
-@down("LpPool", 18, "ceil_mode=1 written as padding, dilated windows gathered")
-@down("AveragePool", 19, "dilated windows gathered")
+@down(
+    ("AveragePool", "MaxPool"),
+    10,
+    "ceil_mode=1 written as padding, dilated windows gathered",
+    blocks=NO_COUNTING,
+)
+@down("LpPool", 18, "ceil_mode=1 written as padding, dilated windows gathered", blocks=NO_COUNTING)
+@down("AveragePool", 19, "dilated windows gathered", blocks=NO_COUNTING)
 def without_ceil_mode(context: Context) -> None:
     """``MaxPool<ceil_mode=1, kernel_shape=[2], strides=[2]>(x)``, x of length 5, becomes
     ``MaxPool<pads=[0, 1], kernel_shape=[2], strides=[2]>(x)``.
@@ -141,7 +148,7 @@ def without_ceil_mode(context: Context) -> None:
         context.replace(drop=came)
 
 
-@down("MaxPool", 8, "the indices: of the largest elements of gathered windows")
+@down("MaxPool", 8, "the indices: of the largest elements of gathered windows", blocks=NO_COUNTING)
 def without_indices(context: Context) -> None:
     """``MaxPool(x)`` with indices becomes ReduceMax and ArgMax; see `largest.with_indices`."""
     if largest.gives_indices(context):
@@ -150,7 +157,7 @@ def without_indices(context: Context) -> None:
         context.replace(outputs=[context.node.output[0]], drop=("storage_order",))
 
 
-@down("AveragePool", 7, "count_include_pad=1: zeros put around the input")
+@down("AveragePool", 7, "count_include_pad=1: zeros put around the input", blocks=NO_COUNTING)
 def without_counted_pads(context: Context) -> None:
     """``AveragePool<count_include_pad=1, pads=[1, 1]>(x)`` becomes
     ``AveragePool(Pad<pads=[0, 0, 1, 0, 0, 1]>(x))``.

@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import dims_of
+from onnxreduce_cli.steps.births import NO_LOOP, dims_of
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -20,6 +20,7 @@ _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, Tens
     12,
     "an exponent of another type cast to that of the base, or both computed in a wider one; of "
     "int64 and whole exponents the base squared and multiplied",
+    blocks=f"whole exponents of int64 are not known, or some negative, and {NO_LOOP}",
 )
 def one_type(context: Context) -> None:
     """``Pow(x, [2])`` with an int64 exponent becomes ``Pow(x, [2.0])`` in the type of x.

@@ -16,6 +16,7 @@ from onnxreduce_cli.steps.axes import (
     normalised,
     unsqueezed,
 )
+from onnxreduce_cli.steps.births import LOOPS_FROM, NO_RANK
 from onnxreduce_cli.steps.casts import INTEGERS, cast, there_and_back
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
@@ -39,11 +40,14 @@ REDUCE = (*NINE, "ReduceSum")
 EXTREMES = ("ReduceMax", "ReduceMin")
 LOGARITHMS = ("ReduceLogSum", "ReduceLogSumExp")
 
+_AT_RUN_TIME = f"the axes are only known at run time and it leads below opset {LOOPS_FROM}"
+
 
 @down(
     REDUCE,
     11,
     "negative axes made non-negative; of unknown rank, those of the mirrored tensor",
+    blocks=f"axes are counted from both ends, and {NO_RANK}",
 )
 def negative_axes(context: Context) -> None:
     """``ReduceMean<axes=[-1]>(x)`` with x of rank 3 becomes ``ReduceMean<axes=[2]>(x)``, of
@@ -113,8 +117,8 @@ def axes_to_input(context: Context) -> None:
     attribute_to_input(context)
 
 
-@down("ReduceSum", 13, "axes: input to attribute")
-@down(NINE, 18, "axes: input to attribute")
+@down("ReduceSum", 13, "axes: input to attribute", blocks=_AT_RUN_TIME)
+@down(NINE, 18, "axes: input to attribute", blocks=_AT_RUN_TIME)
 def axes_to_attribute(context: Context) -> None:
     """``ReduceSum(x, axes)`` with constant axes becomes ``ReduceSum<axes=[1]>(x)``.
 

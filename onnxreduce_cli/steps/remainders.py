@@ -6,7 +6,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import born, constant, dims_of
+from onnxreduce_cli.steps.births import NO_LOOP, born, constant, dims_of
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.curves import between, number
@@ -17,7 +17,12 @@ _UNSIGNED = frozenset(
 )
 
 
-@born("Mod", 10, "a - b * (a / b) of integers; of floats the same in steps without rounding")
+@born(
+    "Mod",
+    10,
+    "a - b * (a / b) of integers; of floats the same in steps without rounding",
+    blocks=f"it is of doubles and {NO_LOOP}",
+)
 def mod(context: Context) -> None:
     """``Mod(a, b)`` of integers becomes ``r + b * Cast(r and b have different signs)`` with
     ``r = a - b * (a / b)``; with ``fmod=1`` it is r alone, and without negative numbers as well.

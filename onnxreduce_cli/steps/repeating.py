@@ -13,7 +13,14 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
-from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, dims_of, static
+from onnxreduce_cli.steps.births import (
+    MOST_WRITTEN,
+    OR_STATE,
+    Number,
+    dims_of,
+    need_loops,
+    static,
+)
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -152,34 +159,19 @@ def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> str:
 
 
 def _repeats(context: Context, name: str, sizes: str) -> str:
-    """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0.
-
-    Below opset 6 that is computed in double, which holds any size.
-    """
+    """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0."""
     own = dims_of(context, name)
-    working = TensorProto.INT64 if context.target >= 6 else TensorProto.DOUBLE
-    broadcast = 1 if own is None and context.far < 7 else None
-
-    def as_many(elem_type: int) -> str:
-        values = np.ones(1 if own is None else len(own))
-        return context.array(values.astype(numpy_dtype(elem_type)), "ones")
-
-    one = as_many(working)
+    one = context.array([1] * (1 if own is None else len(own)), "ones")
     numbers = static(own)
     if numbers is None:
-        inputs = [context.emit("Shape", [name], "own_sizes"), as_many(TensorProto.INT64)]
-        single = cast(
-            context, context.emit("Equal", inputs, "is_one", broadcast=broadcast), working
-        )
+        inputs = [context.emit("Shape", [name], "own_sizes"), one]
+        same = context.emit("Equal", inputs, "is_one")
+        single = cast(context, same, TensorProto.INT64)
     else:
-        mask = np.array([number == 1 for number in numbers])
-        single = context.array(mask.astype(numpy_dtype(working)), "is_one")
-    if working != TensorProto.INT64:
-        sizes = cast(context, sizes, working)
-    more = context.emit("Sub", [sizes, one], "more", broadcast=broadcast)
+        single = context.array([int(number == 1) for number in numbers], "is_one")
+    more = context.emit("Sub", [sizes, one], "more")
     extra = context.emit("Mul", [single, more], "extra")
-    repeats = context.emit("Add", [extra, one], "repeats", broadcast=broadcast)
-    return repeats if working == TensorProto.INT64 else cast(context, repeats, TensorProto.INT64)
+    return context.emit("Add", [extra, one], "repeats")
 
 
 # Where a rank is only known at run time
@@ -238,11 +230,18 @@ def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> 
 def aligned(context: Context, name: str, other: str) -> str:
     """The value with dimensions of 1 before its own where the other one has more.
 
-    Each is put there by one round of a Loop: what that carries may change its rank.
+    Where a rank is not known each is put there by one round of a Loop: what that carries may
+    change its rank.
+
+    Raises:
+        Blocked: a rank is not known, and the conversion leads below opset 7.
     """
     own, wanted = context.settled_rank(name), context.settled_rank(other)
     if own is not None and wanted is not None:
         return _lengthened(context, name, max(own, wanted))
+    unknown = name if own is None else other
+    reason = f"the rank of {unknown!r} is not known, and only a Loop gives values one rank"
+    need_loops(context, reason, OR_STATE)
     elem_type = context.need_elem_type(name, "it is carried through a Loop")
     ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
     apart = context.emit("Sub", ranks, "apart")

@@ -6,12 +6,11 @@ import math
 
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import Dims, tensor_type
+from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
-from onnxreduce_cli.steps.births import arange, squeezed, static
+from onnxreduce_cli.steps.births import static
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
 from onnxreduce_cli.steps.reduce import may_be_empty
 from onnxreduce_cli.steps.registry import down, up
 
@@ -28,101 +27,26 @@ def shape_to_input(context: Context) -> None:
 @down(
     "Reshape",
     5,
-    "shape: input to attribute; at run time a Gather of as many places",
-    blocks="a string is given a shape known at run time",
+    "shape: input to attribute",
+    blocks="more than one element of the shape is only known at run time",
 )
 def shape_to_attribute(context: Context) -> None:
     """``Reshape(x, shape)`` with a constant shape becomes ``Reshape<shape=[2, -1]>(x)``.
 
     An element that is the dimension of x at its place becomes 0, which copies it, and if one
-    element alone is only known at run time it becomes -1, which finds it. Otherwise the node
-    becomes ``Gather(Reshape<shape=[-1]>(x), places)``: indices of any shape give that shape.
+    element alone is only known at run time it becomes -1, which finds it.
     """
     shape = known_axes(context)
     if shape is None:
         elements = context.elements(context.input(1))
         shape = None if elements is None else _constant_shape(context, elements)
-    if shape is not None:
-        context.replace(inputs=[context.input(0)], shape=shape)
-        return
-    context.settle(f"its shape {context.input(1)!r}")
-    data = context.input(0)
-    flat = data
-    if context.rank(data) != 1:
-        elem_type = context.need_elem_type(data, "what holds all its numbers depends on it")
-        like = tensor_type(elem_type, (None,))
-        flat = context.emit("Reshape", [data], "flat", like=like, shape=[-1])
-    places = cast(context, _places(context, _sizes(context, data)), TensorProto.INT64)
-    context.replace("Gather", [flat, places], keep=(), axis=0)
-
-
-def _sizes(context: Context, data: str) -> str:
-    """The shape that the node's second input asks for, in double, its 0 and -1 replaced."""
-    shape = context.input(1)
-    zeros, unknown = (
-        cast(
-            context,
-            context.emit("Equal", [shape, context.scalar(number, "number")], broadcast=1),
-            TensorProto.DOUBLE,
+    if shape is None:
+        raise Blocked(
+            f"its shape {context.input(1)!r} is only known at run time, and before opset 5 Reshape "
+            "has it as an attribute",
+            "choose opset 5 or later",
         )
-        for number in (0, -1)
-    )
-    asked = cast(context, shape, TensorProto.DOUBLE)
-    own = cast(context, context.emit("Shape", [data], "sizes"), TensorProto.DOUBLE)
-    # What has no dimension of x at its place is no 0; it takes a number all the same.
-    longer = context.emit("Concat", [own, asked], "longer", axis=0)
-    length = context.emit("Shape", [shape], "length")
-    copied = context.emit("Gather", [longer, arange(context, length)], "copied", axis=0)
-    given = context.emit("Add", [asked, context.emit("Mul", [zeros, copied])], "given")
-    others = context.emit("Add", [given, context.emit("Add", [unknown, unknown])], "others")
-    product = context.emit("ReduceProd", [others], "product", axes=[0], keepdims=0)
-    one = context.scalar(1, "one", TensorProto.DOUBLE)
-    product = context.emit("Max", [product, one], "divisor")  # Of nothing it is 0.
-    size = cast(context, context.emit("Size", [data], "size"), TensorProto.DOUBLE)
-    inferred = context.emit("Div", [size, product], "inferred")
-    more = context.emit("Add", [inferred, one], "more")
-    filled = context.emit("Mul", [unknown, more], "filled", broadcast=1)
-    return context.emit("Add", [given, filled], "sizes")
-
-
-def _places(context: Context, sizes: str) -> str:
-    """The numbers from 0 up, in double, in the shape that `sizes` holds.
-
-    Each round of a Loop puts a dimension before the others: what came so far is repeated, and to
-    each copy is added how many numbers those before it hold.
-    """
-    zero = context.scalar(0, "zero", TensorProto.DOUBLE)
-    one = context.scalar(1, "one", TensorProto.DOUBLE)
-    rank = context.emit("Shape", [sizes], "rank")
-    count = cast(context, squeezed(context, rank, [0]), TensorProto.DOUBLE)
-    last = context.emit("Sub", [count, one], "last")
-
-    def count_up(body: Body) -> tuple[list[str], list[Carried]]:
-        number = body.cast(body.round, TensorProto.DOUBLE, ())
-        return body.values, [Carried(number, TensorProto.DOUBLE, ())]
-
-    def put_before(body: Body) -> tuple[list[str], list[Carried]]:
-        places, step = body.values
-        back = body.emit("Sub", [last, body.cast(body.round, TensorProto.DOUBLE, ())], "back")
-        dimension = body.cast(back, TensorProto.INT64, ())
-        size = body.emit("Gather", [sizes, dimension], "size", axis=0)
-        times = body.cast(size, TensorProto.INT64, ())
-        # Something must be carried from round to round.
-        carried = [Carried(times, TensorProto.INT64, ())]
-        inputs, graph = loop(context, times, carried, count_up, within=body)
-        numbers = body.emit("Loop", inputs, "numbers", body=graph)
-        body.nodes[-1].output.insert(0, context.fresh("times"))
-        before = body.emit("Mul", [numbers, step], "before", broadcast=1)
-        copies = body.emit("Unsqueeze", [places], "copy", axes=[0])
-        copies = body.emit("Tile", [copies, size, zero], "copies")
-        longer = body.emit("Add", [copies, before], "longer", broadcast=1, axis=0)
-        return [longer, body.emit("Mul", [step, size], "step")], []
-
-    carried = [Carried(zero, TensorProto.DOUBLE, None), Carried(one, TensorProto.DOUBLE, ())]
-    inputs, graph = loop(context, rank, carried, put_before)
-    outputs = [context.fresh("places"), context.fresh("elements")]
-    like = tensor_type(TensorProto.DOUBLE, None)
-    return context.emit("Loop", inputs, outputs=outputs, like=like, body=graph)
+    context.replace(inputs=[context.input(0)], shape=shape)
 
 
 def _constant_shape(context: Context, elements: tuple[int | None, ...]) -> tuple[int, ...] | None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype
-from onnxreduce_cli.steps.births import MOST_WRITTEN, dims_of
+from onnxreduce_cli.steps.births import MOST_WRITTEN, NO_COUNTING, dims_of
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.resizing import (
@@ -50,7 +50,9 @@ _SINCE_11 = (
 )
 
 #: When what becomes Gather cannot.
-_BLOCKS = "it interpolates integers in a way that takes sums, or its rank is not known"
+_BLOCKS = (
+    f"it interpolates integers in a way that takes sums, or its rank is not known, or {NO_COUNTING}"
+)
 
 
 # Resize 10
@@ -239,7 +241,7 @@ def absent_inputs_empty(context: Context) -> None:
     "Resize",
     18,
     "axes worked into roi, scales and sizes; filters and ratios that take it by Gather",
-    blocks="the rank is not known, or integers are smoothed (antialias)",
+    blocks=f"the rank is not known, or integers are smoothed (antialias), or {NO_COUNTING}",
 )
 def all_axes(context: Context) -> None:
     """``Resize<axes=[2, 3]>(x, "", [2, 2])`` becomes ``Resize(x, "", [1, 1, 2, 2])``.
@@ -338,7 +340,7 @@ def _lengths_of_others(dims: Dims | None, axes: Sequence[int]) -> Array | None:
     "Resize",
     19,
     "half_pixel_symmetric as half_pixel where the sizes are whole, else elements picked by Gather",
-    blocks="they may not be, and integers are interpolated or the rank is not known",
+    blocks=f"they may not be, and {_BLOCKS}",
 )
 def whole_sizes(context: Context) -> None:
     """``Resize<coordinate_transformation_mode="half_pixel_symmetric">(x, "", "", sizes)`` becomes

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import END, arange, as_name, born, part, size_of, unsqueezed
+from onnxreduce_cli.steps.births import (
+    END,
+    NO_COUNTING,
+    arange,
+    as_name,
+    born,
+    part,
+    size_of,
+    unsqueezed,
+)
 from onnxreduce_cli.steps.context import Context
 
 
@@ -11,6 +20,7 @@ from onnxreduce_cli.steps.context import Context
     "ReverseSequence",
     10,
     "each step of each sequence gathered from where it is when reversed",
+    blocks=NO_COUNTING,
 )
 def reverse_sequence(context: Context) -> None:
     """``ReverseSequence<batch_axis=1, time_axis=0>(x, lengths)`` with x of shape [T, B, C] becomes

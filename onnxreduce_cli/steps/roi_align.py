@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import born, reduced, size_of
+from onnxreduce_cli.steps.births import NO_LOOP, born, reduced, size_of
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -31,7 +31,7 @@ def output_half_pixel(context: Context) -> None:
     "RoiAlign",
     16,
     "coordinate_transformation_mode='output_half_pixel' dropped; half_pixel as below 10",
-    blocks="it is half_pixel, and the input's dtype is not known",
+    blocks=f"it is half_pixel, and the input's dtype is not known, or {NO_LOOP}",
 )
 def without_mapping(context: Context) -> None:
     """``RoiAlign<coordinate_transformation_mode="output_half_pixel">(x, rois, batch)`` becomes
@@ -49,7 +49,7 @@ def without_mapping(context: Context) -> None:
     "RoiAlign",
     10,
     "a Loop over the regions: their elements taken by Gather and weighted",
-    blocks="the input's dtype is not known",
+    blocks=f"the input's dtype is not known, or {NO_LOOP}",
 )
 def aligned_by_gather(context: Context) -> None:
     """``RoiAlign(x, rois, batch)`` becomes a ``Loop`` over the regions, each round of which is

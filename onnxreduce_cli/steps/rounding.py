@@ -8,7 +8,7 @@ from onnx import GraphProto, NodeProto, helper, numpy_helper
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import born, constant
+from onnxreduce_cli.steps.births import NO_LOOP, born, constant, need_loops
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
@@ -49,7 +49,7 @@ def round_(context: Context) -> None:
     context.replace("Mul", [magnitude, context.emit("Sub", [one, twice], "sign")], keep=())
 
 
-@born("CumProd", 26, "a Scan that multiplies")
+@born("CumProd", 26, "a Scan that multiplies", blocks=NO_LOOP)
 def cum_prod(context: Context) -> None:
     """``CumProd(x, axis)`` becomes ``Scan<num_scan_inputs=1>(ones, x)`` with a body that multiplies
     the product so far by a slice of x.
@@ -57,7 +57,7 @@ def cum_prod(context: Context) -> None:
     _running(context, "Mul", 1.0)
 
 
-@born("CumSum", 11, "a Scan that adds")
+@born("CumSum", 11, "a Scan that adds", blocks=NO_LOOP)
 def cum_sum(context: Context) -> None:
     """``CumSum(x, axis)`` becomes ``Scan<num_scan_inputs=1>(zeros, x)`` with a body that adds a
     slice of x to the sum so far.
@@ -70,7 +70,11 @@ def _running(context: Context, op_type: str, first: float) -> None:
     """A Scan that combines what it has so far, at the beginning `first`, with the next slice.
 
     Where the axis or the rank is only known at run time the data is viewed around that axis first.
+
+    Raises:
+        Blocked: the conversion leads below opset 7.
     """
+    need_loops(context)
     data = context.input(0)
     rank = context.rank(data)
     axis = np.zeros(()) if rank == 1 else context.constant(context.input(1))

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import END, part, squeezed, unsqueezed
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.births import END, LOOPS_FROM, part, squeezed, unsqueezed
+from onnxreduce_cli.steps.context import Blocked, Context
 
 
 def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
@@ -20,7 +20,17 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
         context: the node's.
         axes: a list of int64.
         noop: whether empty axes are no axes; else they are all.
+
+    Raises:
+        Blocked: the conversion leads below opset 7.
     """
+    if context.target < LOOPS_FROM:
+        raise Blocked(
+            f"the rank of {context.input(0)!r} is not known, and before opset 11 axes are not "
+            "counted from the back",
+            f"choose opset {LOOPS_FROM} or later, or state its shape in the model's value_info or "
+            "inputs",
+        )
     context.far = max(context.far, shapes.OPSET)
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its elements are gathered")

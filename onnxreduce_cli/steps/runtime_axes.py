@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import Any
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.axes import unsqueezed
+from onnxreduce_cli.steps.births import LOOPS_FROM
 from onnxreduce_cli.steps.bodies import BODIES
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.loops import of_one_round
 from onnxreduce_cli.steps.rows import reduce_rows
 from onnxreduce_cli.steps.shapes import int64_list
@@ -22,14 +21,19 @@ def reduce_at_run_time(context: Context, noop: bool) -> None:
 
     From 13 on ReduceSum takes its axes as an input, and five others can be had from it. The rest,
     and ReduceSum below 13, become one conditional reduction for each axis.
+
+    Raises:
+        Blocked: the conversion leads below opset 7.
     """
     op_type = context.node.op_type
-    if op_type in _INTEGER_PARTS and context.target < 6 and _is_integer(context):
-        _sum_of_parts(context)
-    elif op_type in _BODIES_OF_SUMS:
+    if context.target < LOOPS_FROM:
+        raise Blocked(
+            f"its axes {context.input(1)!r} are only known at run time, and before opset "
+            f"{context.far + 1} they are an attribute",
+            f"make them constant, or choose opset {LOOPS_FROM} or later",
+        )
+    if op_type in _BODIES_OF_SUMS:
         BODIES[op_type](context)
-    elif op_type == "ReduceMean" and context.target < 6 and _is_integer(context):
-        _choice_of_means(context, noop)
     elif op_type == "ReduceMean":
         _mean(context)
     else:
@@ -38,23 +42,6 @@ def reduce_at_run_time(context: Context, noop: bool) -> None:
 
 #: Operators whose body has no other reduction than ReduceSum.
 _BODIES_OF_SUMS = frozenset({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
-
-#: Operators that compute integers as such, whose bodies need Abs or Mul.
-_INTEGER_PARTS = frozenset({"ReduceL1", "ReduceSumSquare"})
-
-
-def _is_integer(context: Context) -> bool:
-    return context.elem_type(context.input(0)) in INTEGERS
-
-
-def _sum_of_parts(context: Context) -> None:
-    """``ReduceSum(ReduceL1<axes=[0], keepdims=0>(Unsqueeze(x)), axes)``.
-
-    Abs and Mul take floats only before opset 6; over a dimension of 1 the operator is its
-    element-wise part, whatever the dtype.
-    """
-    part = context.emit(context.node.op_type, [unsqueezed(context)], "part", keepdims=0, axes=[0])
-    context.replace("ReduceSum", [part, context.input(1)])
 
 
 def _mean(context: Context) -> None:
@@ -80,41 +67,6 @@ def _mean(context: Context) -> None:
         count = context.emit("Clip", [count, *bounds], "divisor")
     count = cast(context, count, working)
     finish(context, "Div", [total, count], given, working)
-
-
-def _choice_of_means(context: Context, noop: bool) -> None:
-    """One ``Loop`` for each set of axes, of which the one that is asked for makes a round.
-
-    Div takes floats only before opset 6, and no float holds the sum of 64-bit integers.
-    """
-    rank = context.settled_rank(context.input(0))
-    if rank is None or (rank > _MOST_AXES and context.target >= 5):
-        reduce_rows(context, int64_list(context, context.input(1)), noop=noop)
-        return
-    value = context.input(0)
-    if rank == 0:
-        context.replace("Identity", [value], keep=())
-        return
-    elem_type = context.need_elem_type(value, "it is carried through a Loop")
-    everything = None if noop else _no_axes(context)
-    chosen = [_is_chosen(context, axis, rank, everything) for axis in range(rank)]
-    left = [context.emit("Not", [name], "is_kept") for name in chosen]
-    sets = [axes for size in range(1, rank + 1) for axes in combinations(range(rank), size)]
-    for axes in sets:
-        terms = [(chosen if axis in axes else left)[axis] for axis in range(rank)]
-        asked_for = terms[0]
-        for term in terms[1:]:
-            asked_for = context.emit("And", [asked_for, term], "is_asked_for")
-        op_type, inputs, graphs = _as_loop(context, asked_for, value, axes, elem_type)
-        if axes != sets[-1]:
-            like = tensor_type(elem_type, None)
-            value = context.emit(op_type, inputs, "mean", like=like, **graphs)
-        else:
-            context.replace(op_type, inputs, keep=(), **graphs)
-
-
-#: Beyond this many axes there is not one reduction for each set of them where Reshape can help.
-_MOST_AXES = 4
 
 
 # One conditional reduction for each axis

@@ -21,7 +21,7 @@ from onnx import (
 
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import Number, arange, as_name, size_of
+from onnxreduce_cli.steps.births import NO_COUNTING, Number, arange, as_name, size_of
 from onnxreduce_cli.steps.context import Blocked, Context, fill
 from onnxreduce_cli.steps.loops import Nodes
 from onnxreduce_cli.steps.registry import down, up
@@ -226,7 +226,8 @@ _NEWER = (
     9,
     "a batch dimension of 1 added, axes done by Transpose; a Loop where opset 8 is left too, or "
     "the rank of an input with an axis is not known",
-    blocks="the rank of an output with an axis is not known",
+    blocks="the rank of an output with an axis is not known, or it scans from the end and leads "
+    f"below opset 6, or {NO_COUNTING}",
 )
 def with_batch(context: Context) -> None:
     """``Scan<scan_input_axes=[1]>(s, x)`` becomes
@@ -294,19 +295,20 @@ def _as_loop(context: Context) -> None:
     body.input.add().CopyFrom(scalar(number, TensorProto.INT64, []))
     body.input.add().CopyFrom(scalar(unfinished, TensorProto.BOOL, []))
     body.input.extend(original.input[:states])
-    last, order = "", ""
+    last = ""
     directions = context.value("scan_input_directions") or [0] * scanned
+    if any(directions) and context.target < 6:
+        raise Blocked(
+            "it scans an input from its end, and before opset 6 Sub takes floats only",
+            "choose opset 6 or later",
+        )
     given = zip(names[states:], original.input[states:], axes, directions, strict=True)
     for name, value, axis, backwards in given:
         at = number
         if backwards:
             last = last or context.emit("Sub", [count, context.scalar(1, "one")], "last")
             at = context.fresh("from_back")
-            if context.target >= 6:
-                body.node.add(op_type="Sub", name=at, input=[last, number], output=[at])
-            else:  # Sub takes floats only; in the body, which is done already, no step helps it.
-                order = order or _backwards(context, last, count)
-                body.node.add(op_type="Gather", name=at, input=[order, number], output=[at])
+            body.node.add(op_type="Sub", name=at, input=[last, number], output=[at])
         node = body.node.add(
             op_type="Gather", name=context.fresh("slice"), input=[name, at], output=[value.name]
         )
@@ -334,12 +336,6 @@ def _as_loop(context: Context) -> None:
         if written[index] != outputs[index]:
             rounds = size_of(context, names[states], scanned_along) if backwards else None
             _unstack(context, written[index], outputs[index], axis, rounds)
-
-
-def _backwards(context: Context, last: str, count: str) -> str:
-    """The numbers from `last` down to 0."""
-    rounds = context.emit("Reshape", [count, context.array([1], "one")], "rounds")
-    return context.emit("Sub", [last, arange(context, rounds)], "order")
 
 
 def _unstack(context: Context, name: str, output: str, axis: int, rounds: Number | None) -> None:

@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -24,7 +25,7 @@ from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.gather_nd import element_places
 
 
-@born("Scatter", 9, "Gather from the data and the updates in a row")
+@born("Scatter", 9, "Gather from the data and the updates in a row", blocks=NO_COUNTING)
 def scatter(context: Context) -> None:
     """``Scatter(x, [[1]], [[9]])`` with x of shape [3, 1] becomes
     ``Gather([x0, x1, x2, 9], [[0], [3], [2]])``.

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import END, Number, as_name, dims_of, part, size_of, static
+from onnxreduce_cli.steps.births import (
+    END,
+    NO_LOOP,
+    Number,
+    as_name,
+    dims_of,
+    part,
+    size_of,
+    static,
+)
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
 from onnxreduce_cli.steps.registry import down
@@ -15,13 +24,23 @@ _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 _NEW_IN = {16: ("add", "mul"), 18: ("max", "min")}
 
 
-@down(_SCATTERS, 18, "max and min: Gather, Max or Min, and scatter, in a Loop", blocks=_BLOCKS)
+@down(
+    _SCATTERS,
+    18,
+    "max and min: Gather, Max or Min, and scatter, in a Loop",
+    blocks=f"{_BLOCKS}, or {NO_LOOP}",
+)
 def extremes(context: Context) -> None:
     """``ScatterND<reduction="max">(x, indices, updates)`` becomes a Loop; see `_reduced`."""
     _reduced(context, 18)
 
 
-@down(_SCATTERS, 16, "reduction: Gather, the reduction, and scatter, in a Loop", blocks=_BLOCKS)
+@down(
+    _SCATTERS,
+    16,
+    "reduction: Gather, the reduction, and scatter, in a Loop",
+    blocks=f"{_BLOCKS}, or {NO_LOOP}",
+)
 def sums_and_products(context: Context) -> None:
     """``ScatterND<reduction="add">(x, indices, updates)`` becomes a Loop; see `_reduced`."""
     _reduced(context, 16)

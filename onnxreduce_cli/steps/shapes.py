@@ -13,9 +13,11 @@ from onnx import TensorProto
 from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
 from onnxreduce_cli.steps.births import (
     END,
+    OR_STATE,
     Number,
     arange,
     as_name,
+    need_loops,
     part,
     reduced,
     squeezed,
@@ -150,10 +152,15 @@ def restored(context: Context, name: str, data: str, shape: str, output: str) ->
     """Give a tensor the shape of another, which has as many elements and the same dtype.
 
     Before opset 14 a Loop of one round reshapes it, or of none: what is empty is as the other.
+
+    Raises:
+        Blocked: the conversion leads below opset 7.
     """
     if context.target >= 14:
         reshaped(context, name, shape, output=output)
         return
+    reason = f"the rank of {data!r} is not known: only a Loop gives the result its shape"
+    need_loops(context, reason, OR_STATE)
     elem_type = context.need_elem_type(data, "it is carried through a Loop")
     filled = cast(context, context.emit("Size", [data], "size"), TensorProto.BOOL)
 

@@ -12,7 +12,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
-from onnxreduce_cli.steps.births import arange
+from onnxreduce_cli.steps.births import NO_COUNTING, arange
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import size_along
@@ -33,6 +33,7 @@ def slice_inputs(context: Context) -> None:
     "Slice",
     10,
     "starts, ends and axes: inputs to attributes; steps or bounds at run time: done by Gather",
+    blocks=NO_COUNTING,
 )
 def slice_attributes(context: Context) -> None:
     """``Slice(x, [1], [3], [0])`` becomes ``Slice<starts=[1], ends=[3], axes=[0]>(x)``.

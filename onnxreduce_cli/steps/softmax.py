@@ -12,13 +12,19 @@ from onnx import GraphProto, NodeProto
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.births import NO_RANK
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
 
 
-@down(SOFTMAX, 11, "negative axis made non-negative; of unknown rank, that of a matrix")
+@down(
+    SOFTMAX,
+    11,
+    "negative axis made non-negative; of unknown rank, that of a matrix",
+    blocks=NO_RANK,
+)
 def negative_axis(context: Context) -> None:
     """``Softmax<axis=-1>(x)`` with x of rank 3 becomes ``Softmax<axis=2>(x)``, of unknown rank
     ``Reshape(Softmax<axis=1>(Flatten<axis=-1>(x)), Shape(x))``.
@@ -121,6 +127,7 @@ def _branch(
     SOFTMAX,
     13,
     "an axis that is not the last is transposed to the end and back",
+    blocks=NO_RANK,
 )
 def one_axis_to_matrix(context: Context) -> None:
     """``Softmax<axis=1>(x)``, x of rank 3, becomes

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import arange, size_of, times
+from onnxreduce_cli.steps.births import NO_COUNTING, arange, size_of, times
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down
 
 
-@down("DepthToSpace", 11, "mode CRD: the channels put in the order of DCR")
+@down("DepthToSpace", 11, "mode CRD: the channels put in the order of DCR", blocks=NO_COUNTING)
 def channels_ordered_before(context: Context) -> None:
     """``DepthToSpace<mode="CRD">(x)`` becomes ``DepthToSpace(Gather<axis=1>(x, order))``."""
     if _is_older_mode(context):

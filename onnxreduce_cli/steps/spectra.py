@@ -10,6 +10,7 @@ from onnx import TensorProto
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -26,7 +27,7 @@ from onnxreduce_cli.steps.curves import number
 from onnxreduce_cli.steps.shapes import scalar_input
 
 
-@born("STFT", 17, "the frames gathered, and their DFT")
+@born("STFT", 17, "the frames gathered, and their DFT", blocks=NO_COUNTING)
 def stft(context: Context) -> None:
     """``STFT(x, step, window)`` becomes ``DFT<axis=2, onesided=1>(Mul(Gather<axis=1>(x, places),
     Unsqueeze(window)))`` with ``places = step * [[0], [1], ...] + [0, 1, ...]``.
@@ -72,7 +73,7 @@ def _places(context: Context, frames: Number, step: Number, length: Number) -> s
 _MELS, _HERTZ = 2595 / math.log(10), 700.0
 
 
-@born("MelWeightMatrix", 17, "a constant, or written out with Log and Exp")
+@born("MelWeightMatrix", 17, "a constant, or written out with Log and Exp", blocks=NO_COUNTING)
 def mel_weight_matrix(context: Context) -> None:
     """``MelWeightMatrix(bins, length, rate, low, high)`` of constants becomes a constant.
 

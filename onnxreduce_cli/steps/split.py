@@ -8,19 +8,22 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
-from onnxreduce_cli.steps.births import arange
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.indices import size_along
 from onnxreduce_cli.steps.registry import down, up
 
 
-@up("Split", 2, "split: input to attribute; at run time to 13's input, or a Gather for each part")
+@up(
+    "Split",
+    2,
+    "split: input to attribute, at run time to 13's input",
+    blocks="the sizes are only known at run time, and it does not lead to opset 13",
+)
 def sizes_without_input(context: Context) -> None:
     """``Split<axis=0>(x, [1.0, 2.0])`` becomes ``Split<axis=0, split=[1, 2]>(x)``.
 
-    Sizes that are only known at run time are an input again from opset 13 on. Up to 12 each part
-    is ``Gather(x, start + [0, ..., size - 1])``.
+    Sizes that are only known at run time are an input again from opset 13 on.
     """
     data, name = context.input(0), context.input(1)
     if not name:
@@ -29,24 +32,14 @@ def sizes_without_input(context: Context) -> None:
     if sizes is not None:
         context.replace(inputs=[data], split=[int(size) for size in sizes.reshape(-1)])
         return
-    if context.target >= 13:
-        context.far = 13
-        context.replace(inputs=[data, cast(context, name, TensorProto.INT64)], drop=("split",))
-        return
-    axis = context.value("axis", 0)
-    wide = cast(context, name, TensorProto.DOUBLE)
-    start = context.array(np.zeros(1), "start")
-    for index, output in enumerate(context.node.output):
-        size = context.emit("Slice", [wide], "size", axes=[0], starts=[index], ends=[index + 1])
-        numbers = arange(context, cast(context, size, TensorProto.INT64))
-        numbers = cast(context, numbers, TensorProto.DOUBLE)
-        places = context.emit("Add", [numbers, start], "places", broadcast=1)
-        inputs = [data, cast(context, places, TensorProto.INT64)]
-        if index + 1 < len(context.node.output):
-            context.emit("Gather", inputs, outputs=[output], axis=axis)
-            start = context.emit("Add", [start, size], "start")
-        else:
-            context.replace("Gather", inputs, [output], keep=(), axis=axis)
+    if context.target < 13:
+        raise Blocked(
+            f"its sizes {name!r} are only known at run time, and from opset 2 to 12 Split has them "
+            "as an attribute",
+            "choose opset 13 or later",
+        )
+    context.far = 13
+    context.replace(inputs=[data, cast(context, name, TensorProto.INT64)], drop=("split",))
 
 
 @down("Split", 2, "axis: its default 0 written out")

@@ -10,6 +10,7 @@ from onnx import AttributeProto, numpy_helper
 
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import attribute_to_input, known_axes, normalised
+from onnxreduce_cli.steps.births import NO_COUNTING
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
@@ -27,7 +28,7 @@ def axes_to_input(context: Context) -> None:
     _OPERATORS,
     13,
     "axes: input to attribute; at run time a Reshape",
-    blocks="the axes of Squeeze are empty",
+    blocks=f"the axes of Squeeze are empty, or {NO_COUNTING}",
 )
 def axes_to_attribute(context: Context) -> None:
     """``Squeeze(x, axes)`` with constant axes becomes ``Squeeze<axes=[1]>(x)``.
@@ -70,6 +71,7 @@ def _reshape(context: Context, axes: str) -> None:
     _OPERATORS,
     11,
     "negative axes made non-negative; of unknown rank, those of the mirrored tensor",
+    blocks=NO_COUNTING,
 )
 def negative_axes(context: Context) -> None:
     """``Unsqueeze<axes=[-1]>(x)`` with x of rank 2 becomes ``Unsqueeze<axes=[2]>(x)``, of unknown

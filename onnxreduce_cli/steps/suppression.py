@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import arange, as_name, born, dims_of, size_of
+from onnxreduce_cli.steps.births import NO_LOOP, arange, as_name, born, dims_of, size_of
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, Round, loop
 
 
-@born("NonMaxSuppression", 10, "a Loop that selects a box of every class at once")
+@born("NonMaxSuppression", 10, "a Loop that selects a box of every class at once", blocks=NO_LOOP)
 def non_max_suppression(context: Context) -> None:
     """``NonMaxSuppression(boxes, scores, count, iou_threshold, score_threshold)`` becomes a Loop of
     up to `count` rounds over the candidates, a bool for each batch, class and box.

@@ -178,26 +178,49 @@ def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
             if elem_type is not None:
                 found = widening.wider(op_type, elem_type, there[formal], far)
             if found is None:
-                raise Blocked(
-                    _not_taken(op_type, kind, far),
-                    "choose an opset that does"
-                    + (f", or cast {name!r}" if kind.startswith("tensor") else ""),
-                )
+                raise _not_taken(context, node, formal, name, far)
             wide[formals[position].type_str] = found
     if wide:
         widening.compute_wider(context, node, wide)
         context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
 
 
-def _not_taken(op_type: str, kind: str, opset: int) -> str:
-    """Why there is no way to let an operator take a type."""
+def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset: int) -> Blocked:
+    """The blocker for a value of a type that an operator does not take, and nothing helps it to.
+
+    Args:
+        context: where the node is, or is emitted.
+        node: the node.
+        formal: which of its inputs or outputs the value is.
+        name: the value, of known type.
+        opset: the opset at which it is not taken.
+    """
+    op_type, kind = node.op_type, context.kind(name) or ""
+    given = context.producer(node.output[0])
+    is_own = given is not None and given.op_type == op_type
+    later = (version for version in schemas.versions(op_type) if version > opset)
+    taking = (
+        version
+        for version in later
+        if kind in schemas.allowed_types(op_type, version).get(formal, ())
+    )
+    since = next(taking, None)
+    advice = "choose an opset that does" if since is None else f"choose opset {since} or later"
+    if not is_own and since is not None:
+        return Blocked(
+            f"what takes its place needs {op_type} of {kind}, which came with opset {since}", advice
+        )
+    if kind.startswith("tensor"):
+        advice += f", or cast {name!r}"
     first = schemas.came_with(kind)
     if first > opset:
-        return f"it has a {kind}, which came with opset {first}: no operator before knows it"
-    return (
-        f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results are "
-        "the same"
-    )
+        reason = f"it has a {kind}, which came with opset {first}: no operator before knows it"
+    else:
+        reason = (
+            f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results "
+            "are the same"
+        )
+    return Blocked(reason, advice)
 
 
 def body(op_type: str) -> Callable[[Context], str]:

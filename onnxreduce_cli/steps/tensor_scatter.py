@@ -5,11 +5,16 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
-from onnxreduce_cli.steps.births import Number, arange, as_name, born, size_of
+from onnxreduce_cli.steps.births import NO_COUNTING, Number, arange, as_name, born, size_of
 from onnxreduce_cli.steps.context import Context
 
 
-@born("TensorScatter", 24, "ScatterElements at the places that follow from write_indices")
+@born(
+    "TensorScatter",
+    24,
+    "ScatterElements at the places that follow from write_indices",
+    blocks=NO_COUNTING,
+)
 def tensor_scatter(context: Context) -> None:
     """``TensorScatter<axis=1>(cache, update, at)`` with a cache of shape [B, M] becomes
     ``ScatterElements<axis=1>(cache, Expand(at + [0, ..., L - 1], Shape(update)), update)``.

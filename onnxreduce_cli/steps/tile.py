@@ -8,11 +8,9 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, arange, as_name, size_of
-from onnxreduce_cli.steps.casts import INTEGERS, cast
+from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, as_name, size_of
+from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.integer_parts import INTEGERS_OF_64_BITS, joined, parts
-from onnxreduce_cli.steps.loops import Body, Carried, loop
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.repeating import ones, rank_of
 
@@ -60,14 +58,13 @@ def _number(context: Context, name: str) -> Number:
     "Tile",
     6,
     "one Tile for each axis that repeats, of what is no float a Gather",
-    blocks="the rank of what is no number is not known",
+    blocks="the rank is not known",
 )
 def one_axis(context: Context) -> None:
     """``Tile(x, [2, 1, 3])`` becomes ``Tile(Tile(x, 2.0, 0.0), 3.0, 2.0)``, of integers
     ``Gather<axis=2>(Gather<axis=0>(x, [0, 1, 0, 1]), ...)``.
 
-    Counts that are only known at run time are gathered from the repeats. Where the rank is not
-    known either a Loop repeats along one axis in each round.
+    Counts that are only known at run time are gathered from the repeats.
     """
     data = context.input(0)
     elem_type = context.need_elem_type(data, "before opset 6 tiles and axis have the same")
@@ -75,11 +72,14 @@ def one_axis(context: Context) -> None:
     rank = context.settled_rank(data)
     if counts is None and rank is not None:
         counts = (None,) * rank
-    if counts is None or None in counts:
-        context.settle(f"how often {data!r} is repeated")
     if counts is None:
-        _along_every_axis(context, elem_type)
-    elif elem_type in _HIGHEST_COUNT:
+        raise Blocked(
+            f"the rank of {data!r} is not known, and before opset 6 a Tile repeats along one axis",
+            "choose opset 6 or later, or state its shape in the model's value_info or inputs",
+        )
+    if None in counts:
+        context.settle(f"how often {data!r} is repeated")
+    if elem_type in _HIGHEST_COUNT:
         _tiles(context, elem_type, counts)
     else:
         _gathers(context, counts)
@@ -128,55 +128,16 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
     steps = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in steps:
         size = size_of(context, context.input(0), axis)
-        if isinstance(size, int) and count is not None and size * count <= MOST_WRITTEN:
-            places = context.array(np.tile(np.arange(size), count), "places")
-        else:
-            numbers = cast(context, arange(context, size), TensorProto.DOUBLE)
-            inputs = [
-                numbers,
-                _count(context, axis, count, TensorProto.DOUBLE),
-                context.scalar(0, "axis", TensorProto.DOUBLE),
-            ]
-            like = tensor_type(TensorProto.DOUBLE, (None,))
-            tiled = context.emit("Tile", inputs, "numbers", like=like)
-            places = cast(context, tiled, TensorProto.INT64)
+        if not isinstance(size, int) or count is None or size * count > MOST_WRITTEN:
+            raise Blocked(
+                f"which elements of {data!r} are repeated along axis {axis} is only known at run "
+                "time, and before opset 6 Tile takes floats only",
+                "choose opset 6 or later",
+            )
+        places = context.array(np.tile(np.arange(size), count), "places")
         if axis != steps[-1][0]:
             data = context.emit("Gather", [data, places], "tiled", axis=axis)
         else:
             context.replace("Gather", [data, places], keep=(), axis=axis)
     if not steps:
         context.replace("Identity", [data])
-
-
-def _along_every_axis(context: Context, elem_type: int) -> None:
-    """A Loop with one round for each axis, in double, 64-bit integers in two parts of it."""
-    data, output = context.input(0), context.node.output[0]
-    if elem_type in INTEGERS_OF_64_BITS:
-        high, low = (_looped(context, part) for part in parts(context, data))
-        joined(context, high, low, elem_type, output)
-    elif elem_type == TensorProto.DOUBLE:
-        context.replace("Identity", [_looped(context, data)], keep=())
-    elif elem_type in (*_HIGHEST_COUNT, *INTEGERS, TensorProto.BOOL):
-        wide = cast(context, data, TensorProto.DOUBLE)
-        cast(context, _looped(context, wide), elem_type, [output])
-    else:
-        raise Blocked(
-            f"the rank of {data!r} is not known, and before opset 6 what is no number is only "
-            "repeated along an axis that is written into the model",
-            "state its shape in the model's value_info or inputs",
-        )
-
-
-def _looped(context: Context, data: str) -> str:
-    counts = cast(context, context.input(1), TensorProto.DOUBLE)
-
-    def along_one(body: Body) -> tuple[list[str], list[Carried]]:
-        count = body.emit("Gather", [counts, body.round], "count", axis=0)
-        axis = body.cast(body.round, TensorProto.DOUBLE, ())
-        return [body.emit("Tile", [*body.values, count, axis], "tiled")], []
-
-    rounds = context.emit("Shape", [context.input(1)], "rank")
-    carried = Carried(data, TensorProto.DOUBLE, None)
-    inputs, graph = loop(context, rounds, [carried], along_one)
-    like = tensor_type(TensorProto.DOUBLE, None)
-    return context.emit("Loop", inputs, "tiled", like=like, body=graph)

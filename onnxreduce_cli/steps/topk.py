@@ -7,6 +7,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import (
     END,
+    NO_COUNTING,
     arange,
     as_name,
     constant,
@@ -33,6 +34,7 @@ def number_to_input(context: Context) -> None:
     "TopK",
     10,
     "K: input to attribute; one only known at run time: the first K of all, in order",
+    blocks=NO_COUNTING,
 )
 def number_to_attribute(context: Context) -> None:
     """``TopK(x, [3])`` becomes ``TopK<k=3>(x)``.

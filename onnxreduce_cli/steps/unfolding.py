@@ -10,6 +10,7 @@ from onnx import TensorProto, numpy_helper
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
+    NO_COUNTING,
     Number,
     arange,
     as_name,
@@ -48,7 +49,7 @@ _ADDED_IN: dict[int, int] = {
     "Col2Im",
     18,
     "what overlaps at each element gathered and added up, axis by axis",
-    blocks="not even the number of axes is known, or nothing adds up the dtype",
+    blocks=f"not even the number of axes is known, or nothing adds up the dtype, or {NO_COUNTING}",
 )
 def col2im(context: Context) -> None:
     """``Col2Im(x, [4], [2])`` with x of shape [n, c * 2, 3] becomes, of

@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import dtype_name, tensor_type
 from onnxreduce_cli.steps.births import (
+    NO_COUNTING,
     arange,
     as_name,
     born,
@@ -31,7 +32,7 @@ _ORDERED = INTEGERS | HALVES | {TensorProto.BOOL, TensorProto.FLOAT, TensorProto
     "Unique",
     11,
     "sorted by TopK, and taken where it differs from what is before",
-    blocks="it is of strings or complex numbers",
+    blocks=f"it is of strings or complex numbers, or {NO_COUNTING}",
 )
 def unique(context: Context) -> None:
     """``Unique(x)`` becomes ``Gather(x, Gather(order, places))`` with ``order = TopK<largest=0>(x,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from onnxreduce_cli.steps.births import NO_COUNTING
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, impossible, up
 from onnxreduce_cli.steps.resizing import by_gather, changes_by_scales, known_scales, rank_of
@@ -28,7 +29,8 @@ def scales_for_every_axis(context: Context) -> None:
     "Upsample",
     7,
     "height_scale and width_scale from scales, mode linear called bilinear; else Gather",
-    blocks="integers are interpolated on other axes than height and width of 4-D tensors",
+    blocks="integers are interpolated on other axes than height and width of 4-D tensors, or "
+    + NO_COUNTING,
 )
 def scales_for_height_and_width(context: Context) -> None:
     """``Upsample<scales=[1, 1, 2, 3]>`` becomes ``Upsample<height_scale=2, width_scale=3>``.
@@ -65,7 +67,7 @@ def scales_to_input(context: Context) -> None:
     "Upsample",
     9,
     "scales: input to attribute; Gather where they are only known at run time",
-    blocks="they are, and integers are interpolated or the rank is not known",
+    blocks=f"they are, and integers are interpolated or the rank is not known, or {NO_COUNTING}",
 )
 def scales_to_attribute(context: Context) -> None:
     """``Upsample(x, scales)`` becomes ``Upsample<scales=[1, 1, 2, 2]>(x)``.

@@ -17,7 +17,6 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.integer_parts import INTEGERS_OF_64_BITS, joined, parts
 
 #: Their results are elements of their inputs.
 _MOVING = frozenset(
@@ -153,8 +152,6 @@ _HOLDING: dict[int, tuple[int, ...]] = {
     TensorProto.UINT32: (TensorProto.INT64, TensorProto.DOUBLE),
     **dict.fromkeys((*_HALVES, *_FLOAT8), (TensorProto.FLOAT,)),
 }
-#: What moves elements and may move two parts of 64-bit integers instead, one after the other.
-_IN_PARTS = frozenset({"Concat", "Reshape", "Split"})
 #: The same for arithmetic, where integers must wrap: of the same sign, and with room for products.
 _WRAPPING: dict[int, tuple[int, ...]] = {
     TensorProto.INT8: (TensorProto.INT32,),
@@ -178,8 +175,6 @@ def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int
         return None
     if op_type == "Equal" and narrow == TensorProto.UINT64:
         return TensorProto.INT64  # What wraps does so one to one.
-    if narrow in INTEGERS_OF_64_BITS:
-        return TensorProto.DOUBLE if op_type in _IN_PARTS and opset < 6 else None
     if op_type in _MOVING or op_type in _COMPARING:
         holding = _HOLDING
     elif op_type in _ARITHMETIC:
@@ -195,8 +190,6 @@ def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int
 def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) -> None:
     """``Op(x)`` becomes ``Cast(Op(Cast(x)))``, in the place where it stands among what is emitted.
 
-    64-bit integers, all of which no float holds, are moved in two parts.
-
     Args:
         context: where `node` was emitted, or whose own node it is.
         node: the node.
@@ -208,10 +201,6 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
     )
     rest = context.emitted[place + 1 :]
     del context.emitted[place:]
-    if node.op_type in _IN_PARTS and context.elem_type(node.input[0]) in INTEGERS_OF_64_BITS:
-        _move_in_parts(context, node)
-        context.emitted += rest
-        return
     inputs = []
     for index, name in enumerate(node.input):
         variable = schema.inputs[min(index, len(schema.inputs) - 1)].type_str
@@ -239,17 +228,6 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         else:
             cast(context, widened, narrow, [name])
     context.emitted += rest
-
-
-def _move_in_parts(context: Context, node: NodeProto) -> None:
-    elem_type = context.need_elem_type(node.input[0], "it is put together again")
-    given = []
-    for halves in zip(*(parts(context, name) for name in node.input), strict=True):
-        outputs = [context.fresh("part") for _ in node.output]
-        context.again(node, halves, outputs).name = outputs[0]
-        given.append(outputs)
-    for high, low, output in zip(*given, node.output, strict=True):
-        joined(context, high, low, elem_type, output)
 
 
 def _state_dtype(node: NodeProto, elem_type: int) -> None:

@@ -224,10 +224,14 @@ def test_before_13_the_rank_must_be_known() -> None:
     )
 
 
-@pytest.mark.parametrize("op_type", ["ReduceL1", "ReduceSumSquare"])
-def test_integers_where_mul_takes_none(op_type: str) -> None:
-    x = np.array([[1, -2, 3], [2**15, -(2**15), 7]], np.int32)
-    converts(reduction(op_type, 5, x, [1]), 5, {"x": x}, expand=BODIES)
+@pytest.mark.parametrize(("op_type", "missing"), [("ReduceL1", "Abs"), ("ReduceSumSquare", "Mul")])
+def test_integers_block_where_there_is_no_arithmetic_of_them(op_type: str, missing: str) -> None:
+    x = np.array([[1, -2, 3], [2**14, -(2**14), 7]], np.int32)
+    converts(reduction(op_type, 6, x, [1]), 6, {"x": x}, expand=BODIES)
+    (blocker,) = blockers(reduction(op_type, 5, x, [1]), 5, expand=BODIES)
+    assert blocker.reason == (
+        f"what takes its place needs {missing} of tensor(int32), which came with opset 6"
+    )
 
 
 def test_doubles_before_opset_8() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import converts, model, of_unknown_rank, one_node, op_types
+from tests.support import blockers, converts, model, of_unknown_rank, one_node, op_types
 
 ARITHMETIC = ("Add", "Sub", "Mul", "Div", "Pow")
 COMPARING = ("Greater", "Less")
@@ -94,12 +94,31 @@ def test_what_the_older_version_cannot_is_repeated(op_type: str, first: Any, sec
     for shapes in ({}, named, either):
         source = one_node(op_type, 7, feeds, shapes=shapes)
         converts(source, 6, feeds, in_numpy=True)
-    result = np.broadcast_shapes(first, second)
-    declared = ([f"y{i}" for i, _ in enumerate(result)],)
-    source = one_node(op_type, 7, feeds, output_shapes=declared)
-    for names in (("a",), ("b",), ("a", "b")):
-        unknown, fed = of_unknown_rank(source, feeds, *names)
-        converts(unknown, 6, fed, in_numpy=True)
+
+
+def test_sizes_known_at_run_time_need_integer_arithmetic() -> None:
+    feeds = {"a": data("Sub", 4, 1), "b": data("Sub", 1, 4)}
+    source = one_node("Sub", 7, feeds, shapes={"a": ["m", "n"], "b": ["k", "l"]})
+    converts(source, 6, feeds, in_numpy=True)
+    (blocker,) = blockers(source, 5)
+    assert blocker.reason == (
+        "what takes its place needs Sub of tensor(int64), which came with opset 6"
+    )
+    assert blocker.advice == "choose opset 6 or later"
+
+
+@pytest.mark.parametrize("names", [("a",), ("b",), ("a", "b")])
+def test_an_unknown_rank_blocks(names: tuple[str, ...]) -> None:
+    feeds = {"a": data("Sub", 2, 3), "b": data("Sub", 1)}
+    source, _ = of_unknown_rank(one_node("Sub", 7, feeds), feeds, *names)
+    (blocker,) = blockers(source, 6)
+    assert "is not known, and before opset 7 broadcasting depends on it" in blocker.reason
+
+
+def test_a_scalar_needs_no_rank() -> None:
+    feeds = {"a": data("Sub", 2, 3), "b": data("Sub")}
+    source, fed = of_unknown_rank(one_node("Sub", 7, feeds), feeds, "a")
+    assert op_types(converts(source, 6, fed, in_numpy=True)) == ["Reshape", "Sub"]
 
 
 def test_constants_are_repeated_at_conversion() -> None:

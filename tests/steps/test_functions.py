@@ -163,12 +163,15 @@ def test_linear_attention_of_fewer_keys_than_queries() -> None:
 
 
 @pytest.mark.newest
-def test_linear_attention_of_halves_below_6() -> None:
+def test_a_body_with_graphs_blocks_below_7() -> None:
     inputs = {name: _floats(1, 2, 4).astype(np.float16) for name in ("q", "k", "v")}
     heads = {"q_num_heads": 1, "kv_num_heads": 1}
     rule = {"update_rule": "linear"}
     source = one_node("LinearAttention", 27, inputs, outputs=2, **heads, **rule)
-    converts(source, 5, inputs, in_numpy=True)
+    converts(source, 7, inputs, in_numpy=True)
+    (blocker,) = blockers(source, 6)
+    assert "its function body has the operator Scan" in blocker.reason
+    assert blocker.advice == "choose opset 7 or later"
 
 
 @pytest.mark.newest

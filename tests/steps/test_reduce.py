@@ -290,7 +290,7 @@ def test_bfloat16_below_13_blocks(op_type: str) -> None:
     assert blocker.reason == (
         "it has a tensor(bfloat16), which came with opset 13: no operator before knows it"
     )
-    assert blocker.advice == "choose an opset that does, or cast 'x'"
+    assert blocker.advice == "choose opset 13 or later, or cast 'x'"
 
 
 @pytest.mark.parametrize("op_type", ["ReduceL1", "ReduceLogSum", "ReduceMax"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import GraphProto, ModelProto
 
-from tests.support import converts, model, one_node, op_types
+from tests.support import blockers, converts, model, one_node, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -83,13 +83,21 @@ def test_a_loop_whose_body_changes() -> None:
         converts(source, opset, feeds)
 
 
-def test_sums_below_opset_8() -> None:
+def test_sums_at_opset_7() -> None:
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     inputs = {"x": x, "a": np.array(1)}
     for attributes in ({}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}):
         source = one_node("CumSum", 11, inputs, initializers=("a",), **attributes)
-        for opset in (7, 5):
-            converts(source, opset, inputs, exact=True)
+        converts(source, 7, inputs, exact=True)
+
+
+def test_from_the_end_below_opset_6() -> None:
+    attributes = "scan_input_directions = [1],"
+    source = scan(9, attributes, "float[3, 4]", "float[2, 3, 4]")
+    converts(source, 6, {"x": X, "s": np.ones((3, 4), np.float32)}, exact=True)
+    (blocker,) = blockers(source, 5)
+    assert blocker.reason.startswith("it scans an input from its end, and before opset 6 Sub")
+    assert blocker.advice == "choose opset 6 or later"
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,10 @@ def test_unsqueeze_of_a_scalar_at_run_time() -> None:
 @pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
 def test_negative_axes_of_an_unknown_rank(op_type: str, axes: list[int]) -> None:
     source = one_node(op_type, 11, {"x": X}, axes=axes, hidden=("x",))
-    for target in (10, 7, 1):
+    if max(axes) >= 0:
+        (blocker,) = blockers(source, 6)
+        assert "to count up to a number only known at run time takes a Loop" in blocker.reason
+    for target in (10, 7) if max(axes) >= 0 else (10, 7, 1):
         empty = {"x": X[:, :0]}
         converts(source, target, {"x": X}, exact=True)
         converts(source, target, empty, exact=True, in_numpy=max(axes) >= 0)
