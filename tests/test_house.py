@@ -31,7 +31,6 @@ LONG_FUNCTIONS = {
     "steps/scan.py: _as_loop",
     "steps/scan.py: over_batch",
     "steps/suppression.py: _round",
-    "steps/table.py: _fit_types",
 }
 
 

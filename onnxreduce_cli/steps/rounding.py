@@ -54,6 +54,7 @@ def cum_prod(context: Context) -> None:
     """``CumProd(x, axis)`` becomes ``Scan<num_scan_inputs=1>(ones, x)`` with a body that multiplies
     the product so far by a slice of x.
     """
+    need_loops(context)
     _running(context, "Mul", 1.0)
 
 
@@ -62,6 +63,7 @@ def cum_sum(context: Context) -> None:
     """``CumSum(x, axis)`` becomes ``Scan<num_scan_inputs=1>(zeros, x)`` with a body that adds a
     slice of x to the sum so far.
     """
+    need_loops(context)
     # From -0 on, so that a sum of nothing but -0 stays one; what is exclusive begins with 0.
     _running(context, "Add", 0.0 if context.value("exclusive", 0) else -0.0)
 
@@ -70,11 +72,7 @@ def _running(context: Context, op_type: str, first: float) -> None:
     """A Scan that combines what it has so far, at the beginning `first`, with the next slice.
 
     Where the axis or the rank is only known at run time the data is viewed around that axis first.
-
-    Raises:
-        Blocked: the conversion leads below opset 7.
     """
-    need_loops(context)
     data = context.input(0)
     rank = context.rank(data)
     axis = np.zeros(()) if rank == 1 else context.constant(context.input(1))

@@ -24,13 +24,7 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
     Raises:
         Blocked: the conversion leads below opset 7.
     """
-    if context.target < LOOPS_FROM:
-        raise Blocked(
-            f"the rank of {context.input(0)!r} is not known, and before opset 11 axes are not "
-            "counted from the back",
-            f"choose opset {LOOPS_FROM} or later, or state its shape in the model's value_info or "
-            "inputs",
-        )
+    _need_places(context)
     context.far = max(context.far, shapes.OPSET)
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its elements are gathered")
@@ -64,6 +58,17 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
         left = squeezed(context, context.emit("NonZero", [left], "left"), [0])
         shape = context.emit("Gather", [shape, left], "shape", axis=0)
     shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
+
+
+def _need_places(context: Context) -> None:
+    """Raise `Blocked` where the conversion leads below opset 7."""
+    if context.target < LOOPS_FROM:
+        raise Blocked(
+            f"the rank of {context.input(0)!r} is not known, and before opset 11 axes are not "
+            "counted from the back",
+            f"choose opset {LOOPS_FROM} or later, or state its shape in the model's value_info or "
+            "inputs",
+        )
 
 
 def _chosen(context: Context, rank: str, axes: str, *, noop: bool) -> str:
