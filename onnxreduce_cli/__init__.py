@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api import convert, plan, run, verify
+    from onnxreduce_cli.engine.description import Blocker, Change, Plan
     from onnxreduce_cli.errors import CheckError, ConversionError, InvalidModelError
-    from onnxreduce_cli.plans import Blocker, Change, Plan
 
 __version__ = "0.1.0"
 
@@ -25,12 +25,12 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Blocker": "plans",
-    "Change": "plans",
+    "Blocker": "engine.description",
+    "Change": "engine.description",
     "CheckError": "errors",
     "ConversionError": "errors",
     "InvalidModelError": "errors",
-    "Plan": "plans",
+    "Plan": "engine.description",
     "convert": "api",
     "plan": "api",
     "run": "api",

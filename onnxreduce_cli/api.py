@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
-from onnxreduce_cli.checking import check as check_sites
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.plans import Plan
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import Tolerance, VerifyReport
@@ -62,7 +61,10 @@ def convert(
         target_ir_version=ir_version,
         base_dir=document.base_dir,
     )
-    if check and not conversion.blockers:
+    if check and conversion.rewrites_nodes and not conversion.blockers:
+        # Imported late: this brings ONNX Runtime.
+        from onnxreduce_cli.verification.checking import check as check_sites
+
         check_sites(conversion)
     conversion.apply()
     return document.whole()

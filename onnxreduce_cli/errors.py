@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.plans import Blocker
+    from onnxreduce_cli.engine.description import Blocker
     from onnxreduce_cli.verification import VerifyReport
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.engine.description import Blocker
+from onnxreduce_cli.engine.templates import Mould
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.moulds import Mould
-from onnxreduce_cli.plans import Blocker
 from onnxreduce_cli.steps.context import Asked, Blocked
 
 

@@ -14,9 +14,20 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProt
 from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.operators import OPERATORS as CONTAINER_OPERATORS
 from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
+from onnxreduce_cli.engine.description import (
+    WRITTEN_OUT,
+    Blocker,
+    Change,
+    Inlined,
+    Plan,
+    Specialised,
+)
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.templates import Mould, Moulds
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.dead_values import leftovers
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import (
     Constants,
@@ -32,7 +43,6 @@ from onnxreduce_cli.model.edit import (
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.imports import remove_imports, unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey, can_inline, function_key, inline
-from onnxreduce_cli.model.leftovers import leftovers
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import (
     GRAPH_OPERATORS,
@@ -44,12 +54,9 @@ from onnxreduce_cli.model.scope import (
 )
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import Specialisation, callers_first
-from onnxreduce_cli.model.statements import FalseShape, mend_shapes, reveals
+from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.model.values import kind_of
-from onnxreduce_cli.moulds import Mould, Moulds
 from onnxreduce_cli.pause import collector_paused
-from onnxreduce_cli.plans import WRITTEN_OUT, Blocker, Change, Inlined, Plan, Specialised
-from onnxreduce_cli.site import Site
 from onnxreduce_cli.steps.context import Blocked, Context, Workspace
 from onnxreduce_cli.steps.table import Leg, body, leg
 
@@ -525,6 +532,11 @@ class Conversion:
     def blockers(self) -> tuple[Blocker, ...]:
         """Every node that cannot reach the target."""
         return tuple(site.blocker for site in self.sites if site.blocked is not None)
+
+    @property
+    def rewrites_nodes(self) -> bool:
+        """Whether there is anything to check: a node that becomes something else."""
+        return any(site.words for site in self.sites if site.blocked is None)
 
     @property
     def changes_nothing(self) -> bool:

@@ -8,10 +8,10 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli import conversion, moulds
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine import conversion, templates
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.templates import likeness
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.moulds import likeness
 
 
 def model(*nodes: onnx.NodeProto, opset: int = 13) -> ModelProto:
@@ -51,7 +51,7 @@ def test_the_result_is_that_of_each_node_alone(
     together, alone = mixed(), mixed()
     first = Conversion(together, target)
     first.apply()
-    monkeypatch.setattr(moulds, "likeness", lambda node: None)
+    monkeypatch.setattr(templates, "likeness", lambda node: None)
     second = Conversion(alone, target)
     second.apply()
     assert first.plan() == second.plan()

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.description import Blocker
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, function_label, scopes
-from onnxreduce_cli.plans import Blocker
 from onnxreduce_cli.steps.reduce import REDUCE
 from onnxreduce_cli.steps.softmax import SOFTMAX
 
