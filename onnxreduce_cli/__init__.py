@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api import convert, plan, run, verify
-    from onnxreduce_cli.engine.description import Blocker, Change, Plan
-    from onnxreduce_cli.errors import CheckError, ConversionError, InvalidModelError
+    from onnxreduce_cli.engine.description import Change, Plan
+    from onnxreduce_cli.errors import Blocker, CheckError, ConversionError, InvalidModelError
 
 __version__ = "0.1.0"
 
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Blocker": "engine.description",
+    "Blocker": "errors",
     "Change": "engine.description",
     "CheckError": "errors",
     "ConversionError": "errors",

@@ -4,11 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.engine.description import Blocker
     from onnxreduce_cli.verification import VerifyReport
+
+
+@dataclass(frozen=True)
+class Blocker:
+    """One node that cannot reach the target opset.
+
+    Attributes:
+        node: the node's name, or a description by its first output where it has none.
+        op_type: its operator.
+        opset: the opset that its scope is read by; 0 where the scope imports none.
+        scope: where it is: empty for the main graph, else the path of subgraphs or the function.
+        reason: why it cannot be converted.
+        advice: what the user can do; may be empty.
+    """
+
+    node: str
+    op_type: str
+    opset: int
+    scope: str
+    reason: str
+    advice: str = ""
+
+    def __str__(self) -> str:
+        """One line: node, operator, opset, place, reason, advice."""
+        place = f" in {self.scope}" if self.scope else ""
+        advice = f"; {self.advice}" if self.advice else ""
+        what = f"{self.op_type} node" if self.op_type else "node"
+        return f"{what} {self.node} (opset {self.opset}){place}: {self.reason}{advice}"
 
 
 class UsageError(ValueError):

@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, TypeProto, helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli import executor
-from onnxreduce_cli.engine.description import Blocker
+from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
 from onnxreduce_cli.steps.context import fill
 

@@ -9,7 +9,7 @@ from onnx import FunctionProto, ModelProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.description import Blocker
+from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts

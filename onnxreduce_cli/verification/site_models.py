@@ -103,9 +103,9 @@ class PairMaker:
     def signature(self, site: Site) -> tuple[Any, ...]:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
         node, scope = site.node, site.scope
-        if site.mould is not None:
+        if site.template is not None:
             # No value was asked about, so none makes a difference to what is checked.
-            return (id(site.mould), *[self._facts.type(scope, name) for name in node.input[:]])
+            return (id(site.template), *[self._facts.type(scope, name) for name in node.input[:]])
         tokens: dict[str, Any] = {"": ""}
         for name in node.input:
             if name not in tokens:
