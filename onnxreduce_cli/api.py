@@ -48,7 +48,7 @@ def convert(
             IR version asked for; the model given is as it was.
         CheckError: a replacement does not compute the same; the model given is as it was.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
-        ValueError: there is no such opset, or no function body for an operator to expand.
+        UsageError: there is no such opset, or no function body for an operator to expand.
     """
     document = _read(model_or_path)
     if document.model is model_or_path and not in_place:
@@ -122,6 +122,7 @@ def verify(
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
         InputError: the inputs or dimensions given do not fit the model, or cannot be drawn.
+        UsageError: there is no such executor.
     """
     # Imported here: converting needs neither executor.
     from onnxreduce_cli import verification
@@ -157,6 +158,7 @@ def run(
     Raises:
         CannotRunError: the executor cannot run the model.
         RunFailedError: it failed on these inputs.
+        UsageError: there is no such executor.
         InvalidModelError: the file cannot be read, or is no model.
     """
     from onnxreduce_cli import verification

@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
-from onnxreduce_cli.errors import ConversionError, UsageError, VerificationError
+from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.ir_version import Wanted
@@ -243,7 +243,7 @@ def _verify(
     Raises:
         VerificationError: they are not equal, or nothing could tell.
     """
-    from onnxreduce_cli.verification import verify
+    from onnxreduce_cli.verification import VerificationError, verify
 
     with ExitStack() as stack:
         if source == STREAM:

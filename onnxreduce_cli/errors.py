@@ -1,14 +1,11 @@
-"""The exceptions that users of the library meet."""
+"""The exceptions that users of the library meet, and what stands in the way of a conversion."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from onnxreduce_cli.verification import VerifyReport
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -39,20 +36,43 @@ class Blocker:
         return f"{what} {self.node} (opset {self.opset}){place}: {self.reason}{advice}"
 
 
-class UsageError(ValueError):
+class OnnxreduceError(Exception):
+    """What this library raises where it cannot do what it was asked for.
+
+    Attributes:
+        exit_code: how a command ends that meets it.
+        state: what it says of a model, in a few words.
+        prefix: what its message begins with where people read it.
+    """
+
+    exit_code: int = 1
+    state: str = "failed"
+    prefix: ClassVar[str] = "Error: "
+
+
+class UsageError(OnnxreduceError, ValueError):
     """What was asked for makes no sense, or is refused."""
 
+    exit_code = 2
+    state = "refused"
 
-class InvalidModelError(ValueError):
+
+class InvalidModelError(OnnxreduceError, ValueError):
     """The input is no readable ONNX model, or one that contradicts itself."""
 
+    exit_code = 2
+    state = "unreadable"
 
-class ConversionError(RuntimeError):
+
+class ConversionError(OnnxreduceError, RuntimeError):
     """The model cannot be converted.
 
     Attributes:
         blockers: every node that cannot reach the target, each with its reason.
     """
+
+    state = "cannot be converted"
+    prefix = ""
 
     def __init__(self, message: str, blockers: tuple[Blocker, ...] = ()) -> None:
         """Join `message` and one line for each blocker."""
@@ -67,23 +87,12 @@ class CheckError(ConversionError):
         folder: what reproduces it: a folder for each distinct site, with both tiny models.
     """
 
+    state = "failed its check"
+
     def __init__(self, message: str, folder: str) -> None:
         """Keep the message and the folder."""
         super().__init__(message)
         self.folder = folder
-
-
-class VerificationError(ConversionError):
-    """The converted model is not the same function as the original, or nothing could tell.
-
-    Attributes:
-        report: how the two models compare.
-    """
-
-    def __init__(self, report: VerifyReport) -> None:
-        """Keep the report."""
-        super().__init__("the converted model could not be verified")
-        self.report = report
 
 
 @contextmanager

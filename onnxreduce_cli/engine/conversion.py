@@ -17,7 +17,7 @@ from onnxreduce_cli.engine.description import Plan, describe
 from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Route, Subject
-from onnxreduce_cli.errors import Blocker, ConversionError
+from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.edit import Constants
@@ -64,13 +64,13 @@ class Conversion:
             facts: what is known of the model, where another conversion has begun to ask for that.
 
         Raises:
-            ValueError: no such opset, or an operator to expand has no function body.
+            UsageError: no such opset, or an operator to expand has no function body.
             InvalidModelError: the model contradicts itself.
             ConversionError: the IR version asked for is not possible, or the model's opset is newer
                 than the installed onnx.
         """
         if not 1 <= target <= schemas.newest_opset():
-            raise ValueError(
+            raise UsageError(
                 f"opset {target} does not exist; the installed onnx knows 1 to "
                 f"{schemas.newest_opset()}"
             )
