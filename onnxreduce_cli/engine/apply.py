@@ -5,7 +5,7 @@ from __future__ import annotations
 from onnx import GraphProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.engine.stated_types import state_types, types_to_state, untold_types
+from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
 from onnxreduce_cli.model.edit import Edits, apply_edits, set_ir_version, set_opset
 from onnxreduce_cli.model.imports import remove_imports
 from onnxreduce_cli.model.skeleton import adopt
@@ -42,8 +42,8 @@ def _edit(plan: SitePlan) -> None:
         edits[id(scope)].initializers += constants.initializers
         edits[id(scope)].first += constants.nodes
         if isinstance(scope.container, GraphProto):
-            untold = untold_types(plan.facts, route.target, scope, constants.nodes, ())
-            scope.container.value_info.extend(untold)
+            uninferred = uninferred_types(plan.facts, route.target, scope, constants.nodes, ())
+            scope.container.value_info.extend(uninferred)
     for graph, infos in stated:
         state_types(graph, infos)
     # Inner graphs first: a node that replaces an If takes over branches that are done.

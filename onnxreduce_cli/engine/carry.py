@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from onnx import NodeProto
 
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.stated_types import state_types, untold_types
+from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
 from onnxreduce_cli.engine.subject import Route
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
@@ -107,7 +107,7 @@ class Carrier:
             successors = _successors(context)
             if node.op_type in GRAPH_OPERATORS and (not generated or node in site.successors):
                 site.successors = successors
-                site.taken_over = {**site.taken_over, **context.grafts}
+                site.taken_over = {**site.taken_over, **context.taken_over}
             for emitted in reversed(context.emitted):
                 if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
                     self._carry_branches(site, scope, emitted, crossing)
@@ -144,7 +144,7 @@ class Carrier:
         """
         far, target = crossing.opset, self._route.target
         for name, graph in subgraphs(emitted):
-            if graph.name in crossing.context.grafts:
+            if graph.name in crossing.context.taken_over:
                 continue
             inner = Scope(graph, scope, far, f"{emitted.name}.{name}", subgraph=True)
             for item in inner.nodes:
@@ -164,7 +164,7 @@ class Carrier:
                 del graph.node[:]
                 graph.node.extend(copies)
             stated = {output.name for output in graph.output if kind_of(output.type)}
-            state_types(graph, untold_types(self.facts, target, inner, graph.node, stated))
+            state_types(graph, uninferred_types(self.facts, target, inner, graph.node, stated))
 
     def workspace(self, scope: Scope) -> Workspace:
         """What steps in one of the model's scopes share; names are shared by its whole tree."""
@@ -194,7 +194,7 @@ def _note(site: Site, context: Context) -> None:
 def _successors(context: Context) -> list[NodeProto]:
     """What a step emitted that takes over the subgraphs of the node, if no graphs in it do."""
     node = context.node
-    if context.grafts or node.op_type not in GRAPH_OPERATORS:
+    if context.taken_over or node.op_type not in GRAPH_OPERATORS:
         return []
     return [item for item in context.emitted if _succeeds(item, node)]
 

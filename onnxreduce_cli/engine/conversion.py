@@ -69,10 +69,10 @@ class Conversion:
             ConversionError: the IR version asked for is not possible, or the model's opset is newer
                 than the installed onnx.
         """
-        if not 1 <= target <= schemas.newest_opset():
+        newest = schemas.newest_opset()
+        if not 1 <= target <= newest:
             raise UsageError(
-                f"opset {target} does not exist; the installed onnx knows 1 to "
-                f"{schemas.newest_opset()}"
+                f"opset {target} does not exist; the installed onnx knows 1 to {newest}"
             )
         for op_type in expand:
             body(op_type)

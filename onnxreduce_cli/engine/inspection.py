@@ -107,8 +107,8 @@ def _axes(facts: Facts, scope: Scope, node: NodeProto) -> str:
         return "default axis" if axis is None else f"axis {axis.ref_attr_name or axis.i}"
     attribute = attributes.find(node, "axes")
     if attribute is not None:
-        held = f"@{attribute.ref_attr_name}" if attribute.ref_attr_name else list(attribute.ints)
-        return f"attribute {held}"
+        reference = attribute.ref_attr_name
+        return f"attribute @{reference}" if reference else f"attribute {list(attribute.ints)}"
     name = node.input[1] if len(node.input) > 1 else ""
     if not name:
         return "no axes"

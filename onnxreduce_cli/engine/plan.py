@@ -11,7 +11,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.rewriting import Written
 from onnxreduce_cli.engine.carry import Carrier
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.stated_types import untold_in_function
+from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.engine.templates import Template, Templates
 from onnxreduce_cli.errors import Blocker
@@ -168,7 +168,7 @@ class SitePlan:
                 continue
             own = sites.get(id(scope), {})
             results = {key: site.result for key, site in own.items()}
-            for node, op_type in untold_in_function(self.route.target, scope, results):
+            for node, op_type in uninferred_in_function(self.route.target, scope, results):
                 site = own.get(id(node)) or Site(scope, node)
                 if site.blocked is not None:
                     continue

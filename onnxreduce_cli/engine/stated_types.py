@@ -17,18 +17,18 @@ from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import kind_of
 
 #: Before this opset Reshape's inference tells no rank where the shape is computed.
-_TELLING_RESHAPE = 14
+_RESHAPE_INFERS = 14
 
 #: From this opset on inference knows of every operator that steps put into a model going up.
-_TELLING_CAST = 6
+_CAST_INFERS = 6
 
 
-def is_untold(node: NodeProto, target: int) -> bool:
+def lacks_inference(node: NodeProto, target: int) -> bool:
     """Whether shape inference at the target cannot tell the types of what a node gives."""
     return is_default(node.domain) and not schemas.infers_types(node.op_type, target)
 
 
-def untold_types(
+def uninferred_types(
     facts: ConversionFacts,
     target: int,
     scope: Scope,
@@ -38,7 +38,7 @@ def untold_types(
     """The types of what nodes give where inference cannot tell them, but for those stated."""
     found = []
     for node in nodes:
-        for name in node.output if is_untold(node, target) else ():
+        for name in node.output if lacks_inference(node, target) else ():
             known = facts.type(scope, name) if name not in stated else None
             if known is not None and known.elem_type:
                 found.append(helper.make_value_info(name, known.to_proto()))
@@ -75,13 +75,13 @@ def types_to_state(
     Yields:
         a graph, and what it must state.
     """
-    scans = target < _TELLING_RESHAPE and any("Scan" in scope.op_types for scope in scopes)
+    scans = target < _RESHAPE_INFERS and any("Scan" in scope.op_types for scope in scopes)
     for scope in scopes:
         graph = scope.container
         if isinstance(graph, FunctionProto) or not scope.opset:
             continue
         down = target < scope.opset
-        if not down and target >= _TELLING_CAST:
+        if not down and target >= _CAST_INFERS:
             continue
         infos = (*graph.input, *graph.value_info, *graph.output)
         stated = {info.name for info in infos if kind_of(info.type)}
@@ -90,7 +90,7 @@ def types_to_state(
             for source in scope.nodes
             for node in results.get(id(source), [source] if down else [])
         ]
-        found = untold_types(facts, target, scope, nodes, stated)
+        found = uninferred_types(facts, target, scope, nodes, stated)
         if scans and down:
             stated |= {info.name for info in found}
             found += _scanned_types(facts, scope, stated)
@@ -114,7 +114,7 @@ def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> li
     return found
 
 
-def untold_in_function(
+def uninferred_in_function(
     target: int, scope: Scope, results: Mapping[int, Sequence[NodeProto]]
 ) -> Iterator[tuple[NodeProto, str]]:
     """What gives a function's body values that shape inference could type, but can no longer.
@@ -132,14 +132,14 @@ def untold_in_function(
     own = {id(node): results.get(id(node), (node,)) for node in scope.nodes}
     read = {name for result in own.values() for node in result for name in node.input}
     for source in scope.nodes:
-        untold = [
+        uninferred = [
             node.op_type
             for node in own[id(source)]
-            if is_untold(node, target) and not read.isdisjoint(node.output)
+            if lacks_inference(node, target) and not read.isdisjoint(node.output)
         ]
-        if not untold or not scope.opset:
+        if not uninferred or not scope.opset:
             continue
         if not schemas.exists(source.op_type, scope.opset) or schemas.infers_types(
             source.op_type, scope.opset
         ):
-            yield source, untold[0]
+            yield source, uninferred[0]
