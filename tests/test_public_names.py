@@ -16,7 +16,16 @@ from onnxreduce_cli.report.failures import failure
 FUNCTIONS = ["convert", "plan", "run", "verify"]
 
 #: Names in annotations that are Python's, onnx's, or an alias for them.
-FOREIGN = {"Any", "Collection", "Mapping", "ModelOrPath", "ModelProto", "None", "Sequence"}
+FOREIGN = {
+    "Any",
+    "Collection",
+    "Mapping",
+    "ModelOrPath",
+    "ModelProto",
+    "None",
+    "Sequence",
+    "Wanted",
+}
 
 
 def named(function: Callable[..., Any]) -> Iterator[str]:

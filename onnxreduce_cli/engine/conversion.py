@@ -69,13 +69,7 @@ class Conversion:
             ConversionError: the IR version asked for is not possible, or the model's opset is newer
                 than the installed onnx.
         """
-        newest = schemas.newest_opset()
-        if not 1 <= target <= newest:
-            raise UsageError(
-                f"opset {target} does not exist; the installed onnx knows 1 to {newest}"
-            )
-        for op_type in expand:
-            body(op_type)
+        _check_request(target, expand)
         self.model = model
         self.target = target
         self.false_shapes: tuple[FalseShape, ...] = ()
@@ -155,3 +149,12 @@ class Conversion:
             apply_plan(self._plan, self.model)
             if revealing:
                 self.false_shapes = mend_shapes(self.model)
+
+
+def _check_request(target: int, expand: Collection[str]) -> None:
+    """Refuse an opset that does not exist, and an operator to expand without a function body."""
+    newest = schemas.newest_opset()
+    if not 1 <= target <= newest:
+        raise UsageError(f"opset {target} does not exist; the installed onnx knows 1 to {newest}")
+    for op_type in expand:
+        body(op_type)
