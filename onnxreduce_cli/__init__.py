@@ -6,18 +6,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api import convert, plan, run, verify
-    from onnxreduce_cli.errors import CheckError, ConversionError, InvalidModelError
-    from onnxreduce_cli.plans import Blocker, Change, Plan
+    from onnxreduce_cli.engine.description import Change, Inlined, Plan, Specialised
+    from onnxreduce_cli.errors import (
+        Blocker,
+        CheckError,
+        ConversionError,
+        InvalidModelError,
+        OnnxreduceError,
+        UsageError,
+    )
+    from onnxreduce_cli.verification.compare import Tolerance
+    from onnxreduce_cli.verification.errors import CannotRunError, InputError, RunFailedError
+    from onnxreduce_cli.verification.results import VerifyReport
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Blocker",
+    "CannotRunError",
     "Change",
     "CheckError",
     "ConversionError",
+    "Inlined",
+    "InputError",
     "InvalidModelError",
+    "OnnxreduceError",
     "Plan",
+    "RunFailedError",
+    "Specialised",
+    "Tolerance",
+    "UsageError",
+    "VerifyReport",
     "convert",
     "plan",
     "run",
@@ -25,12 +44,21 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Blocker": "plans",
-    "Change": "plans",
+    "Blocker": "errors",
+    "CannotRunError": "verification.errors",
+    "Change": "engine.description",
     "CheckError": "errors",
     "ConversionError": "errors",
+    "Inlined": "engine.description",
+    "InputError": "verification.errors",
     "InvalidModelError": "errors",
-    "Plan": "plans",
+    "OnnxreduceError": "errors",
+    "Plan": "engine.description",
+    "RunFailedError": "verification.errors",
+    "Specialised": "engine.description",
+    "Tolerance": "verification.compare",
+    "UsageError": "errors",
+    "VerifyReport": "verification.results",
     "convert": "api",
     "plan": "api",
     "run": "api",

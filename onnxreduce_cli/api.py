@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
-from onnxreduce_cli.checking import check as check_sites
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.plans import Plan
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import Tolerance, VerifyReport
@@ -49,7 +48,7 @@ def convert(
             IR version asked for; the model given is as it was.
         CheckError: a replacement does not compute the same; the model given is as it was.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
-        ValueError: there is no such opset, or no function body for an operator to expand.
+        UsageError: there is no such opset, or no function body for an operator to expand.
     """
     document = _read(model_or_path)
     if document.model is model_or_path and not in_place:
@@ -62,7 +61,10 @@ def convert(
         target_ir_version=ir_version,
         base_dir=document.base_dir,
     )
-    if check and not conversion.blockers:
+    if check and conversion.rewrites_nodes and not conversion.blockers:
+        # Imported late: this brings ONNX Runtime.
+        from onnxreduce_cli.verification.checking import check as check_sites
+
         check_sites(conversion)
     conversion.apply()
     return document.whole()
@@ -120,6 +122,7 @@ def verify(
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
         InputError: the inputs or dimensions given do not fit the model, or cannot be drawn.
+        UsageError: there is no such executor.
     """
     # Imported here: converting needs neither executor.
     from onnxreduce_cli import verification
@@ -155,6 +158,7 @@ def run(
     Raises:
         CannotRunError: the executor cannot run the model.
         RunFailedError: it failed on these inputs.
+        UsageError: there is no such executor.
         InvalidModelError: the file cannot be read, or is no model.
     """
     from onnxreduce_cli import verification

@@ -13,16 +13,15 @@ from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.checking import check
-from onnxreduce_cli.conversion import Conversion
-from onnxreduce_cli.errors import ConversionError, UsageError, VerificationError
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.pieces import write
-from onnxreduce_cli.model.statements import FalseShape
+from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.pause import collector_paused
-from onnxreduce_cli.plans import Plan
 from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.steps.table import body
@@ -136,7 +135,7 @@ def convert_file(
         raise ConversionError(
             f"{source} cannot be converted to opset {opset}; nothing was written:", plan.blockers
         )
-    sites = check(conversion) if options.check else None
+    sites = _check(conversion) if options.check else None
     if options.make_folders and path != STREAM:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
     reports: list[VerifyReport] = []
@@ -222,6 +221,20 @@ def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | 
         raise UsageError(f"{path} exists; to overwrite it say --force")
 
 
+def _check(conversion: Conversion) -> SiteReport | None:
+    """Run each distinct site; None where the conversion rewrites no node.
+
+    Raises:
+        CheckError: a site does not compute the same.
+    """
+    if not conversion.rewrites_nodes:
+        return None
+    # Imported late: this brings ONNX Runtime.
+    from onnxreduce_cli.verification.checking import check
+
+    return check(conversion)
+
+
 def _verify(
     document: Document, source: str, written: str, progress: Progress | None
 ) -> VerifyReport:
@@ -230,7 +243,7 @@ def _verify(
     Raises:
         VerificationError: they are not equal, or nothing could tell.
     """
-    from onnxreduce_cli.verification import verify
+    from onnxreduce_cli.verification import VerificationError, verify
 
     with ExitStack() as stack:
         if source == STREAM:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from tempfile import NamedTemporaryFile
 from typing import IO, Literal
 
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing

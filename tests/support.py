@@ -14,8 +14,8 @@ from onnx import ModelProto, TensorProto, TypeProto, helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli import executor
+from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
-from onnxreduce_cli.plans import Blocker
 from onnxreduce_cli.steps.context import fill
 
 ort.set_default_logger_severity(4)

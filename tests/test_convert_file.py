@@ -8,8 +8,9 @@ import onnx
 import pytest
 
 from onnxreduce_cli.convert_file import Options, convert_file
-from onnxreduce_cli.errors import ConversionError, UsageError, VerificationError
+from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.steps import registry
+from onnxreduce_cli.verification import VerificationError
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18]>

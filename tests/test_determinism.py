@@ -13,7 +13,7 @@ OWN = Path(__file__).parent / "data" / "models"
 _CONVERT = """
 import hashlib, pathlib, sys
 import onnx
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.verification.sites import check_sites
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
     for target in (9, 13, 21):

@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto
 
 import onnxreduce_cli
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.executor import ExecutorError, UnsupportedError
 from tests.steps.checklist import newest_declared
 from tests.support import Expected

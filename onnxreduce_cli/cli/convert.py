@@ -212,7 +212,7 @@ def _convert_many(
     _check_many(sources, output, out_dir, options, resume=resume)
     from onnxreduce_cli.batch.layout import targets
     from onnxreduce_cli.batch.run import convert_many, exit_code
-    from onnxreduce_cli.report.batch import summary_text
+    from onnxreduce_cli.batch.summary import summary_text
 
     places = targets(sources, out_dir) if out_dir is not None else [None] * len(sources)
     outcomes = {}

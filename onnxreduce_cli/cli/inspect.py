@@ -12,7 +12,7 @@ from onnxreduce_cli.errors import about
 @click.argument("model")
 def command(model: str) -> None:
     """Show what MODEL is made of, which opsets it can reach, and what blocks the others."""
-    from onnxreduce_cli.inspection import inspect
+    from onnxreduce_cli.engine.inspection import inspect
     from onnxreduce_cli.model.files import STREAM, load
     from onnxreduce_cli.report.inspection import inspection_text
 

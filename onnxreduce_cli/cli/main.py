@@ -105,7 +105,7 @@ def main() -> None:
 
 
 def _fail(error: Exception) -> None:
-    from onnxreduce_cli.failures import failure
+    from onnxreduce_cli.report.failures import failure
 
     found = failure(error)
     say(found.text, err=True)

@@ -52,8 +52,8 @@ class Edits:
     Attributes:
         replaced: by a node's identity, the nodes that take its place.
         originals: those nodes by their identity.
-        heirs: by a node's identity, those of them that take over its subgraphs.
-        grafts: by a node's identity, the names of graphs anywhere within what takes its place,
+        successors: by a node's identity, those of them that take over its subgraphs.
+        taken_over: by a node's identity, the names of graphs anywhere within what takes its place,
             each with that of the attribute whose graph it takes over.
         initializers: those that take the place of nodes.
         first: nodes to put before all others.
@@ -63,8 +63,8 @@ class Edits:
 
     replaced: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
     originals: dict[int, NodeProto] = field(default_factory=dict)
-    heirs: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
-    grafts: dict[int, Mapping[str, str]] = field(default_factory=dict)
+    successors: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
+    taken_over: dict[int, Mapping[str, str]] = field(default_factory=dict)
     initializers: list[TensorProto] = field(default_factory=list)
     first: list[NodeProto] = field(default_factory=list)
     removed_nodes: set[int] = field(default_factory=set)
@@ -74,17 +74,17 @@ class Edits:
         self,
         node: NodeProto,
         result: Sequence[NodeProto],
-        heirs: Sequence[NodeProto],
-        grafts: Mapping[str, str],
+        successors: Sequence[NodeProto],
+        taken_over: Mapping[str, str],
         initializers: Sequence[TensorProto],
     ) -> None:
         """Let `result` and `initializers` take the place of `node`."""
         self.replaced[id(node)] = result
         self.originals[id(node)] = node
-        if heirs:
-            self.heirs[id(node)] = heirs
-        if grafts:
-            self.grafts[id(node)] = grafts
+        if successors:
+            self.successors[id(node)] = successors
+        if taken_over:
+            self.taken_over[id(node)] = taken_over
         self.initializers += initializers
 
     def remove(self, going: tuple[set[int], set[str]]) -> None:
@@ -95,14 +95,14 @@ class Edits:
 
 def apply_edits(scope: Scope, edits: Edits) -> None:
     """Edit one scope's container in place; its inner scopes are edited already."""
-    if edits.heirs:
+    if edits.successors:
         for node in scope.nodes:
-            for heir in edits.heirs.get(id(node), ()):
-                _graft(node, heir)
-    for key, grafts in edits.grafts.items():
+            for successor in edits.successors.get(id(node), ()):
+                _give_subgraphs(node, successor)
+    for key, taken_over in edits.taken_over.items():
         graphs = {item.name: item.g for item in edits.originals[key].attribute}
         for new in edits.replaced[key]:
-            _graft_within(new, {name: graphs[source] for name, source in grafts.items()})
+            _take_over_within(new, {name: graphs[source] for name, source in taken_over.items()})
     container = scope.container
     if isinstance(container, GraphProto):
         container.initializer.extend(edits.initializers)
@@ -111,7 +111,7 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
         _remove_values(container, edits.removed_values)
 
 
-def _graft(node: NodeProto, heir: NodeProto) -> None:
+def _give_subgraphs(node: NodeProto, successor: NodeProto) -> None:
     """Give a node's subgraphs, edited by now, to the one that stands in for it.
 
     Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs;
@@ -119,7 +119,7 @@ def _graft(node: NodeProto, heir: NodeProto) -> None:
     """
     for attribute in node.attribute:
         if attribute.type in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-            for copy in heir.attribute:
+            for copy in successor.attribute:
                 if copy.name == attribute.name:
                     if _interface(copy.g) == _interface(attribute.g):
                         copy.CopyFrom(attribute)
@@ -127,14 +127,14 @@ def _graft(node: NodeProto, heir: NodeProto) -> None:
                         _take_over(copy.g, attribute.g)
 
 
-def _graft_within(node: NodeProto, done: Mapping[str, GraphProto]) -> None:
+def _take_over_within(node: NodeProto, done: Mapping[str, GraphProto]) -> None:
     """Let the graphs in a node, at any depth, take over those given by their names."""
     for _, graph in subgraphs(node):
         if graph.name in done:
             _take_over(graph, done[graph.name])
         else:
             for inner in graph.node:
-                _graft_within(inner, done)
+                _take_over_within(inner, done)
 
 
 def _take_over(graph: GraphProto, done: GraphProto) -> None:

@@ -58,6 +58,33 @@ def without_weights(model: ModelProto) -> ModelProto:
     return copy
 
 
+def adopt(model: ModelProto, copy: ModelProto) -> None:
+    """Make a model what a copy of it without weights has become, in place.
+
+    Initializers of the main graph that both have are neither moved nor copied: they may be large.
+    """
+    graph = model.graph
+    kept = {tensor.name for tensor in copy.graph.initializer}
+    known = {tensor.name for tensor in graph.initializer}
+    for index in reversed(range(len(graph.initializer))):
+        if graph.initializer[index].name not in kept:
+            del graph.initializer[index]
+    graph.initializer.extend(item for item in copy.graph.initializer if item.name not in known)
+    _replace_fields(model, copy, "graph")
+    _replace_fields(graph, copy.graph, "initializer")
+
+
+def _replace_fields(
+    message: ModelProto | GraphProto, other: ModelProto | GraphProto, kept: str
+) -> None:
+    for field, _ in message.ListFields():
+        if field.name != kept:
+            message.ClearField(field.name)
+    for field, value in other.ListFields():
+        if field.name != kept:
+            _set(message, field.name, value)
+
+
 def _set(message: ModelProto | GraphProto, name: str, value: Any) -> None:
     if isinstance(value, (int, str)):
         setattr(message, name, value)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from onnxreduce_cli.inspection import Inspection
-from onnxreduce_cli.plans import Blocker
+from onnxreduce_cli.engine.inspection import Inspection
+from onnxreduce_cli.errors import Blocker
 
 #: How many blockers are shown for opsets that have the same ones.
 _SHOWN = 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from onnxreduce_cli.plans import WRITTEN_OUT, Change, Plan
+from onnxreduce_cli.engine.description import WRITTEN_OUT, Change, Plan
 
 if TYPE_CHECKING:
     from onnxreduce_cli.convert_file import Converted

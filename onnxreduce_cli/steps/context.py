@@ -79,8 +79,9 @@ class Context:
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
-        grafts: the names of graphs within what is emitted, each with that of the node's attribute
-            whose graph it takes over: with the nodes as they are here, and maybe others around.
+        taken_over: the names of graphs within what is emitted, each with that of the node's
+            attribute whose graph it takes over: with the nodes as they are here, and maybe others
+            around.
         words: what is done here, for people, where the step's own words don't say it.
         asked: what has been asked about the node's values so far.
     """
@@ -103,7 +104,7 @@ class Context:
         self.emitted: list[NodeProto] = []
         self.initializers: list[TensorProto] = []
         self.warnings: list[str] = []
-        self.grafts: dict[str, str] = {}
+        self.taken_over: dict[str, str] = {}
         self.words = ""
         self.asked = Asked.NOTHING
         self._base = base

@@ -67,7 +67,7 @@ def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
         body = GraphProto()
         body.CopyFrom(attribute.g)
         body.name = context.fresh(name)
-        context.grafts[body.name] = name
+        context.taken_over[body.name] = name
         carried = []
         for output, elem_type in zip(body.output, types, strict=True):
             proto = tensor_type(elem_type, None).to_proto()

@@ -134,7 +134,7 @@ def over_batch(context: Context) -> None:
     body = GraphProto()
     body.CopyFrom(attribute.g)
     body.name = context.fresh("sequence")
-    context.grafts[body.name] = attribute.name
+    context.taken_over[body.name] = attribute.name
     lengths, names = context.input(0), list(context.node.input[1:])
     scanned = context.value("num_scan_inputs")
     states = len(names) - scanned

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from onnxreduce_cli.verification.compare import Errors, Tolerance
-from onnxreduce_cli.verification.data import read_inputs, write_inputs
-from onnxreduce_cli.verification.equivalence import run, verify
-from onnxreduce_cli.verification.errors import CannotRunError, InputError, RunFailedError
-from onnxreduce_cli.verification.results import VerifyReport
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification.compare import Errors, Tolerance
+    from onnxreduce_cli.verification.data import read_inputs, write_inputs
+    from onnxreduce_cli.verification.equivalence import run, verify
+    from onnxreduce_cli.verification.errors import (
+        CannotRunError,
+        InputError,
+        RunFailedError,
+        VerificationError,
+    )
+    from onnxreduce_cli.verification.results import VerifyReport
 
 __all__ = [
     "CannotRunError",
@@ -14,9 +22,35 @@ __all__ = [
     "InputError",
     "RunFailedError",
     "Tolerance",
+    "VerificationError",
     "VerifyReport",
     "read_inputs",
     "run",
     "verify",
     "write_inputs",
 ]
+
+_HOMES = {
+    "CannotRunError": "errors",
+    "Errors": "compare",
+    "InputError": "errors",
+    "RunFailedError": "errors",
+    "Tolerance": "compare",
+    "VerificationError": "errors",
+    "VerifyReport": "results",
+    "read_inputs": "data",
+    "run": "equivalence",
+    "verify": "equivalence",
+    "write_inputs": "data",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is first used: the executors take long, and errors need none."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = found
+    return found

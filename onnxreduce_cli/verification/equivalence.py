@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.values import from_proto, kind_of
 from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.verification.compare import Errors, Tolerance
@@ -86,10 +87,11 @@ def verify(
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
         InputError: the inputs or dimensions given do not fit the model, or cannot be drawn.
+        UsageError: there is no such executor.
     """
     for executor in executors:
         if executor not in EXECUTORS:
-            raise ValueError(f"there is no executor {executor!r}")
+            raise UsageError(f"there is no executor {executor!r}")
     sources = {Side.REFERENCE: Source(a, "a")}
     if b is not None:
         sources[Side.CANDIDATE] = Source(b, "b")

@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
-class CannotRunError(Exception):
+from onnxreduce_cli.errors import ConversionError, OnnxreduceError
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification.results import VerifyReport
+
+
+class CannotRunError(OnnxreduceError):
     """The executor has no way to run the model: a missing kernel, an opset that it does not know.
 
     This says nothing about the model.
     """
+
+    exit_code = 3
+    state = "cannot be run"
 
 
 class RefusedError(CannotRunError):
     """The executor finds the model invalid."""
 
 
-class RunFailedError(Exception):
+class RunFailedError(OnnxreduceError):
     """The executor began to run the model and it failed on the inputs given."""
 
+    state = "failed to run"
 
-class InputError(ValueError):
+
+class InputError(OnnxreduceError, ValueError):
     """Inputs that were given cannot be read, or do not fit the model."""
+
+    exit_code = 2
+    state = "refused"
+
+
+class VerificationError(ConversionError):
+    """The converted model is not the same function as the original, or nothing could tell.
+
+    Attributes:
+        report: how the two models compare.
+    """
+
+    def __init__(self, report: VerifyReport) -> None:
+        """Keep the report."""
+        super().__init__("the converted model could not be verified")
+        self.report = report
+        self.exit_code = report.exit_code
+        self.state = "not equivalent" if report.equivalent is False else "not verified"
 
 
 class UncheckableError(Exception):

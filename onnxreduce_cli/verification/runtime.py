@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper
 
+from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.model.weights import mappable
@@ -58,7 +59,7 @@ def open_runner(
         return OrtRunner(source, extra, threads)
     if executor == "numpy":
         return NumpyRunner(source)
-    raise ValueError(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
+    raise UsageError(f"there is no executor {executor!r}; there are {', '.join(EXECUTORS)}")
 
 
 class OrtRunner:

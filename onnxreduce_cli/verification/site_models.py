@@ -10,14 +10,14 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.scope import Scope, subgraphs
 from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
-from onnxreduce_cli.site import Site
 from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
@@ -103,9 +103,9 @@ class PairMaker:
     def signature(self, site: Site) -> tuple[Any, ...]:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
         node, scope = site.node, site.scope
-        if site.mould is not None:
+        if site.template is not None:
             # No value was asked about, so none makes a difference to what is checked.
-            return (id(site.mould), *[self._facts.type(scope, name) for name in node.input[:]])
+            return (id(site.template), *[self._facts.type(scope, name) for name in node.input[:]])
         tokens: dict[str, Any] = {"": ""}
         for name in node.input:
             if name not in tokens:

@@ -34,14 +34,14 @@ import sys, time
 if "--multiprocessing-fork" in sys.argv or "-c" in sys.argv:
     import ctypes
     import onnxreduce_cli.convert_file as convert_file
-    true = convert_file.check
+    true = convert_file._check
     def check(conversion):
         if conversion.model.graph.name == "crash":
             ctypes.string_at(0)
         if conversion.model.graph.name == "slow":
             time.sleep(60)
         return true(conversion)
-    convert_file.check = check
+    convert_file._check = check
 """
 
 

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert, plan
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.verification.sites import check_sites
 from tests.support import assert_same, blockers, converts, model, one_node, op_types, run
 

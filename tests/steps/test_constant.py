@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, helper, numpy_helper
 
 import onnxreduce_cli
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from tests.support import blockers, converts, model, op_types, run
 
 FORMS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.sites import check_sites

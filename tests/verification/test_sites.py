@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import ModelProto, helper
 
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import STEPS, Direction
 from onnxreduce_cli.steps.table import step_for

@@ -12,7 +12,7 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from onnx import ModelProto, helper, numpy_helper
 
 import onnxreduce_cli
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.schemas import newest_opset
 from tests.support import assert_same, blockers, converts, model, op_types, run

@@ -12,8 +12,8 @@ from onnx import FunctionProto, ModelProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.cli.main import cli
-from onnxreduce_cli.conversion import Conversion
-from onnxreduce_cli.inspection import inspect
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.verification.sites import check_sites
 from tests.support import blockers, converts, model
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.engine.templates import Template
+from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.moulds import Mould
-from onnxreduce_cli.plans import Blocker
 from onnxreduce_cli.steps.context import Asked, Blocked
 
 
@@ -20,29 +20,29 @@ class Site:
     Attributes:
         scope: where the node is.
         node: the node, as it was.
-        words: what was done to it, for people.
+        description: what was done to it, for people, step by step.
         warnings: remarks for the user.
         result: the nodes that replace it.
-        heirs: those of them that take over its subgraphs.
-        grafts: the names of graphs within them, each with that of the attribute of `node` whose
-            graph it takes over.
+        successors: those of them that take over its subgraphs.
+        taken_over: the names of graphs within them, each with that of the attribute of `node`
+            whose graph it takes over.
         initializers: the initializers that replace it.
         blocked: why it cannot get there; None if it can.
         asked: what its steps asked about its values.
-        mould: what `result` was cast in, if it was.
+        template: what `result` was made by, if it was.
     """
 
     scope: Scope
     node: NodeProto
-    words: tuple[str, ...] = ()
+    description: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     result: Sequence[NodeProto] = ()
-    heirs: Sequence[NodeProto] = ()
-    grafts: Mapping[str, str] = field(default_factory=dict)
+    successors: Sequence[NodeProto] = ()
+    taken_over: Mapping[str, str] = field(default_factory=dict)
     initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
     asked: Asked = Asked.NOTHING
-    mould: Mould | None = None
+    template: Template | None = None
 
     @property
     def outcome(self) -> Hashable:
@@ -50,13 +50,13 @@ class Site:
         made = (*self.result, *self.initializers)
         reason = None if self.blocked is None else self.blocked.reason
         contents = tuple(message.SerializeToString() for message in made)
-        return contents, self.words, self.warnings, reason
+        return contents, self.description, self.warnings, reason
 
     @property
     def operators(self) -> tuple[str, ...]:
         """The operators of the nodes that replace it."""
-        if self.mould is not None:
-            return (self.mould.op_type,)
+        if self.template is not None:
+            return (self.template.op_type,)
         return tuple([node.op_type for node in self.result])
 
     @property

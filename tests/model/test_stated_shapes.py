@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli import convert
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from tests.support import converts, model
 
 FEEDS = {"x": np.arange(6, dtype=np.float32).reshape(2, 3)}
@@ -100,7 +100,7 @@ def test_the_user_is_told(onnxreduce: Any, tmp_path: Path) -> None:
 
 
 def test_no_inference_where_it_tells_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onnxreduce_cli.conversion.mend_shapes", None)
+    monkeypatch.setattr("onnxreduce_cli.engine.conversion.mend_shapes", None)
     constant = model(
         """<ir_version: 7, opset_import: ["" : 13]>
         g (float[n,3] x) => (float[m] y) <int64[1] all = {-1}> { y = Reshape(x, all) }"""

@@ -4,29 +4,22 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import TYPE_CHECKING
 
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import CheckError
+from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites import check_sites
 
-if TYPE_CHECKING:
-    from onnxreduce_cli.verification.site_report import SiteReport
 
-
-def check(conversion: Conversion) -> SiteReport | None:
+def check(conversion: Conversion) -> SiteReport:
     """Run every distinct site of a conversion that is not applied yet.
 
     Returns:
-        what was found; None where the conversion rewrites no node.
+        what was found.
 
     Raises:
         CheckError: a site does not compute the same; what reproduces it is kept in a new folder.
     """
-    if not any(site.words for site in conversion.sites if site.blocked is None):
-        return None
-    # Imported late: this brings ONNX Runtime.
-    from onnxreduce_cli.verification.sites import check_sites
-
     report = check_sites(conversion)
     if report.ok:
         return report

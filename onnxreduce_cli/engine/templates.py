@@ -29,7 +29,7 @@ _PLAIN = frozenset(
 )
 
 
-def likeness(node: NodeProto) -> Hashable:
+def signature(node: NodeProto) -> Hashable:
     """What nodes of one operator have in common that differ in names alone.
 
     None where a value is read twice, as which of the two a step meant could not be told, and where
@@ -41,91 +41,95 @@ def likeness(node: NodeProto) -> Hashable:
     attributes = node.attribute[:]
     if not _PLAIN.issuperset([attribute.type for attribute in attributes]):
         return None
-    held = tuple([attribute.SerializeToString() for attribute in attributes])
+    values = tuple([attribute.SerializeToString() for attribute in attributes])
     if all(inputs) and all(outputs):
-        return held, len(inputs), len(outputs)
-    return held, tuple(map(bool, inputs)), tuple(map(bool, outputs))
+        return values, len(inputs), len(outputs)
+    return values, tuple(map(bool, inputs)), tuple(map(bool, outputs))
 
 
 @dataclass(frozen=True, slots=True)
-class Mould:
-    """One node's stand-in, in which the names of another node can be put.
+class Template:
+    """The node that replaced another, in which the names of a third can be put.
 
     Attributes:
-        words: what was done to the node, for people.
-        op_type: the stand-in's operator.
-        attributes: its attributes.
+        description: what was done to the node, for people.
+        op_type: the operator of what replaced it.
+        attributes: the attributes of what replaced it.
         inputs: for each of its inputs the node's input at that place, or a constant's name.
     """
 
-    words: tuple[str, ...]
+    description: tuple[str, ...]
     op_type: str
     attributes: tuple[AttributeProto, ...]
     inputs: tuple[int | str, ...]
 
     @staticmethod
-    def of(node: NodeProto, made: Sequence[NodeProto], words: tuple[str, ...]) -> Mould | None:
-        """A mould of what was made of `node`; None where that is more than a stand-in."""
+    def of(
+        node: NodeProto, made: Sequence[NodeProto], description: tuple[str, ...]
+    ) -> Template | None:
+        """A template of what was made of `node`; None where that is more than one like it."""
         if len(made) != 1 or made[0].output != node.output or node.op_type in GRAPH_OPERATORS:
             return None
         places: dict[str, int | str] = {name: place for place, name in enumerate(node.input)}
         inputs = tuple(places.get(name, name) if name else "" for name in made[0].input)
-        return Mould(words, made[0].op_type, tuple(made[0].attribute), inputs)
+        return Template(description, made[0].op_type, tuple(made[0].attribute), inputs)
 
-    def cast(self, node: NodeProto, copy: NodeProto) -> NodeProto:
-        """Make of an empty message what stands in for `node`."""
-        copy.CopyFrom(node)
-        copy.op_type = self.op_type
-        del copy.attribute[:]
-        copy.attribute.extend(self.attributes)
-        given = copy.input[:]
-        copy.input[:] = [given[place] if isinstance(place, int) else place for place in self.inputs]
-        return copy
+    def fill(self, node: NodeProto, empty: NodeProto) -> NodeProto:
+        """Make of an empty message what replaces `node`."""
+        empty.CopyFrom(node)
+        empty.op_type = self.op_type
+        del empty.attribute[:]
+        empty.attribute.extend(self.attributes)
+        given = empty.input[:]
+        empty.input[:] = [
+            given[place] if isinstance(place, int) else place for place in self.inputs
+        ]
+        return empty
 
 
-class Moulds:
-    """The moulds of one scope's nodes."""
+class Templates:
+    """The templates of one scope's nodes."""
 
     def __init__(self, facts: Facts, scope: Scope) -> None:
         self._facts = facts
         self._scope = scope
         self._asked: dict[str, Asked] = {}
-        self._moulds: dict[Hashable, Mould] = {}
+        self._templates: dict[Hashable, Template] = {}
 
-    def find(self, node: NodeProto, op_type: str) -> Mould | None:
-        """The mould that a node fits, whose operator is `op_type`."""
-        return self._moulds.get(self._key(node, op_type))
+    def find(self, node: NodeProto, op_type: str) -> Template | None:
+        """The template that a node fits, whose operator is `op_type`."""
+        return self._templates.get(self._key(node, op_type))
 
-    def learn(
+    def add(
         self,
         node: NodeProto,
         op_type: str,
         asked: Asked,
         made: Sequence[NodeProto],
-        words: tuple[str, ...],
-    ) -> Mould | None:
-        """Take a mould of what steps made of a node.
+        description: tuple[str, ...],
+    ) -> Template | None:
+        """Make a template of what steps made of a node, where that is possible.
 
         Args:
             node: the node.
             op_type: its operator.
             asked: what the steps asked about its values.
-            made: the nodes that stand in for it; none where there is more to it.
-            words: what was done, for people.
+            made: the nodes that replace it; none where there is more to it.
+            description: what was done, for people.
         """
         self._asked[op_type] = max(asked, self._asked.get(op_type, asked))
         key = self._key(node, op_type)
-        mould = None if key is None else Mould.of(node, made, words)
-        if mould is not None:
-            self._moulds[key] = mould
-        return mould
+        template = None if key is None else Template.of(node, made, description)
+        if template is not None:
+            self._templates[key] = template
+        return template
 
     def _key(self, node: NodeProto, op_type: str) -> Hashable:
-        """What nodes of one mould have in common; None where nothing can be said."""
+        """What nodes of one template have in common; None where nothing can be said."""
         asked = self._asked.get(op_type, Asked.NOTHING)
-        like = None if asked is Asked.MORE else likeness(node)
-        if like is None or asked is Asked.NOTHING:
-            return like and (op_type, like)
+        common = None if asked is Asked.MORE else signature(node)
+        if common is None or asked is Asked.NOTHING:
+            return common and (op_type, common)
         kind, scope = self._facts.kind, self._scope
         names = (*node.input[:], *node.output[:])
-        return op_type, like, tuple([kind(scope, name) for name in names])
+        return op_type, common, tuple([kind(scope, name) for name in names])

@@ -1,4 +1,4 @@
-"""What nobody reads any more once nodes are replaced: constants whose value moved elsewhere."""
+"""Dead values: what nobody reads any more once nodes are replaced, and need not be computed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _REMOVABLE = OPERATORS | {"Constant", "QuantizeLinear", "Shape", "Size"}
 _REMOVABLE |= {"SequenceConstruct", "SplitToSequence"}
 
 
-class Leftovers:
+class DeadValues:
     """Initializers and nodes that only replaced nodes read, and that are no graph output.
 
     Attributes:
@@ -55,11 +55,11 @@ class Leftovers:
         self.names += (name,)
 
 
-def leftovers(
+def dead_values(
     scopes: Sequence[Scope],
     replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
     bound: Iterable[str] = (),
-) -> Leftovers:
+) -> DeadValues:
     """Find what goes when nodes are replaced.
 
     Args:
@@ -67,7 +67,7 @@ def leftovers(
         replaced: each replaced node with its scope and what takes its place.
         bound: names that the model refers to outside its graphs.
     """
-    found = Leftovers()
+    found = DeadValues()
     candidates = list(dict.fromkeys(_dropped_reads(replaced)))
     if not candidates:
         return found

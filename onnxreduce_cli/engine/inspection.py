@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, function_label, scopes
-from onnxreduce_cli.plans import Blocker
 from onnxreduce_cli.steps.reduce import REDUCE
 from onnxreduce_cli.steps.softmax import SOFTMAX
 
@@ -107,8 +107,8 @@ def _axes(facts: Facts, scope: Scope, node: NodeProto) -> str:
         return "default axis" if axis is None else f"axis {axis.ref_attr_name or axis.i}"
     attribute = attributes.find(node, "axes")
     if attribute is not None:
-        held = f"@{attribute.ref_attr_name}" if attribute.ref_attr_name else list(attribute.ints)
-        return f"attribute {held}"
+        reference = attribute.ref_attr_name
+        return f"attribute @{reference}" if reference else f"attribute {list(attribute.ints)}"
     name = node.input[1] if len(node.input) > 1 else ""
     if not name:
         return "no axes"

@@ -1,39 +1,19 @@
-"""What a conversion would do, as data."""
+"""What a conversion would do, described as data."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onnx import ModelProto
+
+from onnxreduce_cli.engine.plan import SitePlan
+from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.model.inlining import function_key
+from onnxreduce_cli.model.scope import function_label
+from onnxreduce_cli.model.specialisation import Specialisation
+
 #: What is done to nodes whose sequences and optional values become tensors, all of them together.
 WRITTEN_OUT = "its sequence or optional value is written out as tensors"
-
-
-@dataclass(frozen=True)
-class Blocker:
-    """One node that cannot reach the target opset.
-
-    Attributes:
-        node: the node's name, or a description by its first output where it has none.
-        op_type: its operator.
-        opset: the opset that its scope is read by; 0 where the scope imports none.
-        scope: where it is: empty for the main graph, else the path of subgraphs or the function.
-        reason: why it cannot be converted.
-        advice: what the user can do; may be empty.
-    """
-
-    node: str
-    op_type: str
-    opset: int
-    scope: str
-    reason: str
-    advice: str = ""
-
-    def __str__(self) -> str:
-        """One line: node, operator, opset, place, reason, advice."""
-        place = f" in {self.scope}" if self.scope else ""
-        advice = f"; {self.advice}" if self.advice else ""
-        what = f"{self.op_type} node" if self.op_type else "node"
-        return f"{what} {self.node} (opset {self.opset}){place}: {self.reason}{advice}"
 
 
 @dataclass(frozen=True)
@@ -128,3 +108,60 @@ class Plan:
     def possible(self) -> bool:
         """Whether the conversion can be done."""
         return not self.blockers
+
+
+def describe(model: ModelProto, plan: SitePlan) -> Plan:
+    """Describe what was planned for a model, or for a copy of it that passes have edited."""
+    written = tuple(
+        Change(item.node, item.op_type, item.scope, (WRITTEN_OUT,), item.result)
+        for item in plan.written
+    )
+    inlined = tuple(
+        Inlined(function_label(function), tuple(plan.inlined[function_key(function)]))
+        for function in model.functions
+        if function_key(function) in plan.inlined
+    )
+    return Plan(
+        plan.route.source,
+        plan.route.target,
+        model.ir_version,
+        plan.ir_version,
+        written + _changes(plan),
+        plan.dead.names,
+        plan.blockers,
+        _specialised(plan.subject.specialisation),
+        inlined,
+        plan.ir_version_reason,
+        tuple(f"{domain} {version}" for domain, version in plan.unread.items()),
+    )
+
+
+def _changes(plan: SitePlan) -> tuple[Change, ...]:
+    return tuple(
+        Change(
+            site.scope.describe(site.node),
+            site.node.op_type,
+            site.scope.label,
+            site.description,
+            site.operators,
+            site.warnings,
+        )
+        for site in plan.sites
+        if site.blocked is None
+    )
+
+
+def _specialised(found: Specialisation | None) -> tuple[Specialised, ...]:
+    return tuple(
+        Specialised(
+            function_label(function),
+            tuple(
+                (
+                    function_label(copy.function),
+                    tuple(scope.describe(node) for scope, node in copy.calls),
+                )
+                for copy in copies
+            ),
+        )
+        for function, copies in ([] if found is None else found.named)
+    )

@@ -20,7 +20,7 @@ from onnxreduce_cli.model.skeleton import model_skeleton
 from onnxreduce_cli.model.values import Dims, ValueType, from_proto
 
 #: From this opset on the inference of Reshape tells a rank from the length of a computed shape.
-_TELLING_RESHAPE = 14
+_RESHAPE_INFERS = 14
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def reveals(found: list[Scope], source: int, target: int) -> bool:
         ):
             return True
         if (
-            source < _TELLING_RESHAPE <= target
+            source < _RESHAPE_INFERS <= target
             and "Reshape" in op_types
             and any(_is_computed(scope, node) for node in scope.nodes)
         ):
@@ -92,9 +92,9 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
         return ()  # A model that onnx cannot type: nothing refutes what it states.
     found: dict[str, FalseShape] = {}
     for scope, other in zip(_graphs(model), _graphs(inferred), strict=True):
-        told = {info.name: from_proto(info.type) for info in _stated(other)}
+        known = {info.name: from_proto(info.type) for info in _stated(other)}
         for info in _stated(scope):
-            stated, real = from_proto(info.type), told.get(info.name)
+            stated, real = from_proto(info.type), known.get(info.name)
             if stated is None or stated.dims is None or real is None or real.dims is None:
                 continue
             if _contradict(stated.dims, real.dims):

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from onnxreduce_cli.errors import (
-    CheckError,
-    ConversionError,
-    InvalidModelError,
-    UsageError,
-    VerificationError,
-)
+from onnxreduce_cli.errors import OnnxreduceError
 
 
 @dataclass(frozen=True)
@@ -30,26 +24,8 @@ class Failure:
 
 def failure(error: Exception) -> Failure:
     """What to tell about an exception that ended a command."""
-    from onnxreduce_cli.verification.errors import CannotRunError, InputError, RunFailedError
-
-    if isinstance(error, VerificationError):
-        from onnxreduce_cli.report.verify import as_text
-
-        state = "not equivalent" if error.report.exit_code == 1 else "not verified"
-        text = f"{as_text(error.report)}\nnothing was written"
-        return Failure(error.report.exit_code, state, text)
-    if isinstance(error, CheckError):
-        return Failure(1, "failed its check", str(error))
-    if isinstance(error, ConversionError):
-        return Failure(1, "cannot be converted", str(error))
-    if isinstance(error, CannotRunError):
-        return Failure(3, "cannot be run", f"Error: {error}")
-    if isinstance(error, RunFailedError):
-        return Failure(1, "failed to run", f"Error: {error}")
-    if isinstance(error, InvalidModelError):
-        return Failure(2, "unreadable", f"Error: {error}")
-    if isinstance(error, (InputError, UsageError)):
-        return Failure(2, "refused", f"Error: {error}")
+    if isinstance(error, OnnxreduceError):
+        return Failure(error.exit_code, error.state, _text(error))
     if isinstance(error, OSError):
         # A model that cannot be read is an InvalidModelError, so this is about what is written.
         name = f"{_name(error.filename)}: " if error.filename is not None else ""
@@ -62,6 +38,16 @@ def failure(error: Exception) -> Failure:
         f"Error: onnxreduce failed on this input: {type(error).__name__}: {error}\n"
         "This is a bug in onnxreduce; please report it with the model. Nothing was written.",
     )
+
+
+def _text(error: OnnxreduceError) -> str:
+    from onnxreduce_cli.verification.errors import VerificationError
+
+    if not isinstance(error, VerificationError):
+        return f"{error.prefix}{error}"
+    from onnxreduce_cli.report.verify import as_text
+
+    return f"{as_text(error.report)}\nnothing was written"
 
 
 def _name(filename: str | bytes | int) -> str:

@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli.conversion import Conversion
-from onnxreduce_cli.inspection import conversions
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.inspection import conversions
 from onnxreduce_cli.model.edit import constant_tensors
 from tests.node_cases import cases
 from tests.test_models import OWN

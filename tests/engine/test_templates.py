@@ -8,10 +8,10 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli import conversion, moulds
-from onnxreduce_cli.conversion import Conversion
+from onnxreduce_cli.engine import carry, templates
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.templates import signature
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.moulds import likeness
 
 
 def model(*nodes: onnx.NodeProto, opset: int = 13) -> ModelProto:
@@ -51,7 +51,7 @@ def test_the_result_is_that_of_each_node_alone(
     together, alone = mixed(), mixed()
     first = Conversion(together, target)
     first.apply()
-    monkeypatch.setattr(moulds, "likeness", lambda node: None)
+    monkeypatch.setattr(templates, "signature", lambda node: None)
     second = Conversion(alone, target)
     second.apply()
     assert first.plan() == second.plan()
@@ -62,13 +62,13 @@ def test_the_result_is_that_of_each_node_alone(
 def contexts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The operators of the nodes that steps have looked at."""
     seen: list[str] = []
-    original: Callable[..., conversion.Context] = conversion.Context
+    original: Callable[..., carry.Context] = carry.Context
 
-    def counted(node: onnx.NodeProto, *others: object) -> conversion.Context:
+    def counted(node: onnx.NodeProto, *others: object) -> carry.Context:
         seen.append(node.op_type)
         return original(node, *others)
 
-    monkeypatch.setattr(conversion, "Context", counted)
+    monkeypatch.setattr(carry, "Context", counted)
     return seen
 
 
@@ -127,9 +127,9 @@ def test_a_kind_that_blocks_is_told_from_one_that_does_not() -> None:
     assert blocked == ["making 'hh'", *(f"making 'y{count}_h'" for count in range(3))]
 
 
-def test_likeness() -> None:
+def test_what_nodes_have_in_common() -> None:
     def of(*inputs: str, axes: tuple[int, ...] = (1,), outputs: tuple[str, ...] = ("y",)) -> object:
-        return likeness(helper.make_node("Op", inputs, outputs, axes=axes))
+        return signature(helper.make_node("Op", inputs, outputs, axes=axes))
 
     assert of("a") == of("b", outputs=("q",))
     assert of("a") != of("a", axes=(2,))
@@ -138,7 +138,7 @@ def test_likeness() -> None:
     assert of("a", outputs=("y", "")) != of("a", outputs=("y", "z"))
     assert of("a", "a") is None
     value = helper.make_tensor("value", TensorProto.FLOAT, [2], [1.0, 2.0])
-    assert likeness(helper.make_node("Constant", [], ["y"], value=value)) is None
+    assert signature(helper.make_node("Constant", [], ["y"], value=value)) is None
 
 
 def test_a_conversion_is_freed_at_once() -> None:

@@ -1,0 +1,1 @@
+"""The engine: takes every node of a model across its boundaries, and edits the model at the end."""

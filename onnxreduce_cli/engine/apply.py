@@ -1,0 +1,60 @@
+"""Doing what was planned: no step is taken here, and nothing is decided."""
+
+from __future__ import annotations
+
+from onnx import GraphProto, ModelProto
+
+from onnxreduce_cli.engine.plan import SitePlan
+from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
+from onnxreduce_cli.model.edit import Edits, apply_edits, set_ir_version, set_opset
+from onnxreduce_cli.model.imports import remove_imports
+from onnxreduce_cli.model.skeleton import adopt
+
+
+def apply_plan(plan: SitePlan, model: ModelProto) -> None:
+    """Make a model what was planned, in place.
+
+    Args:
+        plan: a finished plan without blockers, of the model or of a copy without weights.
+        model: the model.
+    """
+    _edit(plan)
+    if plan.subject.model is not model:
+        adopt(model, plan.subject.model)
+
+
+def _edit(plan: SitePlan) -> None:
+    subject, route = plan.subject, plan.route
+    # Looked up before the first edit: facts are read from the model as it was.
+    stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.results()))
+    if subject.specialisation is not None:
+        subject.specialisation.direct_calls()
+    edits: dict[int, Edits] = {}
+    for site in plan.sites:
+        edit = edits.setdefault(id(site.scope), Edits())
+        edit.replace(site.node, site.result, site.successors, site.taken_over, site.initializers)
+    for scope in plan.dead.scopes:
+        edits.setdefault(id(scope), Edits()).remove(plan.dead.of(scope))
+    for scope in subject.scopes:
+        constants = plan.constants.get(id(scope))
+        if constants is None:
+            continue
+        edits[id(scope)].initializers += constants.initializers
+        edits[id(scope)].first += constants.nodes
+        if isinstance(scope.container, GraphProto):
+            uninferred = uninferred_types(plan.facts, route.target, scope, constants.nodes, ())
+            scope.container.value_info.extend(uninferred)
+    for graph, infos in stated:
+        state_types(graph, infos)
+    # Inner graphs first: a node that replaces an If takes over branches that are done.
+    for scope in reversed(subject.scopes):
+        if id(scope) in edits:
+            apply_edits(scope, edits[id(scope)])
+    set_opset(subject.model, route.target)
+    set_ir_version(subject.model, subject.scopes, plan.ir_version)
+    if subject.specialisation is not None:
+        subject.specialisation.install()
+    for function in subject.model.functions:
+        set_opset(function, route.target)
+    if plan.unread:
+        remove_imports(subject.model, plan.unread)

@@ -1,0 +1,205 @@
+"""The core: takes one node, and whatever it becomes, across one boundary after another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from onnx import NodeProto
+
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
+from onnxreduce_cli.engine.subject import Route
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.edit import Constants
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
+from onnxreduce_cli.model.values import kind_of
+from onnxreduce_cli.steps.context import Context, Workspace
+from onnxreduce_cli.steps.table import Leg, body, leg
+
+#: The opset that function bodies are written in; steps take them to the target from there.
+BODY_OPSET = 18
+
+
+@dataclass(slots=True)
+class _Crossing:
+    """One step that was taken.
+
+    Attributes:
+        context: what it saw and emitted.
+        description: what it did, for people.
+        opset: that of the far side.
+        expand: the operators still to be replaced by their function bodies.
+    """
+
+    context: Context
+    description: str
+    opset: int
+    expand: Collection[str]
+
+
+class Carrier:
+    """Takes nodes of some scopes to the target; the model is not touched."""
+
+    def __init__(
+        self, scopes: Sequence[Scope], facts: ConversionFacts, route: Route, ir_version: int
+    ) -> None:
+        """Prepare.
+
+        Args:
+            scopes: those of the model; they may become fewer.
+            facts: what is known of its values; what steps emit is added.
+            route: from which opset to which, and how.
+            ir_version: the IR version that the model will have.
+        """
+        self.facts = facts
+        self._scopes = scopes
+        self._route = route
+        self._ir_version = ir_version
+        self._trees: dict[int, list[Scope]] = {}
+        self._names: dict[int, Names] = {}
+        self._workspaces: dict[int, Workspace] = {}
+        self._legs: dict[tuple[str, int], Leg | None] = {}
+
+    def leg(self, op_type: str, opset: int) -> Leg | None:
+        """The next boundary that a node must not just pass; None if there is none."""
+        key = (op_type, opset)
+        if key not in self._legs:
+            self._legs[key] = leg(op_type, opset, self._route.target)
+        return self._legs[key]
+
+    def carry(
+        self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
+    ) -> list[NodeProto]:
+        """Take a node, and whatever it becomes, from `opset` to the target.
+
+        Args:
+            site: what is done for; descriptions, warnings and initializers are added to it.
+            scope: where the node is read.
+            node: the site's own node, or one that was generated for it.
+            opset: the opset that it is read by.
+            expand: operators to replace by their function bodies.
+
+        Returns:
+            what is at the target, in order.
+
+        Raises:
+            Blocked: there is no way across some boundary.
+        """
+        done: list[NodeProto] = []
+        waiting = [(node, opset, expand)]
+        while waiting:
+            node, opset, expand = waiting.pop()
+            crossing = self._cross(site, scope, node, opset, expand)
+            if crossing is None:
+                done.append(node)
+                continue
+            context, far = crossing.context, crossing.opset
+            _note(site, context)
+            if context.unchanged:
+                waiting.append((node, far, crossing.expand))
+                continue
+            generated = node is not site.node
+            if not generated:
+                site.description += (crossing.description,)
+            successors = _successors(context)
+            if node.op_type in GRAPH_OPERATORS and (not generated or node in site.successors):
+                site.successors = successors
+                site.taken_over = {**site.taken_over, **context.taken_over}
+            for emitted in reversed(context.emitted):
+                if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
+                    self._carry_branches(site, scope, emitted, crossing)
+                waiting.append((emitted, far, crossing.expand))
+        return done
+
+    def _cross(
+        self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
+    ) -> _Crossing | None:
+        """Take the next step with a node; None where there is none left."""
+        if not is_default(node.domain):
+            return None
+        target, workspace = self._route.target, self.workspace(site.scope)
+        following = self.leg(node.op_type, opset)
+        if following is not None:
+            context = Context(node, scope, opset, following.far, target, site.base, workspace)
+            following.take(context)
+            description = context.words or following.words
+            crossing = _Crossing(context, description, context.far, expand)
+        elif node.op_type in expand:
+            context = Context(node, scope, target, BODY_OPSET, target, site.base, workspace)
+            crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, ())
+        else:
+            return None
+        site.asked = max(site.asked, context.asked)
+        return crossing
+
+    def _carry_branches(
+        self, site: Site, scope: Scope, emitted: NodeProto, crossing: _Crossing
+    ) -> None:
+        """Take the nodes of a generated node's subgraphs to the target, at once.
+
+        Those of a graph that is one of the model's, or was carried already, stay as they are.
+        """
+        far, target = crossing.opset, self._route.target
+        for name, graph in subgraphs(emitted):
+            if graph.name in crossing.context.taken_over:
+                continue
+            inner = Scope(graph, scope, far, f"{emitted.name}.{name}", subgraph=True)
+            for item in inner.nodes:
+                self.facts.declare(inner, item, far, item.output)
+            for item in inner.nodes:
+                if item.op_type in GRAPH_OPERATORS:
+                    self._carry_branches(site, inner, item, crossing)
+            result = [
+                carried
+                for item in inner.nodes
+                for carried in self.carry(site, inner, item, far, crossing.expand)
+            ]
+            if len(result) != len(inner.nodes) or any(
+                new is not old for new, old in zip(result, inner.nodes, strict=True)
+            ):
+                copies = [NodeProto.FromString(item.SerializeToString()) for item in result]
+                del graph.node[:]
+                graph.node.extend(copies)
+            stated = {output.name for output in graph.output if kind_of(output.type)}
+            state_types(graph, uninferred_types(self.facts, target, inner, graph.node, stated))
+
+    def workspace(self, scope: Scope) -> Workspace:
+        """What steps in one of the model's scopes share; names are shared by its whole tree."""
+        workspace = self._workspaces.get(id(scope))
+        if workspace is None:
+            root = id(scope.root)
+            if root not in self._names:
+                if root not in self._trees:
+                    self._trees = by_root(self._scopes)
+                self._names[root] = Names(self._trees[root])
+            names = self._names[root]
+            workspace = Workspace(self.facts, names, Constants(), self._ir_version)
+            self._workspaces[id(scope)] = workspace
+        return workspace
+
+    def constants(self, scope: Scope) -> Constants:
+        """The constants that steps add to a scope; what replaces its nodes reads them by name."""
+        workspace = self._workspaces.get(id(scope))
+        return Constants() if workspace is None else workspace.constants
+
+
+def _note(site: Site, context: Context) -> None:
+    site.warnings += tuple([text for text in context.warnings if text not in site.warnings])
+    site.initializers += tuple(context.initializers)
+
+
+def _successors(context: Context) -> list[NodeProto]:
+    """What a step emitted that takes over the subgraphs of the node, if no graphs in it do."""
+    node = context.node
+    if context.taken_over or node.op_type not in GRAPH_OPERATORS:
+        return []
+    return [item for item in context.emitted if _succeeds(item, node)]
+
+
+def _succeeds(emitted: NodeProto, node: NodeProto) -> bool:
+    if emitted.op_type == node.op_type:
+        return True
+    return (node.op_type, emitted.op_type, emitted.name) == ("Scan", "Loop", node.name)

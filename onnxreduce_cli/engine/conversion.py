@@ -1,0 +1,160 @@
+"""The engine's face: one model on its way to one opset.
+
+Two phases. `Conversion` reads the model and works out, for each scope, the nodes that replace a
+node; nothing of it is edited, so blockers over the whole model can be reported together. `apply`
+then makes the edits in place: what no boundary touches is not touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from onnx import ModelProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.apply import apply_plan
+from onnxreduce_cli.engine.description import Plan, describe
+from onnxreduce_cli.engine.planning import make_plan
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.subject import Route, Subject
+from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.edit import Constants
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.ir_version import Wanted
+from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
+from onnxreduce_cli.pause import collector_paused
+from onnxreduce_cli.steps.table import body
+
+
+class Conversion:
+    """Everything that moving one model to one opset takes, worked out without editing it.
+
+    Attributes:
+        model: the model.
+        target: the opset to reach.
+        source: the model's own; None where it imports no default domain.
+        given_scopes: the scopes of the model as it is.
+        given_facts: what is known of its values.
+        false_shapes: what the model stated falsely, known when the conversion is applied.
+    """
+
+    def __init__(
+        self,
+        model: ModelProto,
+        target: int,
+        *,
+        expand: Collection[str] = (),
+        target_ir_version: Wanted = "auto",
+        base_dir: str = "",
+        facts: Facts | None = None,
+    ) -> None:
+        """Plan the conversion.
+
+        Args:
+            model: the model; it must not change before `apply`.
+            target: the opset to reach.
+            expand: operators to replace by their function bodies.
+            target_ir_version: the IR version to give the model; ``"auto"`` for the one that the
+                target opset came with, or the least that the model needs, if anything changes;
+                ``"keep"`` for the model's own.
+            base_dir: the folder that external data is relative to.
+            facts: what is known of the model, where another conversion has begun to ask for that.
+
+        Raises:
+            UsageError: no such opset, or an operator to expand has no function body.
+            InvalidModelError: the model contradicts itself.
+            ConversionError: the IR version asked for is not possible, or the model's opset is newer
+                than the installed onnx.
+        """
+        _check_request(target, expand)
+        self.model = model
+        self.target = target
+        self.false_shapes: tuple[FalseShape, ...] = ()
+        with collector_paused():
+            self.given_facts = facts or Facts(model, scopes(model), base_dir)
+            self.given_scopes = self.given_facts.scopes
+            self._check_source()
+            self.source = default_opset(model)
+            self._plan = make_plan(
+                Subject(model, self.given_scopes, self.given_facts),
+                Route(self.source, target, frozenset(expand), target_ir_version),
+            )
+
+    def _check_source(self) -> None:
+        own = max(scope.opset or 0 for scope in self.given_scopes)
+        if own > schemas.newest_opset():
+            raise ConversionError(
+                f"the model is of opset {own} and the installed onnx knows none after "
+                f"{schemas.newest_opset()}; install a newer onnx"
+            )
+
+    # What was planned: for the model, or for a copy of it that passes have edited
+
+    @property
+    def scopes(self) -> Sequence[Scope]:
+        """The scopes that were planned for."""
+        return self._plan.subject.scopes
+
+    @property
+    def facts(self) -> ConversionFacts:
+        """What is known of the values in them, and of those that steps generated."""
+        return self._plan.facts
+
+    @property
+    def sites(self) -> Sequence[Site]:
+        """The nodes that change, and those that cannot get there."""
+        return self._plan.sites
+
+    def constants(self, scope: Scope) -> Constants:
+        """The constants that steps add to a scope; what replaces its nodes reads them by name."""
+        return self._plan.carrier.constants(scope)
+
+    @property
+    def ir_version(self) -> int:
+        """The IR version that the model gets."""
+        return self._plan.ir_version
+
+    @property
+    def blockers(self) -> tuple[Blocker, ...]:
+        """Every node that cannot reach the target."""
+        return self._plan.blockers
+
+    @property
+    def rewrites_nodes(self) -> bool:
+        """Whether there is anything to check: a node that becomes something else."""
+        return any(site.description for site in self.sites if site.blocked is None)
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the model is where it should be already, byte for byte."""
+        return self._plan.changes_nothing
+
+    def plan(self) -> Plan:
+        """The conversion as data."""
+        return describe(self.model, self._plan)
+
+    def apply(self) -> None:
+        """Edit the model in place.
+
+        Raises:
+            ConversionError: there are blockers; nothing was edited.
+        """
+        if self.blockers:
+            raise ConversionError(f"cannot be converted to opset {self.target}", self.blockers)
+        with collector_paused():
+            revealing = reveals(self.given_scopes, self.source or self.target, self.target)
+            apply_plan(self._plan, self.model)
+            if revealing:
+                self.false_shapes = mend_shapes(self.model)
+
+
+def _check_request(target: int, expand: Collection[str]) -> None:
+    """Refuse an opset that does not exist, and an operator to expand without a function body."""
+    newest = schemas.newest_opset()
+    if not 1 <= target <= newest:
+        raise UsageError(f"opset {target} does not exist; the installed onnx knows 1 to {newest}")
+    for op_type in expand:
+        body(op_type)

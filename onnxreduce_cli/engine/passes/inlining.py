@@ -1,0 +1,67 @@
+"""Functions inlined: the bodies of blocked functions in the place of what calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onnx import FunctionProto, ModelProto
+
+from onnxreduce_cli.engine.plan import SitePlan
+from onnxreduce_cli.engine.subject import Subject
+from onnxreduce_cli.model.inlining import FunctionKey, can_inline, function_key, inline
+from onnxreduce_cli.model.skeleton import without_weights
+from onnxreduce_cli.model.specialisation import callers_first
+
+#: Functions that were inlined, each with the nodes that called it.
+Calls = dict[FunctionKey, list[str]]
+
+
+def inline_functions(
+    given: Subject, plan: SitePlan
+) -> Iterator[tuple[ModelProto, list[FunctionProto], Calls]]:
+    """Put the bodies of blocked functions in the place of what calls them.
+
+    Requires: functions whose nodes mean the same by the imports of the model; others stay.
+
+    Guarantees: a copy computes what the model does, at the same opset, and has the functions no
+    longer; what called them says what they said.
+
+    What calls a blocked function is a graph in the end: functions on the way go with it, and those
+    that no graph leads to just go. Where that does not help these alone can be tried.
+
+    Args:
+        given: the model as it is.
+        plan: one of it, maybe with functions specialised.
+
+    Yields:
+        a copy, without weights, what is gone from it, and what called that: the best first.
+    """
+    blocked = plan.blocked_functions
+    if not blocked:
+        return
+    functions = callers_first(given.model, blocked, given.facts)
+    reached: set[int] = set()
+    for function in functions:
+        callers = [scope.function for scope, _ in given.facts.calls.of(function)]
+        if any(caller is None or id(caller) in reached for caller in callers):
+            reached.add(id(function))
+    unreached = [function for function in functions if id(function) not in reached]
+    for chosen in (functions, unreached):
+        if chosen and all(can_inline(given.model, function) for function in chosen):
+            copy = without_weights(given.model)
+            yield copy, chosen, inline(copy, [function_key(function) for function in chosen])
+
+
+def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:
+    """Whether no node of the functions that are gone is blocked where it is now.
+
+    Args:
+        plan: that of the model with the functions.
+        inlined: that of the copy without.
+        gone: the functions.
+    """
+    identities = {id(function) for function in gone}
+    staying = [
+        site for site in plan.blocked if id(plan.subject.own_function(site.scope)) not in identities
+    ]
+    return len(inlined.blocked) <= len(staying)

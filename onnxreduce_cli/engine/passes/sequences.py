@@ -1,0 +1,59 @@
+"""Sequences and optional values written out as tensors."""
+
+from __future__ import annotations
+
+from onnx import ModelProto
+
+from onnxreduce_cli.containers.operators import OPERATORS
+from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
+from onnxreduce_cli.engine.plan import SitePlan
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model.skeleton import without_weights
+from onnxreduce_cli.steps.context import Blocked
+
+#: Operators that pass on whatever they are given.
+_PASSING_ON = ("Identity", "If", "Loop")
+
+
+def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]] | None:
+    """Write sequences and optional values out as tensors where they block.
+
+    Requires: a plan of a model as it is. Those within functions are left: a function that they
+    block is inlined first.
+
+    Guarantees: the copy computes what the model does, at the same opset, and takes and gives the
+    same; no node of its main graph, or of graphs in it, makes or reads such a value but for what
+    the model takes and gives. Where there was a SequenceMap, it is a Loop now, and nothing else
+    is done yet.
+
+    Returns:
+        the copy, without weights, and the nodes that were written out; None where none blocks, or
+        where it cannot be done: then the plan's blockers say why.
+    """
+    sites = [
+        site for site in plan.blocked if site.scope.function is None and _is_about_them(plan, site)
+    ]
+    if not sites:
+        return None
+    copy = without_weights(plan.subject.model)
+    try:
+        written = write_out(copy, plan.route.target, plan.subject.facts.base_dir)
+    except CannotWriteError as error:
+        number, place = error.place
+        scope = plan.subject.scopes[number]
+        site = Site(scope, scope.nodes[place])
+        site.blocked = Blocked(error.cause.reason, error.cause.advice)
+        gone = {id(item.node) for item in (*sites, site)}
+        plan.sites = [item for item in plan.sites if id(item.node) not in gone] + [site]
+        return None
+    return copy, tuple(written)
+
+
+def _is_about_them(plan: SitePlan, site: Site) -> bool:
+    """Whether a node is about sequences or optional values."""
+    node = site.node
+    if node.op_type not in _PASSING_ON:
+        return node.op_type in OPERATORS
+    names = [name for name in (*node.input, *node.output) if name]
+    kinds = [plan.facts.kind(site.scope, name) for name in names]
+    return any(kind is not None and kind.startswith(("seq(", "optional(")) for kind in kinds)

@@ -1,0 +1,57 @@
+"""Functions specialised: a copy of a function for each way in which it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+
+from onnxreduce_cli.engine.plan import SitePlan
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.subject import Subject
+from onnxreduce_cli.model.edit import constant_tensors, read_by, reference_nodes
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.specialisation import Specialisation
+
+
+def specialise_functions(plan: SitePlan) -> SitePlan | None:
+    """Plan with a copy of each blocked function for each way in which it is called.
+
+    Requires: a plan of a model as it is.
+
+    Guarantees: the model with the copies computes what it does without. What a call knows (types,
+    constants, values of attributes) holds in the copy that it calls. Copies that came out the same
+    are one, and a function of which there is one copy keeps its name. The model itself is touched
+    when the plan is applied (see `Specialisation.install`).
+
+    Returns:
+        a plan of the model with the copies; None where no function is blocked, or all calls of
+        those that are say the same.
+    """
+    given = plan.subject
+    blocked = plan.blocked_functions
+    found = Specialisation(given.model, given.scopes, blocked, given.facts) if blocked else None
+    if not found:
+        return None
+    subject = Subject(given.model, found.scopes, found.facts, found)
+    specialised = SitePlan(subject, plan.route)
+    sites = {id(site.node): site for site in specialised.sites}
+    found.settle(lambda scope: _outcome(specialised, scope, sites))
+    scopes = found.scopes
+    kept = {id(scope) for scope in scopes}
+    specialised.subject = replace(subject, scopes=scopes)
+    specialised.sites = [site for site in specialised.sites if id(site.scope) in kept]
+    return specialised
+
+
+def _outcome(plan: SitePlan, scope: Scope, sites: Mapping[int, Site]) -> Hashable:
+    """What tells apart what becomes of the same nodes in two copies of a function."""
+    found = [
+        (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
+    ]
+    constants = plan.carrier.constants(scope)
+    read = read_by((site.result for _, site in found), constants.names)
+    return (
+        *((index, site.outcome) for index, site in found),
+        *(tensor.SerializeToString() for tensor in constant_tensors(constants, read)),
+        *(node.SerializeToString() for node in reference_nodes(constants, read)),
+    )

@@ -1,0 +1,275 @@
+"""What becomes of every node of a model, worked out without editing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx import FunctionProto, NodeProto, TensorProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.containers.rewriting import Written
+from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.stated_types import uninferred_in_function
+from onnxreduce_cli.engine.subject import Route, Subject
+from onnxreduce_cli.engine.templates import Template, Templates
+from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.dead_values import DeadValues, dead_values
+from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.edit import (
+    constant_node,
+    constant_tensors,
+    read_by,
+    reference_nodes,
+)
+from onnxreduce_cli.model.imports import unread_everywhere
+from onnxreduce_cli.model.inlining import FunctionKey
+from onnxreduce_cli.model.ir_version import INITIALIZERS, choose
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.steps.context import Blocked
+
+#: What is said of the first node of a graph that reads what a later one makes.
+_ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
+
+#: An opset at which a Constant holds any dtype and lists of integers.
+_CONSTANT_OPSET = 13
+
+
+@dataclass(frozen=True)
+class NewConstants:
+    """The constants that new nodes of a scope read.
+
+    Attributes:
+        initializers: those that become initializers.
+        nodes: those that become nodes, at the target, to be put before all others.
+    """
+
+    initializers: list[TensorProto]
+    nodes: list[NodeProto]
+
+
+class SitePlan:
+    """The sites of a model: its nodes, each with what takes its place.
+
+    Attributes:
+        subject: the model.
+        route: from which opset to which, and how.
+        facts: what is known of the model's values, and of those that steps generated.
+        sites: the nodes that change, and those that cannot get there.
+        ir_version: the IR version that the model gets.
+        ir_version_reason: why it is not the one that the target came with; may be empty.
+        dead: what nobody reads once the nodes are replaced, known when the plan is finished.
+        constants: by the identity of a scope those that it gets, known when the plan is finished.
+        unread: the imports that nothing reads, by domain, and go.
+        written: the nodes whose sequences and optional values were written out before.
+        inlined: the functions that were inlined before, with the nodes that called them.
+    """
+
+    def __init__(self, subject: Subject, route: Route) -> None:
+        """Take every node of the model to the target."""
+        self.subject = subject
+        self.route = route
+        self.facts = ConversionFacts(subject.facts)
+        self.ir_version, self.ir_version_reason = choose(
+            route.ir_version, subject.model, subject.scopes, route.target
+        )
+        self.carrier = Carrier(subject.scopes, self.facts, route, self.ir_version)
+        self.sites: list[Site] = []
+        self.dead = DeadValues()
+        self.constants: dict[int, NewConstants] = {}
+        self.unread: dict[str, int] = {}
+        self.written: tuple[Written, ...] = ()
+        self.inlined: dict[FunctionKey, list[str]] = {}
+        for scope in subject.scopes:
+            self._plan_scope(scope)
+        self._need_types()
+
+    @property
+    def blocked(self) -> list[Site]:
+        """The nodes that cannot get there."""
+        return [site for site in self.sites if site.blocked is not None]
+
+    @property
+    def blockers(self) -> tuple[Blocker, ...]:
+        """Why they cannot."""
+        return tuple(site.blocker for site in self.blocked)
+
+    @property
+    def blocked_functions(self) -> list[FunctionProto]:
+        """The model's own functions that nodes are blocked in."""
+        found = [self.subject.own_function(site.scope) for site in self.blocked]
+        return [function for function in found if function is not None]
+
+    def _plan_scope(self, scope: Scope) -> None:
+        if scope.opset is None:
+            self._plan_without_import(scope)
+            return
+        calls, opset, expand = self.facts.calls, scope.opset, self.route.expand
+        templates = Templates(self.facts.model, scope)
+        attended = {
+            op_type: op_type in expand or self.carrier.leg(op_type, opset) is not None
+            for op_type in set(scope.op_types)
+        }
+        for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
+            if not attended[op_type] or not is_default(node.domain):
+                continue
+            if calls.functions and calls.function_of(node) is not None:
+                continue
+            template = templates.find(node, op_type)
+            if template is not None:
+                self._fill(scope, node, template)
+                continue
+            site = self._plan_node(scope, node)
+            site.template = templates.add(
+                node, op_type, site.asked, site.result if site.is_plain else (), site.description
+            )
+
+    def _fill(self, scope: Scope, node: NodeProto, template: Template) -> None:
+        """Take a node to the target as another was that is like it."""
+        if template.description:
+            made = template.fill(node, self.carrier.workspace(scope).drafts.node.add())
+            self.sites.append(
+                Site(scope, node, template.description, result=[made], template=template)
+            )
+
+    def _plan_without_import(self, scope: Scope) -> None:
+        for node in scope.nodes:
+            if is_default(node.domain) and self.facts.calls.function_of(node) is None:
+                site = Site(scope, node)
+                site.blocked = Blocked(
+                    "the default domain is not imported here, so its meaning is not defined",
+                    "add the domain to opset_import",
+                )
+                self.sites.append(site)
+
+    def _plan_node(self, scope: Scope, node: NodeProto) -> Site:
+        site = Site(scope, node)
+        assert scope.opset is not None
+        try:
+            problem = schemas.invalid(node, scope.opset)
+            if problem is not None:
+                raise Blocked(f"it is not valid at its own opset: {problem}", "mend the model")
+            site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
+        except Blocked as blocked:
+            site.blocked = blocked
+        if site.blocked is not None or site.description or site.warnings:
+            self.sites.append(site)
+        return site
+
+    def _need_types(self) -> None:
+        """Block what gives a function's body values that shape inference cannot type there."""
+        sites: dict[int, dict[int, Site]] = {}
+        for site in self.sites:
+            sites.setdefault(id(site.scope), {})[id(site.node)] = site
+        for scope in self.subject.scopes:
+            if not isinstance(scope.container, FunctionProto):
+                continue
+            own = sites.get(id(scope), {})
+            results = {key: site.result for key, site in own.items()}
+            for node, op_type in uninferred_in_function(self.route.target, scope, results):
+                site = own.get(id(node)) or Site(scope, node)
+                if site.blocked is not None:
+                    continue
+                reason = (
+                    f"at opset {self.route.target} the type of what {op_type} gives cannot be told "
+                    "within a function"
+                )
+                site.blocked = Blocked(reason, "choose a later opset")
+                if id(node) not in own:
+                    self.sites.append(site)
+
+    # What follows from all sites together
+
+    def finish(self) -> None:
+        """Find out what nobody reads any more, and which constants new nodes read."""
+        done = [site for site in self.sites if site.blocked is None]
+        self.dead = dead_values(
+            self.subject.scopes,
+            [(site.scope, site.node, site.result) for site in done],
+            _bound(self.subject),
+        )
+        self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
+        if self.route.target != self.route.source:
+            self._note_order()
+        self._settle_ir_version()
+        if not self.changes_nothing:
+            self.unread = unread_everywhere(self.subject.model)
+        if not self.blocked:
+            self.constants = self._new_constants()
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the model is where it should be already, byte for byte."""
+        return not self._changes_more and self.ir_version == self.subject.model.ir_version
+
+    @property
+    def _changes_more(self) -> bool:
+        """Whether anything changes but the IR version."""
+        opsets = {default_opset(function) for function in self.subject.model.functions}
+        return (
+            bool(self.written or self.inlined)
+            or any(site.description for site in self.sites)
+            or not opsets | {self.route.source} <= {None, self.route.target}
+        )
+
+    def _settle_ir_version(self) -> None:
+        """Keep the IR version of a model that nothing else changes in, unless it is asked for."""
+        if self.route.ir_version != "auto" or self._changes_more:
+            return
+        found, self.ir_version_reason = self.ir_version, ""
+        self.ir_version = self.subject.model.ir_version
+        if found < self.ir_version:
+            self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
+
+    def _note_order(self) -> None:
+        """Say of graphs whose nodes are out of order that they are put in order."""
+        for scope in self.subject.scopes:
+            node = scope.misplaced
+            if node is None or self.dead.covers(node):
+                continue
+            site = next((site for site in self.sites if site.node is node), None)
+            if site is None:
+                site = Site(scope, node, result=[node])
+                self.sites.append(site)
+            site.description += (_ORDER,)
+
+    def _new_constants(self) -> dict[int, NewConstants]:
+        """By the identity of a scope the constants that new nodes in it read.
+
+        They are initializers, or nodes where there are none: a function body has no initializers,
+        and before IR version 4 a graph's are its inputs too.
+        """
+        results: dict[int, list[Sequence[NodeProto]]] = {}
+        for site in self.sites:
+            results.setdefault(id(site.scope), []).append(site.result)
+        opset = max(self.route.target, _CONSTANT_OPSET)
+        found = {}
+        for scope in self.subject.scopes:
+            constants = self.carrier.constants(scope)
+            read = read_by(results.get(id(scope), ()), constants.names)
+            tensors, nodes = constant_tensors(constants, read), []
+            if isinstance(scope.container, FunctionProto) or self.ir_version < INITIALIZERS:
+                nodes, tensors = [constant_node(tensor) for tensor in tensors], []
+            nodes += reference_nodes(constants, read)
+            carried = []
+            for node in nodes:
+                site = Site(scope, node)
+                carried += self.carrier.carry(site, scope, node, opset, ())
+                tensors += site.initializers
+            if tensors or carried:
+                found[id(scope)] = NewConstants(tensors, carried)
+        return found
+
+    def results(self) -> Mapping[int, Sequence[NodeProto]]:
+        """By the identity of each node that is replaced, what takes its place."""
+        return {id(site.node): site.result for site in self.sites if site.blocked is None}
+
+
+def _bound(subject: Subject) -> Iterator[str]:
+    """The values that training information refers to by name."""
+    for training in subject.model.training_info:
+        for entry in (*training.initialization_binding, *training.update_binding):
+            yield entry.key
+            yield entry.value

@@ -1,0 +1,32 @@
+"""Planning: passes over the whole model where nodes block without them, then its nodes."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.engine.passes.inlining import helps, inline_functions
+from onnxreduce_cli.engine.passes.sequences import write_out_sequences
+from onnxreduce_cli.engine.passes.specialisation import specialise_functions
+from onnxreduce_cli.engine.plan import SitePlan
+from onnxreduce_cli.engine.subject import Route, Subject
+
+
+def make_plan(subject: Subject, route: Route) -> SitePlan:
+    """Plan what becomes of a model; nothing of it is touched.
+
+    Returns:
+        the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
+    """
+    plan = SitePlan(subject, route)
+    found = write_out_sequences(plan)
+    if found is not None:
+        copy, written = found
+        result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
+        result.written = written + result.written
+        return result
+    plan = specialise_functions(plan) or plan
+    for copy, functions, calls in inline_functions(subject, plan):
+        result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
+        if helps(plan, result, functions):
+            result.inlined = {**calls, **result.inlined}
+            return result
+    plan.finish()
+    return plan

@@ -1,0 +1,145 @@
+"""Types that a model must state, as shape inference cannot tell them at the target opset.
+
+The oldest definitions of some operators came without inference: what they give has no type unless
+the graph says so in its value_info.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from onnx import FunctionProto, GraphProto, NodeProto, ValueInfoProto, helper
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.values import kind_of
+
+#: Before this opset Reshape's inference tells no rank where the shape is computed.
+_RESHAPE_INFERS = 14
+
+#: From this opset on inference knows of every operator that steps put into a model going up.
+_CAST_INFERS = 6
+
+
+def lacks_inference(node: NodeProto, target: int) -> bool:
+    """Whether shape inference at the target cannot tell the types of what a node gives."""
+    return is_default(node.domain) and not schemas.infers_types(node.op_type, target)
+
+
+def uninferred_types(
+    facts: ConversionFacts,
+    target: int,
+    scope: Scope,
+    nodes: Sequence[NodeProto],
+    stated: Collection[str],
+) -> list[ValueInfoProto]:
+    """The types of what nodes give where inference cannot tell them, but for those stated."""
+    found = []
+    for node in nodes:
+        for name in node.output if lacks_inference(node, target) else ():
+            known = facts.type(scope, name) if name not in stated else None
+            if known is not None and known.elem_type:
+                found.append(helper.make_value_info(name, known.to_proto()))
+    return found
+
+
+def state_types(graph: GraphProto, infos: Sequence[ValueInfoProto]) -> None:
+    """State types in a graph: with the outputs those of outputs, which may come without."""
+    outputs = {output.name: output for output in graph.output}
+    for info in infos:
+        if info.name in outputs:
+            outputs[info.name].CopyFrom(info)
+        else:
+            graph.value_info.append(info)
+
+
+def types_to_state(
+    facts: ConversionFacts,
+    target: int,
+    scopes: Sequence[Scope],
+    results: Mapping[int, Sequence[NodeProto]],
+) -> Iterator[tuple[GraphProto, list[ValueInfoProto]]]:
+    """The types that shape inference could tell at the source opset but cannot at the target.
+
+    On the way up only a new node can be of the operators without inference, such as a Cast, of
+    which inference knows from opset 6 on.
+
+    Args:
+        facts: what is known of the values.
+        target: the opset to reach.
+        scopes: every scope.
+        results: by the identity of each node that is replaced, what takes its place.
+
+    Yields:
+        a graph, and what it must state.
+    """
+    scans = target < _RESHAPE_INFERS and any("Scan" in scope.op_types for scope in scopes)
+    for scope in scopes:
+        graph = scope.container
+        if isinstance(graph, FunctionProto) or not scope.opset:
+            continue
+        down = target < scope.opset
+        if not down and target >= _CAST_INFERS:
+            continue
+        infos = (*graph.input, *graph.value_info, *graph.output)
+        stated = {info.name for info in infos if kind_of(info.type)}
+        nodes = [
+            node
+            for source in scope.nodes
+            for node in results.get(id(source), [source] if down else [])
+        ]
+        found = uninferred_types(facts, target, scope, nodes, stated)
+        if scans and down:
+            stated |= {info.name for info in found}
+            found += _scanned_types(facts, scope, stated)
+        yield graph, found
+
+
+def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
+    """The types of what a Scan reads and of what its body reshapes, but for those stated.
+
+    ONNX Runtime must know the ranks of what its body gives, which follow from these.
+    """
+    read = [name for node in scope.nodes if node.op_type == "Scan" for name in node.input]
+    if scope.subgraph:
+        read += [node.output[0] for node in scope.nodes if node.op_type == "Reshape"]
+    found = []
+    for name in dict.fromkeys(read):
+        known = facts.type(scope, name) if name in scope.producers else None
+        if name not in stated and known is not None and known.elem_type and known.dims:
+            dims = [dim if isinstance(dim, int) else None for dim in known.dims]
+            found.append(helper.make_tensor_value_info(name, known.elem_type, dims))
+    return found
+
+
+def uninferred_in_function(
+    target: int, scope: Scope, results: Mapping[int, Sequence[NodeProto]]
+) -> Iterator[tuple[NodeProto, str]]:
+    """What gives a function's body values that shape inference could type, but can no longer.
+
+    A graph states such types in its value_info; those that a function states are not read.
+
+    Args:
+        target: the opset to reach.
+        scope: that of the function's body.
+        results: by the identity of each of its nodes that is replaced, what takes its place.
+
+    Yields:
+        a node of the body, and the operator of what takes its place.
+    """
+    own = {id(node): results.get(id(node), (node,)) for node in scope.nodes}
+    read = {name for result in own.values() for node in result for name in node.input}
+    for source in scope.nodes:
+        uninferred = [
+            node.op_type
+            for node in own[id(source)]
+            if lacks_inference(node, target) and not read.isdisjoint(node.output)
+        ]
+        if not uninferred or not scope.opset:
+            continue
+        if not schemas.exists(source.op_type, scope.opset) or schemas.infers_types(
+            source.op_type, scope.opset
+        ):
+            yield source, uninferred[0]

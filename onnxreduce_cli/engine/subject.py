@@ -1,0 +1,60 @@
+"""What a conversion is about: a model with what is known of it, and its route."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onnx import FunctionProto, ModelProto
+
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.ir_version import Wanted
+from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.specialisation import Specialisation
+
+
+@dataclass(frozen=True)
+class Route:
+    """From where a conversion leads where.
+
+    Attributes:
+        source: the model's opset; None where it imports no default domain.
+        target: the opset to reach.
+        expand: operators to replace by their function bodies.
+        ir_version: the IR version to give the model; see `ir_version.choose`.
+    """
+
+    source: int | None
+    target: int
+    expand: frozenset[str]
+    ir_version: Wanted
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model that a plan is made for: the user's, or a copy that a pass has edited.
+
+    Attributes:
+        model: the model.
+        scopes: its scopes, with those of function copies in place of the originals'.
+        facts: what is known of its values.
+        specialisation: the copies of functions that it has beside those in `model`, if any.
+    """
+
+    model: ModelProto
+    scopes: Sequence[Scope]
+    facts: Facts
+    specialisation: Specialisation | None = None
+
+    @staticmethod
+    def of(model: ModelProto, base_dir: str) -> Subject:
+        """A model as it is; external data is relative to `base_dir`."""
+        found = scopes(model)
+        return Subject(model, found, Facts(model, found, base_dir))
+
+    def own_function(self, scope: Scope) -> FunctionProto | None:
+        """The function of `model` that a scope is in, or in a copy of which it is."""
+        function = scope.function
+        if function is None or self.specialisation is None:
+            return function
+        return self.specialisation.original(function)
