@@ -77,8 +77,9 @@ def test_a_loop_appends_tensors_of_one_shape(target: int) -> None:
     )
     result = converts(model(HEAD + text), target, feeds(3, 0), feeds(2, -1), exact=True)
     assert holds_none(result)
-    # Nothing is laid out flat where all have one shape.
-    assert len(list(all_nodes(result.graph.node))) < 60
+    # Nothing is laid out flat where all have one shape. At opset 7 constants are nodes.
+    made = [node for node in all_nodes(result.graph.node) if node.op_type != "Constant"]
+    assert len(made) < 60
 
 
 @pytest.mark.parametrize("target", [12, 9])
