@@ -617,7 +617,7 @@ def test_what_needs_a_newer_ir_version_is_named() -> None:
     source = full()
     with pytest.raises(
         onnxreduce_cli.ConversionError,
-        match="IR version 7 has no place for opset 3 of ai.onnx.ml, which needs 8",
+        match=r"IR version 7 has no place for opset 3 of ai\.onnx\.ml, which needs 8",
     ):
         Conversion(source, 13, target_ir_version=7)
     assert Conversion(source, 13).ir_version == 8
