@@ -49,6 +49,12 @@ def exists(op_type: str, opset: int) -> bool:
 
 
 @cache
+def defines(op_type: str, opset: int) -> bool:
+    """Whether `opset` defines the operator, and not as a deprecated one."""
+    return exists(op_type, opset) and not schema(op_type, opset).deprecated
+
+
+@cache
 def infers_types(op_type: str, opset: int) -> bool:
     """Whether shape inference knows the operator's outputs at `opset`; old definitions lack it."""
     return not exists(op_type, opset) or bool(

@@ -16,7 +16,7 @@ import onnxreduce_cli
 from onnxreduce_cli import executor
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
-from onnxreduce_cli.steps.context import fill
+from onnxreduce_cli.steps.builder import fill
 
 ort.set_default_logger_severity(4)
 

@@ -30,7 +30,7 @@ class _Crossing:
     Attributes:
         context: what it saw and emitted.
         description: what it did, for people.
-        opset: that of the far side.
+        opset: the far side's, by which the node is read if it is unchanged.
         expand: the operators still to be replaced by their function bodies.
     """
 
@@ -108,10 +108,10 @@ class Carrier:
             if node.op_type in GRAPH_OPERATORS and (not generated or node in site.successors):
                 site.successors = successors
                 site.taken_over = {**site.taken_over, **context.taken_over}
-            for emitted in reversed(context.emitted):
+            for emitted, read_at in reversed(context.emitted):
                 if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
-                    self._carry_branches(site, scope, emitted, crossing)
-                waiting.append((emitted, far, crossing.expand))
+                    self._carry_branches(site, scope, emitted, read_at, crossing)
+                waiting.append((emitted, read_at, crossing.expand))
         return done
 
     def _cross(
@@ -126,7 +126,7 @@ class Carrier:
             context = Context(node, scope, opset, following.far, target, site.base, workspace)
             following.take(context)
             description = context.words or following.words
-            crossing = _Crossing(context, description, context.far, expand)
+            crossing = _Crossing(context, description, following.far, expand)
         elif node.op_type in expand:
             context = Context(node, scope, target, BODY_OPSET, target, site.base, workspace)
             crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, ())
@@ -136,26 +136,26 @@ class Carrier:
         return crossing
 
     def _carry_branches(
-        self, site: Site, scope: Scope, emitted: NodeProto, crossing: _Crossing
+        self, site: Site, scope: Scope, emitted: NodeProto, opset: int, crossing: _Crossing
     ) -> None:
-        """Take the nodes of a generated node's subgraphs to the target, at once.
+        """Take the nodes of a generated node's subgraphs from its opset to the target, at once.
 
         Those of a graph that is one of the model's, or was carried already, stay as they are.
         """
-        far, target = crossing.opset, self._route.target
+        target = self._route.target
         for name, graph in subgraphs(emitted):
             if graph.name in crossing.context.taken_over:
                 continue
-            inner = Scope(graph, scope, far, f"{emitted.name}.{name}", subgraph=True)
+            inner = Scope(graph, scope, opset, f"{emitted.name}.{name}", subgraph=True)
             for item in inner.nodes:
-                self.facts.declare(inner, item, far, item.output)
+                self.facts.declare(inner, item, opset, item.output)
             for item in inner.nodes:
                 if item.op_type in GRAPH_OPERATORS:
-                    self._carry_branches(site, inner, item, crossing)
+                    self._carry_branches(site, inner, item, opset, crossing)
             result = [
                 carried
                 for item in inner.nodes
-                for carried in self.carry(site, inner, item, far, crossing.expand)
+                for carried in self.carry(site, inner, item, opset, crossing.expand)
             ]
             if len(result) != len(inner.nodes) or any(
                 new is not old for new, old in zip(result, inner.nodes, strict=True)
@@ -196,7 +196,7 @@ def _successors(context: Context) -> list[NodeProto]:
     node = context.node
     if context.taken_over or node.op_type not in GRAPH_OPERATORS:
         return []
-    return [item for item in context.emitted if _succeeds(item, node)]
+    return [item for item, _ in context.emitted if _succeeds(item, node)]
 
 
 def _succeeds(emitted: NodeProto, node: NodeProto) -> bool:

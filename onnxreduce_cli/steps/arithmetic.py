@@ -108,7 +108,7 @@ def slope_for_channels(context: Context) -> None:
             slopes = context.emit("Reshape", [slope, context.array([-1], "list")], "slopes")
             context.replace(inputs=[data, slopes])
         return
-    context.far = 14  # A Reshape takes a 0 for what it is there; its own step goes on.
+    context = context.at(14)  # A Reshape takes a 0 for what it is there; its own step goes on.
     shape = context.emit("Shape", [data], "shape")
     wide = context.emit("Expand", [slope, shape], "wide")
     slopes = context.emit("Reshape", [wide, context.array([-1], "list")], "slopes")

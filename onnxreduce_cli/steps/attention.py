@@ -53,7 +53,7 @@ def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> N
     """The node with another mask, and without inputs that are unknown on the far side."""
     inputs = [context.input(index) for index in range(_VALID + 1)]
     inputs[_MASK] = mask
-    context.replace(inputs=inputs if context.far >= 24 else inputs[:_VALID], drop=dropped)
+    context.replace(inputs=inputs if context.op.opset >= 24 else inputs[:_VALID], drop=dropped)
 
 
 _BLOCKS = f"the dtype of the mask is not known, or {NO_COUNTING}"

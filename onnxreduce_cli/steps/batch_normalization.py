@@ -92,7 +92,7 @@ def without_is_test(context: Context) -> None:
             "set is_test=1 if it is for inference"
         )
     # Two of the five outputs are gone at opset 14.
-    named = _all_named(context, 5 if context.target < 14 else 3)
+    named = _all_named(context, 5 if context.target_opset < 14 else 3)
     context.replace(outputs=[*named, *context.node.output[len(named) :]], drop=drop)
 
 
@@ -135,7 +135,7 @@ def without_spatial(context: Context) -> None:
 
 def _flattened(context: Context) -> None:
     """The node with every feature as a channel, its statistics written out where it trains."""
-    context.far = 9
+    context = context.at(9)
     inputs, elem_type = list(context.node.input), None
     if _trains(context):
         inputs, elem_type = _with_own_statistics(context, of_features=True)
@@ -335,7 +335,7 @@ def _widened(context: Context, indices: Iterable[int]) -> bool:
         if given[index] != working:
             inputs[index] = cast(context, name, working)
     output, *others = context.node.output
-    drop = ("training_mode",) if context.far < 14 else ()
+    drop = ("training_mode",) if context.op.opset < 14 else ()
     wide = output if given[0] == working else context.fresh("wide")
     context.replace(inputs=inputs, outputs=[wide, *others], drop=drop)
     if wide != output:

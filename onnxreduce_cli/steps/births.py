@@ -61,7 +61,7 @@ def _folded(context: Context) -> bool:
     value = context.constant(outputs[0]) if len(outputs) == 1 else None
     if value is None:
         return False
-    context.far = max(context.far, 13)  # There a Constant holds any dtype.
+    context = context.at(max(context.op.opset, 13))  # There a Constant holds any dtype.
     context.replace("Constant", [], keep=(), value=numpy_helper.from_array(value))
     return True
 
@@ -69,8 +69,8 @@ def _folded(context: Context) -> bool:
 def refuse(context: Context, what: str) -> Blocked:
     """A blocker for a node that nothing before its operator's birth can stand for."""
     return Blocked(
-        f"nothing before opset {context.far + 1} {what}",
-        f"choose opset {context.far + 1} or later",
+        f"nothing before opset {context.op.opset + 1} {what}",
+        f"choose opset {context.op.opset + 1} or later",
     )
 
 
@@ -84,7 +84,7 @@ def need_loops(
         reason: what the Loop is needed for.
         advice: what helps besides a later opset, as the end of a sentence.
     """
-    if context.target < LOOPS_FROM:
+    if context.target_opset < LOOPS_FROM:
         raise Blocked(
             f"{reason}, and below opset {LOOPS_FROM} none is written",
             f"choose opset {LOOPS_FROM} or later{advice}",
@@ -134,19 +134,25 @@ END = int(np.iinfo(np.int32).max)
 
 def part(context: Context, values: str, start: Number, end: Number) -> str:
     """The elements of a list from `start` to before `end`; below opset 10 both are numbers."""
-    if context.far < 10:
+    if context.op.opset < 10:
         return context.emit("Slice", [values], "part", axes=[0], starts=[start], ends=[end])
     bounds = [as_name(context, number) for number in (start, end)]
     # How many bounds there are may not be known, but is where the axes are.
     return context.emit("Slice", [values, *bounds, context.array([0], "axis")], "part")
 
 
-def size_of(context: Context, name: str, axis: int) -> Number:
-    """The size of one dimension."""
+def known_size(context: Context, name: str, axis: int) -> int | None:
+    """The size of one dimension, if it is known at conversion."""
     dims = dims_of(context, name)
     dim = dims[axis] if dims is not None else None
-    if isinstance(dim, int):
-        return dim
+    return dim if isinstance(dim, int) else None
+
+
+def size_of(context: Context, name: str, axis: int) -> Number:
+    """The size of one dimension; emits what tells it where that is not known at conversion."""
+    known = known_size(context, name, axis)
+    if known is not None:
+        return known
     shape = context.emit("Shape", [name], "shape")
     if axis < 0:  # Gather takes no negative index before opset 11.
         return part(context, shape, axis, axis + 1 or END)
@@ -233,7 +239,7 @@ def arange(context: Context, count: Number) -> str:
     if isinstance(count, int) and count <= MOST_WRITTEN:
         return context.array(np.arange(count, dtype=np.int64), "range")
     count = as_name(context, count)
-    if min(context.far, context.target) >= 9:
+    if min(context.op.opset, context.target_opset) >= 9:
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = context.emit("ConstantOfShape", [count], "ones", value=one)
         return squeezed(context, context.emit("NonZero", [ones], "places"), [0])
@@ -290,7 +296,7 @@ def _over(
     context: Context, op_type: str, name: str, axes: list[int], since: int, **values: Any
 ) -> str:
     """Emit an operator whose axes became an input with opset `since`."""
-    if context.far >= since:
+    if context.op.opset >= since:
         return context.emit(op_type, [name, context.array(axes, "axes")], **values)
     return context.emit(op_type, [name], axes=axes, **values)
 

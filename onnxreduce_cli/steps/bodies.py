@@ -89,7 +89,7 @@ def _log_sum(context: Context) -> str:
 def _log_sum_exp(context: Context) -> str:
     """``Log(ReduceSum(Exp(x - m))) + m`` with m the maximum, made finite; integers in double."""
     data, given, working = widened(context, TensorProto.DOUBLE)
-    if context.target < 7:
+    if context.target_opset < 7:
         _log_sum_exp_of_last(context, data, given, working)
     else:
         axes, keepdims = _axes(context), context.attribute("keepdims")
@@ -150,19 +150,20 @@ def _finite_maximum(context: Context, data: str, axes: str, given: int, working:
         context.scalar(bound, hint, working)
         for bound, hint in ((-most, "lowest"), (most, "highest"))
     )
-    if given == TensorProto.DOUBLE and context.target < 11:
+    if given == TensorProto.DOUBLE and context.target_opset < 11:
         return context.emit("Max", [context.emit("Min", [top, high]), low], "finite_max")
     return context.emit("Clip", [top, low, high], "finite_max")
 
 
 def _softmax_axes(context: Context) -> str:
     """The axes that a Softmax or LogSoftmax at the target normalises over, as an input."""
-    since_13 = context.opset >= 13
+    since_13 = context.source_opset >= 13
     axis = context.value("axis", -1 if since_13 else 1)
     if since_13:
         return context.array([axis], "axes")
     rank = context.need_rank(
-        context.input(0), f"at opset {context.opset} all dimensions from axis {axis} on count"
+        context.input(0),
+        f"at opset {context.source_opset} all dimensions from axis {axis} on count",
     )
     return context.array(list(range(normalised((axis,), rank)[0], rank)), "axes")
 

@@ -30,7 +30,7 @@ HALVES = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 def cast(context: Context, name: str, to: int, outputs: Sequence[str] | None = None) -> str:
     """Emit a Cast of a value to a dtype; the name of the result."""
     hint = f"as_{dtype_name(to)}"
-    if context.far >= 6:
+    if context.op.opset >= 6:
         return context.emit("Cast", [name], hint, outputs=outputs, to=to)
     # Before opset 6 the dtype is named, and shape inference knows nothing of Cast.
     known = context.type(name)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from onnx import TensorProto
 
@@ -85,7 +87,7 @@ def is_inf(context: Context) -> None:
         op_type, bound = chosen[0]
         context.replace(op_type, [data, _limit(context, bound)], keep=())
     else:
-        parts = [context.emit(op, [data, _limit(context, bound)]) for op, bound in chosen]
+        parts = [context.emit(op_type, [data, _limit(context, bound)]) for op_type, bound in chosen]
         context.replace("Or", parts, keep=())
 
 
@@ -133,9 +135,9 @@ def where(context: Context) -> None:
         context.replace("Add", [part, second], keep=())
         return
     if None in [context.settled_rank(name) for name in (first, second)]:
-        context.far = shapes.OPSET
-    size, here = _places(context, first)
-    _, there = _places(context, second)
+        context = context.at(shapes.OPSET)
+    here, there = _places(context, first), _places(context, second)
+    size = _size(context, first)
     behind = context.scalar(size, "size") if isinstance(size, int) else squeezed(context, size, [0])
     there = context.emit("Add", [there, behind], "behind")
     flat = [
@@ -150,25 +152,33 @@ def where(context: Context) -> None:
     context.replace("Gather", [both, places], keep=(), axis=0)
 
 
-def _places(context: Context, name: str) -> tuple[Number, str]:
-    """How many elements a tensor has, and in its shape the place of each in the flat tensor."""
+def _size(context: Context, name: str) -> Number:
+    """How many elements a tensor has."""
     dims = static(dims_of(context, name))
-    if dims is not None and np.prod([float(dim) for dim in dims]) <= folding.LIMIT:
-        count = int(np.prod(dims, dtype=np.int64))
-        return count, context.array(np.arange(count, dtype=np.int64).reshape(dims), "places")
+    if dims is not None:
+        return math.prod(dims)
+    return context.emit("Reshape", [context.emit("Size", [name]), context.array([1], "one")])
+
+
+def _places(context: Context, name: str) -> str:
+    """In a tensor's shape the place of each element in the flat tensor, int64."""
+    dims = static(dims_of(context, name))
+    if dims is not None and math.prod(dims) <= folding.LIMIT:
+        places = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
+        return context.array(places, "places")
     rank = context.rank(name)
     if rank is None:
-        size = context.emit("Reshape", [context.emit("Size", [name]), context.array([1], "one")])
         shape = context.emit("Shape", [name], "shape")
-        return size, shapes.reshaped(context, arange(context, size), shape)
+        return shapes.reshaped(context, arange(context, _size(context, name)), shape)
     step: Number = 1
-    places = ""
+    found = ""
     for axis in reversed(range(rank)):
         length = size_of(context, name, axis)
         shape = context.array([-1] + [1] * (rank - 1 - axis), "along_axis")
         along = context.emit("Reshape", [arange(context, length), shape], "numbers")
         if step != 1:
             along = context.emit("Mul", [along, as_name(context, step)], "places")
-        places = context.emit("Add", [places, along], "places") if places else along
-        step = times(context, step, length)
-    return step, places
+        found = context.emit("Add", [found, along], "places") if found else along
+        if axis:
+            step = times(context, step, length)
+    return found

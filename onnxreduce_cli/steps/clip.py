@@ -49,8 +49,8 @@ def limits_of_type_written(context: Context) -> None:
 
 def _as_inputs(context: Context, limits: list[str]) -> None:
     data, drop = context.input(0), ("consumed_inputs", *_LIMITS)
-    if context.target >= 11:
-        context.far = 11
+    if context.target_opset >= 11:
+        context = context.at(11)
         context.replace(inputs=[data, *limits], drop=drop)
         return
     low, high = (repeated(context, limit, [data]) for limit in limits)

@@ -57,7 +57,7 @@ def sparse_to_dense(context: Context) -> None:
     if size <= LIMIT or max(sparse.values.dims, default=0) > LIMIT:
         _as_tensor(context, ("sparse_value",))
         return
-    context.far = 11  # ScatterElements came with it.
+    context = context.at(11)  # ScatterElements came with it.
     values, places = (numpy_helper.to_array(item) for item in (sparse.values, sparse.indices))
     if places.ndim == 2:
         places = np.ravel_multi_index(tuple(places.T), tuple(sparse.dims))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.specialisation import could_know_more
 from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
+from onnxreduce_cli.steps.builder import Operators, Value, check, fill
 
 Array = npt.NDArray[Any]
 
@@ -66,50 +67,113 @@ class Workspace:
     drafts: GraphProto = field(default_factory=GraphProto)
 
 
+class Emitted(NamedTuple):
+    """A node that a step emitted.
+
+    Attributes:
+        node: the node.
+        opset: the opset by which it is read; the engine takes it on from there.
+    """
+
+    node: NodeProto
+    opset: int
+
+
+@dataclass
+class _Replacement:
+    """What a step makes of its node; one for all bindings of a context."""
+
+    emitted: list[Emitted] = field(default_factory=list)
+    initializers: list[TensorProto] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    taken_over: dict[str, str] = field(default_factory=dict)
+    words: str = ""
+    asked: Asked = Asked.NOTHING
+
+
 class Context:
-    """One node on its way across one boundary.
+    """One node on its way across one boundary, bound to the opset by which new nodes are read.
+
+    The engine binds it to the far side of the boundary. A step that replaces the node by operators
+    that came later, or are read as they were at another opset, binds it to that with `at`; the
+    steps of what it emits take that across the boundary then.
 
     Attributes:
         node: the node, as it is on the near side; not to be changed.
-        opset: the opset by which the node is read on the near side.
-        far: the opset by which emitted nodes are read: the far side of the boundary. A step that
-            replaces the node by other operators may set a later one before it emits; their own
-            steps take them across the boundary then.
-        target: the opset that the whole conversion leads to.
+        source_opset: the opset by which the node is read on the near side.
+        target_opset: the opset that the whole conversion leads to.
+        op: the operators of the opset that emitted nodes are read by; see `Operators`.
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
-        taken_over: the names of graphs within what is emitted, each with that of the node's
-            attribute whose graph it takes over: with the nodes as they are here, and maybe others
-            around.
-        words: what is done here, for people, where the step's own words don't say it.
-        asked: what has been asked about the node's values so far.
+        taken_over: the names of graphs within what is emitted, each with that of the node's attribute
+            whose graph it takes over: with the nodes as they are here, and maybe others around.
     """
 
     def __init__(
         self,
         node: NodeProto,
         scope: Scope,
+        source_opset: int,
         opset: int,
-        far: int,
-        target: int,
+        target_opset: int,
         base: str,
         workspace: Workspace,
+        replacement: _Replacement | None = None,
     ) -> None:
+        made = _Replacement() if replacement is None else replacement
         self.node = node
         self.scope = scope
-        self.opset = opset
-        self.far = far
-        self.target = target
-        self.emitted: list[NodeProto] = []
-        self.initializers: list[TensorProto] = []
-        self.warnings: list[str] = []
-        self.taken_over: dict[str, str] = {}
-        self.words = ""
-        self.asked = Asked.NOTHING
+        self.source_opset = source_opset
+        self.target_opset = target_opset
+        self.emitted = made.emitted
+        self.initializers = made.initializers
+        self.warnings = made.warnings
+        self.taken_over = made.taken_over
+        self._opset = opset
+        self._made = made
         self._base = base
         self._constants = workspace.constants
         self._workspace = workspace
+
+    def at(self, opset: int) -> Context:
+        """The same context, whose new nodes are read by another opset.
+
+        What was emitted before stays as it is, and what either emits replaces the one node.
+        """
+        return Context(
+            self.node,
+            self.scope,
+            self.source_opset,
+            opset,
+            self.target_opset,
+            self._base,
+            self._workspace,
+            self._made,
+        )
+
+    @property
+    def op(self) -> Builder:
+        """The operators of the opset by which emitted nodes are read."""
+        return Builder(self, self._opset)
+
+    @property
+    def words(self) -> str:
+        """What is done here, for people, where the step's own words don't say it."""
+        return self._made.words
+
+    @words.setter
+    def words(self, words: str) -> None:
+        self._made.words = words
+
+    @property
+    def asked(self) -> Asked:
+        """What has been asked about the node's values so far."""
+        return self._made.asked
+
+    @asked.setter
+    def asked(self, asked: Asked) -> None:
+        self._made.asked = asked
 
     @property
     def _facts(self) -> ConversionFacts:
@@ -134,8 +198,8 @@ class Context:
     # What is known
 
     def input(self, index: int) -> str:
-        """The name of the node's input at `index`; empty where it is absent."""
-        return self.node.input[index] if index < len(self.node.input) else ""
+        """The node's input at `index`; empty where it is absent."""
+        return Value(self.node.input[index] if index < len(self.node.input) else "", self)
 
     def attribute(self, name: str) -> AttributeProto | None:
         """The attribute as it stands, maybe a reference; None where it is absent."""
@@ -295,7 +359,7 @@ class Context:
         attribute = self.attribute(name)
         assert attribute is not None
         facts, graph = self._facts, attribute.g
-        inner = facts.model.inner(graph) or Scope(graph, self.scope, self.opset, name)
+        inner = facts.model.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
         return [facts.type(inner, output.name) for output in graph.output]
 
     def warn(self, text: str) -> None:
@@ -322,7 +386,7 @@ class Context:
         like: ValueType | None = None,
         **values: Any,
     ) -> str:
-        """Emit a helper node, at the far side's opset.
+        """Emit a helper node, by the opset that the context is bound to.
 
         Args:
             op_type: its operator.
@@ -335,16 +399,34 @@ class Context:
         Returns:
             the name of its first output.
         """
+        check(op_type, self._opset)
+        return self._written(op_type, inputs, outputs, like, values, hint)[0]
+
+    def _written(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        outputs: int | Sequence[str] | None,
+        like: ValueType | None,
+        attributes: dict[str, Any],
+        hint: str = "",
+    ) -> list[Value]:
+        """Emit a node of an operator that is known to exist; the values that it gives."""
         node = self._workspace.drafts.node.add(op_type=op_type)
-        fill(node, inputs, values)
-        name = self.fresh(hint or op_type)
-        node.name = name
-        node.output.extend([name] if outputs is None else outputs)
+        fill(node, inputs, attributes)
+        names = [self.fresh(hint or op_type)]
+        node.name = names[0]
+        if outputs is not None:
+            names = (
+                names + [self.fresh(op_type) for _ in range(1, outputs)]
+                if isinstance(outputs, int)
+                else list(outputs)
+            )
+        node.output.extend(names)
         self._accept(node)
         if like is not None:
-            self._facts.declare_type(self.scope, node.output[0], like)
-        first: str = node.output[0]
-        return first
+            self._facts.declare_type(self.scope, names[0], like)
+        return [Value(name, self) for name in names]
 
     def replace(
         self,
@@ -379,7 +461,8 @@ class Context:
             del node.input[:]
         fill(node, inputs or (), values)
         if outputs is None:
-            self.emitted.append(node)  # What it gives keeps the types it has.
+            # What it gives keeps the types it has.
+            self.emitted.append(Emitted(node, self._opset))
         else:
             node.output[:] = outputs
             self._accept(node)
@@ -492,27 +575,25 @@ class Context:
         return next((item for item in producer.attribute if item.ref_attr_name), None)
 
     def _accept(self, node: NodeProto) -> None:
-        self.emitted.append(node)
+        self.emitted.append(Emitted(node, self._opset))
         own = list(self.node.output)
         names = [name for name in node.output if name not in own]
-        self._facts.declare(self.scope, node, self.far, names)
+        self._facts.declare(self.scope, node, self._opset, names)
 
 
-def fill(node: NodeProto, inputs: Sequence[str], values: dict[str, Any]) -> None:
-    """Add inputs (without trailing empty names) and attributes to a node."""
-    last = len(inputs)
-    while last and not inputs[last - 1]:
-        last -= 1
-    node.input.extend(inputs[:last])
-    for name, value in values.items():
-        if value is None:
-            continue
-        if isinstance(value, AttributeProto):
-            copy = node.attribute.add()
-            copy.CopyFrom(value)
-            copy.name = name
-        elif isinstance(value, GraphProto):
-            node.attribute.add(name=name, type=AttributeProto.GRAPH).g.CopyFrom(value)
-        else:
-            kind = AttributeProto.INTS if isinstance(value, (list, tuple)) and not value else None
-            node.attribute.append(helper.make_attribute(name, value, attr_type=kind))
+class Builder(Operators):
+    """The operators of one opset, which a context emits."""
+
+    def __init__(self, context: Context, opset: int) -> None:
+        self.opset = opset
+        self._context = context
+
+    def _emit(
+        self,
+        op_type: str,
+        inputs: Sequence[str],
+        outputs: int | Sequence[str] | None,
+        like: ValueType | None,
+        attributes: dict[str, Any],
+    ) -> list[Value]:
+        return self._context._written(op_type, inputs, outputs, like, attributes)

@@ -39,7 +39,7 @@ def deform_conv(context: Context) -> None:
     """
     given = context.need_elem_type(context.input(0), "places are computed in that dtype")
     working = int(TensorProto.FLOAT) if given in HALVES else given
-    context.far = 13  # Its operators are read with their inputs of then.
+    context = context.at(13)  # Its operators are read with their inputs of then.
     data, weights, offset, bias, mask = (
         cast(context, name, working) if name and working != given else name
         for name in (context.input(index) for index in range(5))

@@ -52,7 +52,7 @@ def det(context: Context) -> None:
     Everything is computed in double. As with any such elimination NaN, and infinities that are not
     alone in their rows and columns, lead to NaN.
     """
-    context.far = OPSET
+    context = context.at(OPSET)
     data, output = context.input(0), context.node.output[0]
     given = context.need_elem_type(data, "it is computed in double")
     batch, count, size = _sizes(context, data)

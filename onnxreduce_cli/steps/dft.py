@@ -131,7 +131,7 @@ def dft(context: Context) -> None:
     """
     given_axis, rank = context.value("axis", 1), context.settled_rank(context.input(0))
     if rank is None:
-        context.far = 17
+        context = context.at(17)
         _around(context, context.array([given_axis], "axis"))
         return
     axis = normalised((given_axis,), rank)[0]

@@ -38,8 +38,8 @@ def test_mode(context: Context) -> None:
     given = context.need_elem_type(data, "its mask has it") if mask else 0
     number = float(context.value("ratio", 0.5))
     kept = context.fresh("kept") if mask else ""
-    if context.target >= 12:
-        context.far = 12
+    if context.target_opset >= 12:
+        context = context.at(12)
         inputs = [data, context.scalar(number, "ratio"), context.array(np.array(True), "true")]
         outputs = [context.node.output[0], *([kept] if mask else [])]
         context.replace(inputs=inputs, outputs=outputs, drop=("is_test", "ratio"))
@@ -63,7 +63,7 @@ def is_test_written(context: Context) -> None:
 
 def _all_ones(context: Context, output: str, one: np.ndarray) -> None:
     """A mask that drops nothing."""
-    context.far = max(context.far, 9)
+    context = context.at(max(context.op.opset, 9))
     shape = context.emit("Shape", [context.input(0)], "shape")
     value = numpy_helper.from_array(one)
     context.emit("ConstantOfShape", [shape], "mask", outputs=[output], value=value)

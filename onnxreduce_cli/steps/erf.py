@@ -101,7 +101,7 @@ def erf(context: Context) -> None:
     Both are computed and one is taken, the other multiplied by 0: they are finite, as `a` is cut
     off where Erf is 1. The sign brings NaN back.
     """
-    context.far = 9  # Sign came with the same opset; its own step goes on.
+    context = context.at(9)  # Sign came with the same opset; its own step goes on.
     data, given, working = widened(context, TensorProto.FLOAT)
     how = _IN_DOUBLE if working == TensorProto.DOUBLE else _IN_FLOAT
     one = number(context, 1, working)

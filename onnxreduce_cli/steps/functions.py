@@ -53,7 +53,7 @@ def inline(context: Context) -> None:
     function = _body(context)
     _check_causal(context, function)
     _share_states(context, function)
-    context.far = default_opset(function) or context.far
+    context = context.at(default_opset(function) or context.op.opset)
     given = dict(zip(function.input, context.node.input, strict=False))
     names = {name: given.get(name, "") for name in function.input}
     wanted = dict(zip(function.output, context.node.output, strict=False))

@@ -87,7 +87,7 @@ def hot_from_front(context: Context) -> None:
     indices, axis = context.input(0), context.value("axis", -1)
     rank = context.settled_rank(indices) if axis < -1 else None
     if axis < -1 and rank is None:
-        context.far = 11  # It comes here again, with its mirrored axis.
+        context = context.at(11)  # It comes here again, with its mirrored axis.
         replace_mirrored(context, axis=mirrored_axes([axis])[0])
         return
     if not never_negative(context, indices):

@@ -16,6 +16,7 @@ from onnxreduce_cli.steps.births import (
     arange,
     as_name,
     born,
+    known_size,
     need_dims,
     part,
     reduced,
@@ -83,7 +84,7 @@ def element_places(context: Context) -> str:
 
 def _element_places_of_any_rank(context: Context) -> str:
     """The same where a rank is only known at run time."""
-    context.far = OPSET
+    context = context.at(OPSET)
     data, indices, axis = context.input(0), context.input(1), context.value("axis", 0)
     sizes = context.emit("Shape", [data], "sizes")
     apart = strides(context, sizes)
@@ -181,7 +182,7 @@ def _ranks_are_known(context: Context) -> bool:
     """Whether the ranks are known, and how many dimensions are indexed."""
     data, indices = context.input(0), context.input(1)
     ranks = context.settled_rank(data), context.settled_rank(indices)
-    return None not in ranks and isinstance(size_of(context, indices, -1), int)
+    return None not in ranks and known_size(context, indices, -1) is not None
 
 
 @down(
@@ -204,11 +205,12 @@ def without_batch_dims(context: Context) -> None:
 def _slices_of_any_rank(context: Context, batch_dims: int = 0) -> tuple[str, str, str, str]:
     """What indexes slices where a rank, or how many dimensions are indexed, is not known.
 
+    For a context that is bound to `OPSET`.
+
     Returns:
         the number of each slice that is pointed to, in one dimension; the sizes of the batch and
         the indexed dimensions; those of a slice; and those of the indices but for the last.
     """
-    context.far = OPSET
     data, indices = context.input(0), context.input(1)
     sizes, shape = (context.emit("Shape", [name], "sizes") for name in (data, indices))
     depth = element(context, shape, -1)
@@ -237,6 +239,7 @@ def _slices_of_any_rank(context: Context, batch_dims: int = 0) -> tuple[str, str
 
 
 def _gather_slices_of_any_rank(context: Context, batch_dims: int = 0) -> None:
+    context = context.at(OPSET)
     number, before, behind, lead = _slices_of_any_rank(context, batch_dims)
     data = context.input(0)
     slices = [product(context, sizes) for sizes in (before, behind)]
@@ -250,7 +253,7 @@ def _gather_slices_of_any_rank(context: Context, batch_dims: int = 0) -> None:
 
 def _gather_nothing(context: Context, slices: tuple[int, ...]) -> None:
     """Slices without elements, of which Reshape cannot make one dimension of the indexed ones."""
-    context.far = OPSET
+    context = context.at(OPSET)
     lead = part(context, context.emit("Shape", [context.input(1)], "sizes"), 0, -1)
     shape = context.emit("Concat", [lead, context.array(slices, "slice")], "shape", axis=0)
     context.replace("Identity", [_of_shape(context, shape)], keep=())
@@ -264,6 +267,7 @@ def _of_shape(context: Context, shape: str) -> str:
 
 
 def _scatter_slices_of_any_rank(context: Context) -> None:
+    context = context.at(OPSET)
     number, _, behind, _ = _slices_of_any_rank(context)
     data, updates = context.input(0), context.input(2)
     size = product(context, behind)

@@ -197,7 +197,7 @@ def one_hot(context: Context) -> None:
         axis = normalised((axis,), rank + 1)[0]
         behind = rank - axis
     else:
-        context.far = 11  # Before, Unsqueeze has no negative axes; its step goes on.
+        context = context.at(11)  # Before, Unsqueeze has no negative axes; its step goes on.
         if turned := axis >= 0:
             indices, axis = mirrored(context, indices), -1 - axis
         behind = -1 - axis

@@ -84,7 +84,8 @@ def grid_sample(context: Context) -> None:
         )
     spatial = _rank(context) - 2
     data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
-    context.far = max(context.far, 13)  # Its operators are read with their inputs of today.
+    # Its operators are read with their inputs of today.
+    context = context.at(max(context.op.opset, 13))
     batch, *lengths = (
         scalar(context, size_of(context, data, axis)) for axis in (0, *range(2, spatial + 2))
     )

@@ -49,7 +49,7 @@ def dequantize_held(context: Context) -> bool:
     ``DequantizeLinear(x, scale)`` with a constant x of int4 becomes the same with it in int8, still
     on the near side, and of float8 ``Mul(x, scale)`` with it in float.
     """
-    allowed = schemas.allowed_types("DequantizeLinear", context.far)
+    allowed = schemas.allowed_types("DequantizeLinear", context.op.opset)
     inputs = list(context.node.input)
     for index, name in enumerate(inputs):
         lacks = name and context.kind(name) not in allowed[f"in{index}"]
@@ -61,7 +61,7 @@ def dequantize_held(context: Context) -> bool:
     if context.elem_type(inputs[0]) == TensorProto.FLOAT:
         dequantize(context, inputs[0])
     else:
-        context.far = max(context.far, context.opset)
+        context = context.at(max(context.op.opset, context.source_opset))
         context.replace(inputs=inputs)
     return True
 
@@ -75,7 +75,7 @@ def in_float(context: Context, name: str) -> str:
 
 
 def _castable(context: Context) -> frozenset[str]:
-    return schemas.allowed_types("Cast", context.target)["in0"]
+    return schemas.allowed_types("Cast", context.target_opset)["in0"]
 
 
 def _held(context: Context, name: str, holder: int) -> str:
@@ -88,8 +88,9 @@ def _held(context: Context, name: str, holder: int) -> str:
     if held is None:
         given = dtype_name(context.elem_type(name) or 0)
         raise Blocked(
-            f"{name!r} is computed, or given to the model, in {given}, which opset {context.far} "
-            "does not have; only what is constant, or quantized here, can be held in another dtype",
+            f"{name!r} is computed, or given to the model, in {given}, which opset "
+            f"{context.op.opset} does not have; only what is constant, or quantized here, can be "
+            "held in another dtype",
             f"give the model a {dtype_name(holder)} in its place",
         )
     return held

@@ -120,7 +120,7 @@ def sinh(context: Context) -> None:
     """``Sinh(x)`` becomes ``x * (e / s)`` with ``s = Abs(x)`` and
     ``e = Exp(s / 2) / 2 * Exp(s / 2) - 1 / 2 / Exp(s / 2) / Exp(s / 2)``.
     """
-    context.far = 9
+    context = context.at(9)
     _odd(context, _sinh, 2000)
 
 
@@ -139,7 +139,7 @@ def asinh(context: Context) -> None:
     """``Asinh(x)`` becomes ``x * (2 * log1p(p + h / (1 + Sqrt(1 + h))) / s)`` with ``s = Abs(x)``,
     ``h = (Sqrt(1 + s * s) - 1) / 2`` and ``p = Sqrt(h)``.
     """
-    context.far = 9
+    context = context.at(9)
     _odd(context, _asinh, _finite(context))
 
 
@@ -157,5 +157,5 @@ def acosh(context: Context) -> None:
 @born("Atanh", 9, "a logarithm that keeps the digits of small numbers")
 def atanh(context: Context) -> None:
     """``Atanh(x)`` becomes ``x * (log1p(2 * s / (1 - s)) / 2 / s)`` with ``s = Abs(x)``."""
-    context.far = 9
+    context = context.at(9)
     _odd(context, _atanh, 2)

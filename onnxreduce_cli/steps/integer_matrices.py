@@ -73,7 +73,7 @@ def integers_apart(context: Context) -> None:
     if given not in INTEGERS:
         return
     assert given is not None
-    context.far = 9  # There MatMul takes integers; its own step leads on.
+    context = context.at(9)  # There MatMul takes integers; its own step leads on.
     terms = []
     factors = [
         context.emit("Transpose", [name], "turned") if context.value(attribute, 0) else name
@@ -107,7 +107,7 @@ def slope_of_integers(context: Context) -> None:
     if given in _UNSIGNED:
         context.replace("Identity", [data])
         return
-    context.far = 9  # Where came with it.
+    context = context.at(9)  # Where came with it.
     negative = context.emit("Less", [data, context.scalar(0, "zero", given)], "is_negative")
     scaled = context.emit("Mul", [data, context.input(1)], "scaled")
     context.replace("Where", [negative, scaled, data])

@@ -34,7 +34,7 @@ def mat_mul_integer(context: Context) -> None:
         first = context.emit("Reshape", [first, context.emit("Shape", [data])], "of_its_rank")
     # One zero point for each column is in line already.
     second = centred(context, context.input(1), context.input(3))
-    if context.target >= 9:
+    if context.target_opset >= 9:
         context.replace("MatMul", [first, second], keep=())
         return
     factors = [cast(context, name, TensorProto.DOUBLE) for name in (first, second)]
@@ -87,7 +87,7 @@ def quantize_linear(context: Context) -> None:
     """``QuantizeLinear(x, scale, zero)`` becomes
     ``Cast<uint8>(Clip(Round(x / scale) + Cast<float>(zero), 0, 255))``.
     """
-    context.far = 12  # Round came with 11, and limits of Clip that are inputs.
+    context = context.at(12)  # Round came with 11, and limits of Clip that are inputs.
     data, zero_point = context.input(0), context.input(2)
     to: int = TensorProto.UINT8
     if zero_point:

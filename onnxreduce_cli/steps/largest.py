@@ -38,7 +38,7 @@ def with_indices(context: Context) -> None:
     of several is the first. NaN is passed over, but for a window's first element, as kernels do
     that begin with it and go on to what is larger.
     """
-    context.far = max(context.far, 13)
+    context = context.at(max(context.op.opset, 13))
     found = axes(context)
     inside = [_inside(context, axis) for axis in found]
     table = _table(context, found, inside)

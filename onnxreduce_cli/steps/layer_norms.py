@@ -56,7 +56,6 @@ def _trailing(context: Context, default: int = -1) -> Axes:
         return list(range(normalised((axis,), rank)[0] if rank else 0, rank))
     if axis < 0:
         return list(range(axis, 0))
-    context.far = max(context.far, shapes.OPSET)
     sizes = context.emit("Shape", [data], "sizes")
     behind = context.emit("Shape", [part(context, sizes, axis, END)], "behind")
     one = numpy_helper.from_array(np.ones(1, np.int64))
@@ -223,7 +222,7 @@ def mean_variance_normalization(context: Context) -> None:
     if any(axis < 0 for axis in axes):
         rank = context.settled_rank(context.input(0))
         if rank is None:
-            context.far = 11  # The older ReduceMean has no negative axes; its step goes on.
+            context = context.at(11)  # The older ReduceMean has no negative axes; its step goes on.
         else:
             axes = normalised(axes, rank)
     data, working = context.input(0), context.need_elem_type(context.input(0), "epsilon has it")

@@ -11,7 +11,8 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.births import need_loops, squeezed
-from onnxreduce_cli.steps.context import Context, fill
+from onnxreduce_cli.steps.builder import fill
+from onnxreduce_cli.steps.context import Context
 
 
 @dataclass(frozen=True)

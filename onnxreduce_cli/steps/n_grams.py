@@ -31,7 +31,7 @@ def tf_idf_vectorizer(context: Context) -> None:
     data = context.input(0)
     rank = context.settled_rank(data)
     given = context.need_elem_type(data, "it is compared with 64-bit integers")
-    context.far = 13
+    context = context.at(13)
     if given != TensorProto.INT64:
         data = cast(context, data, TensorProto.INT64)
     if rank == 0:

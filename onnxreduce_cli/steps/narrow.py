@@ -65,7 +65,7 @@ def places_of_strings(context: Context) -> None:
     """
     if context.elem_type(context.input(0)) != TensorProto.STRING:
         return
-    if context.target < 11:
+    if context.target_opset < 11:
         raise Blocked(
             "nothing before opset 11 tells whether two strings are equal",
             "choose opset 11 or later, or number the strings before they are given to the model",

@@ -52,7 +52,7 @@ def axis_between_dimensions(context: Context) -> None:
     axis = context.value("axis")
     rank = context.settled_rank(context.input(0))
     if rank is None:
-        context.far = shapes.OPSET
+        context = context.at(shapes.OPSET)
         matrix, _ = shapes.as_matrix(context, context.input(0), axis)
         context.replace("Identity", [matrix], keep=())
         return

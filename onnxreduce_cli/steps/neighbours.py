@@ -40,7 +40,11 @@ def finite(place: Term, length: Term) -> Term:
     No axis is that long.
     """
     far = float(1 << 23)
-    return place.within(-far, far) if place.context.target < 8 and length.known is None else place
+    return (
+        place.within(-far, far)
+        if place.context.target_opset < 8 and length.known is None
+        else place
+    )
 
 
 def is_inside(whole: Term, length: Term) -> Term:

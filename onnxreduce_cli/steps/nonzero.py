@@ -30,7 +30,7 @@ def non_zero(context: Context) -> None:
     data = context.input(0)
     rank = context.rank(data)
     if not rank:
-        context.far = 13
+        context = context.at(13)
     if context.need_elem_type(data, "it is compared with 0") != TensorProto.BOOL:
         data = cast(context, data, TensorProto.BOOL)
     flat_shape = context.array([-1], "flat")
@@ -115,7 +115,7 @@ def compress(context: Context) -> None:
     """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
     without an axis x is flattened.
     """
-    context.far = 9  # NonZero came with the same opset; its own step goes on.
+    context = context.at(9)  # NonZero came with the same opset; its own step goes on.
     data, axis = context.input(0), context.value("axis")  # Gather's may be negative too.
     places = context.emit("NonZero", [context.input(1)], "places")
     places = context.emit("Squeeze", [places], "places", axes=[0])

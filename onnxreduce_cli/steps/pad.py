@@ -111,12 +111,12 @@ def _value_of_attribute(context: Context) -> float | None:
 def _takes_dtype(context: Context) -> bool:
     """Whether Pad at the far side takes the data, or a wider dtype that holds it."""
     elem_type, kind = context.elem_type(context.input(0)), context.kind(context.input(0))
-    allowed = schemas.allowed_types("Pad", context.far)["in0"]
+    allowed = schemas.allowed_types("Pad", context.op.opset)["in0"]
     if elem_type is None or kind in allowed:
         return True
     if elem_type == TensorProto.BFLOAT16:
         return True  # Below 13 nothing takes it; Pad shall say so.
-    return wider("Pad", elem_type, allowed, context.far) is not None
+    return wider("Pad", elem_type, allowed, context.op.opset) is not None
 
 
 @down(
@@ -272,7 +272,7 @@ def _between_ends(context: Context, data: str, axis: int, before: int, after: in
 
 
 def _part(context: Context, data: str, axis: int, start: int, end: int) -> str:
-    if context.far < 10:
+    if context.op.opset < 10:
         return context.emit("Slice", [data], "part", starts=[start], ends=[end], axes=[axis])
     bounds = [
         context.array([value], hint)

@@ -101,7 +101,7 @@ def _written_as_padding(context: Context, *, drop: tuple[str, ...] = ()) -> None
 
 def _windows_gathered(context: Context) -> None:
     """Pool windows that stand one behind the other, gathered from a padded input."""
-    context.far = max(context.far, 13)
+    context = context.at(max(context.op.opset, 13))
     found = axes(context)
     data = gathered(context, found, -np.inf if context.node.op_type == "MaxPool" else 0.0)
     kernel = [axis.window.kernel for axis in found]
@@ -140,7 +140,7 @@ def without_ceil_mode(context: Context) -> None:
         else:
             _windows_gathered(context)
         return
-    came = ("dilations",) if context.far == 18 else ("ceil_mode", "dilations")
+    came = ("dilations",) if context.op.opset == 18 else ("ceil_mode", "dilations")
     strides = context.value("strides", ())
     if "ceil_mode" in came and _rounds_up(context) and any(stride != 1 for stride in strides):
         _written_as_padding(context, drop=("dilations",))
@@ -164,7 +164,7 @@ def without_counted_pads(context: Context) -> None:
     """
     drop = ("count_include_pad",)
     if context.value("count_include_pad", 0):
-        context.far = 13  # Pad takes pads that are computed.
+        context = context.at(13)  # Pad takes pads that are computed.
         found = axes(context)
         begins, ends = [axis.begin for axis in found], [axis.end for axis in found]
         data = padded(context, context.input(0), begins, ends, 0.0)

@@ -68,7 +68,7 @@ def _integers(
     context: Context, node: NodeProto, holder: int, ends: tuple[int, int], opset: int
 ) -> str | None:
     """``Clip(QuantizeLinear(x, scale, zero_point), -8, 7)`` in int8, at the source's opset."""
-    context.far = max(context.far, opset)
+    context = context.at(max(context.op.opset, opset))
     inputs = list(node.input)
     dropped = ("output_dtype", "saturate")
     values: dict[str, Any] = {i.name: i for i in node.attribute if i.name not in dropped}

@@ -29,7 +29,7 @@ def conv_integer(context: Context) -> None:
     With many weights w is split in two, or x too, and so are the sums; with very many, or nobody
     knows how many, it is a Conv of doubles.
     """
-    context.far = 10  # Slice took computed ends then.
+    context = context.at(10)  # Slice took computed ends then.
     x, w, x_zero, w_zero = (context.input(index) for index in range(4))
     total = _convolved(context, x, x_zero, w, w_zero)
     context.replace("Identity", [total], keep=())
@@ -41,7 +41,7 @@ def q_linear_conv(context: Context) -> None:
     ``Cast(Clip(Round((ConvInteger(x, w, x_zero, w_zero) + b) * s) + y_zero, 0, 255))`` with
     ``s = x_scale * w_scale / y_scale``.
     """
-    context.far = 10  # Slice took computed ends then.
+    context = context.at(10)  # Slice took computed ends then.
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = (
         context.input(index) for index in range(9)
     )
@@ -84,7 +84,7 @@ def q_linear_mat_mul(context: Context) -> None:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (
         context.input(index) for index in range(8)
     )
-    context.far = 10  # MatMulInteger came with the same opset; its own step goes on.
+    context = context.at(10)  # MatMulInteger came with the same opset; its own step goes on.
     total = context.emit("MatMulInteger", [a, b, a_zero, b_zero], "total")
     factor = context.emit("Mul", [for_rows(context, a_scale, a), b_scale], "product_scale")
     factor = context.emit("Div", [factor, y_scale], "factor")
@@ -163,7 +163,7 @@ def _requantize(
         zero: the zero point.
         of_its_rank: whether the factor may have more dimensions than the sums.
     """
-    context.far = 12  # Round came with 11, and limits of Clip that are inputs.
+    context = context.at(12)  # Round came with 11, and limits of Clip that are inputs.
     to = context.need_elem_type(zero, "it is the dtype of the result")
     limits = np.iinfo(numpy_dtype(to))
     scaled = context.emit("Mul", [cast(context, total, TensorProto.FLOAT), factor], "scaled")

@@ -153,7 +153,7 @@ def elementwise(context: Context) -> None:
     }.get(op_type, "Identity")
     elem_type = None if part == "Identity" else context.elem_type(data)
     integer = elem_type is None or elem_type in INTEGERS
-    if integer and (part == "Log" or (part != "Identity" and context.target < 6)):
+    if integer and (part == "Log" or (part != "Identity" and context.target_opset < 6)):
         # Log takes floats only, Abs and Mul did before opset 6: the operator itself does it.
         context.replace(inputs=[unsqueezed(context)], keep=(), keepdims=0, axes=[0])
         return

@@ -53,8 +53,8 @@ def mod(context: Context) -> None:
     rest = context.emit("Sub", [first, covered], "rest")
     if not context.value("fmod", 0) and given not in _UNSIGNED:
         zero = constant(context, 0, working, "zero")
-        rest_signs = [context.emit(op, [rest, zero]) for op in ("Less", "Greater")]
-        divisor_signs = [context.emit(op, [divisor, zero]) for op in ("Greater", "Less")]
+        rest_signs = [context.emit(op_type, [rest, zero]) for op_type in ("Less", "Greater")]
+        divisor_signs = [context.emit(op_type, [divisor, zero]) for op_type in ("Greater", "Less")]
         pairs = [
             context.emit("And", [a, b], "apart")
             for a, b in zip(rest_signs, divisor_signs, strict=True)

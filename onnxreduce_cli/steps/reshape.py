@@ -159,7 +159,8 @@ def reshaped(context: Context) -> None:
     if dims is not None and len(dims) == 2 and axis == 1:
         context.replace("Identity", keep=())
         return
-    context.far = 15  # Shape has start and end there, and a Reshape takes a 0 for what it is.
+    # Shape has start and end there, and a Reshape takes a 0 for what it is.
+    context = context.at(15)
     products: list[str] = []
     for part, ends in ((slice(axis), {"end": axis}), (slice(axis, None), {"start": axis})):
         numbers = None if dims is None else static(dims[part])

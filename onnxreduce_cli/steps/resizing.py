@@ -162,7 +162,8 @@ def by_gather(
         rank: the input's rank.
         given: the input with the scales or sizes, which tells what is only known at run time.
     """
-    context.far = max(context.far, 13)  # Its operators are read with their inputs of today.
+    # Its operators are read with their inputs of today.
+    context = context.at(max(context.op.opset, 13))
     to_sizes = bool(given) and context.elem_type(given) == TensorProto.INT64
     axes = [_axis(context, change, given, to_sizes=to_sizes) for change in changes]
     resample(context, method, axes, rank)
@@ -247,7 +248,7 @@ def in_ratio_by_gather(context: Context, method: Method) -> None:
     """Resize axes by Gather to sizes that keep the input's aspect ratio."""
     sizes = context.input(3)
     rank = rank_of(context, sizes)
-    context.far = max(context.far, 13)
+    context = context.at(max(context.op.opset, 13))
     found, data = sizes_in_ratio(context), context.input(0)
     axes = axes_of(context, rank)
     double = TensorProto.DOUBLE

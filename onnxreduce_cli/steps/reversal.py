@@ -61,7 +61,7 @@ def reverse_sequence(context: Context) -> None:
 
 
 def _of_three_dimensions(context: Context) -> None:
-    context.far = shapes.OPSET  # It comes here again, with a known rank.
+    context = context.at(shapes.OPSET)  # It comes here again, with a known rank.
     data = context.input(0)
     shape = context.emit("Shape", [data], "shape")
     behind = shapes.product(context, part(context, shape, 2, END))

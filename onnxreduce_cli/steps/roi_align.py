@@ -86,7 +86,7 @@ def _by_gather(context: Context, *, half_pixel: bool) -> None:
     working = int(TensorProto.FLOAT) if given in HALVES else given
     if working != given:
         data = cast(context, data, working)
-    context.far = 13  # ReduceSum takes its axes as an input there, ReduceMax not yet.
+    context = context.at(13)  # ReduceSum takes its axes as an input there, ReduceMax not yet.
     sides = [_side(context, axis, working, half_pixel=half_pixel) for axis in (0, 1)]
     any_sample = sides[0].samples.greater(0) & sides[1].samples.greater(0)
     averages = context.value("mode", "avg") == "avg"

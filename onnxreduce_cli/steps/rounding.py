@@ -122,7 +122,8 @@ def _running(context: Context, op_type: str, first: float) -> None:
 
 def _around_axis(context: Context, axis: int | None) -> None:
     """``Reshape(CumSum(Reshape(x, [before, length, after]), 1), Shape(x))``."""
-    context.far = max(context.opset, shapes.OPSET)  # It comes here again, with a known axis.
+    # It comes here again, with a known axis.
+    context = context.at(max(context.source_opset, shapes.OPSET))
     data = context.input(0)
     if axis is None:
         axes = shapes.int64_list(context, context.input(1))

@@ -25,7 +25,7 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
         Blocked: the conversion leads below opset 7.
     """
     _need_places(context)
-    context.far = max(context.far, shapes.OPSET)
+    context = context.at(max(context.op.opset, shapes.OPSET))
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its elements are gathered")
     one = context.array([1], "one")
@@ -44,7 +44,7 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
     inputs = [shapes.flat(context, data), places]
     like = tensor_type(elem_type, (None, None))
     matrix = context.emit("Gather", inputs, "matrix", like=like, axis=0)
-    by_input = context.node.op_type == "ReduceSum" or context.far >= 18
+    by_input = context.node.op_type == "ReduceSum" or context.op.opset >= 18
     result = context.replace(
         inputs=[matrix, one] if by_input else [matrix],
         outputs=[context.fresh("rows")],
@@ -62,7 +62,7 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
 
 def _need_places(context: Context) -> None:
     """Raise `Blocked` where the conversion leads below opset 7."""
-    if context.target < LOOPS_FROM:
+    if context.target_opset < LOOPS_FROM:
         raise Blocked(
             f"the rank of {context.input(0)!r} is not known, and before opset 11 axes are not "
             "counted from the back",

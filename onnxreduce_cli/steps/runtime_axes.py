@@ -26,10 +26,10 @@ def reduce_at_run_time(context: Context, noop: bool) -> None:
         Blocked: the conversion leads below opset 7.
     """
     op_type = context.node.op_type
-    if context.target < LOOPS_FROM:
+    if context.target_opset < LOOPS_FROM:
         raise Blocked(
             f"its axes {context.input(1)!r} are only known at run time, and before opset "
-            f"{context.far + 1} they are an attribute",
+            f"{context.op.opset + 1} they are an attribute",
             f"make them constant, or choose opset {LOOPS_FROM} or later",
         )
     if op_type in _BODIES_OF_SUMS:
@@ -98,7 +98,7 @@ def _conditional_chain(context: Context, noop: bool) -> None:
         condition = _is_chosen(context, axis, rank, everything)
         op_type, inputs, graphs = (
             _as_if(context, condition, value, (axis,), working)
-            if context.target >= 11
+            if context.target_opset >= 11
             else _as_loop(context, condition, value, (axis,), working)
         )
         if axis or working != given:

@@ -17,7 +17,7 @@ def slice_at_run_time(context: Context) -> None:
     A slice is as far from the next along an axis as the step says, times the elements between
     neighbours; what is not sliced goes from 0 on by steps of 1.
     """
-    context.far = shapes.OPSET
+    context = context.at(shapes.OPSET)
     data = context.input(0)
     starts, ends, axes, steps = (
         shapes.int64_list(context, name) if (name := context.input(index)) else ""

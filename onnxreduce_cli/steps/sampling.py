@@ -208,7 +208,7 @@ def resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) 
         if working not in (TensorProto.FLOAT, TensorProto.DOUBLE):
             raise Blocked(
                 f"it interpolates integers, and how their weighted sums are rounded is not "
-                f"defined; opset {context.target} can express this mapping by such sums only",
+                f"defined; opset {context.target_opset} can express this mapping by such sums only",
                 "cast its input to float, and round its output",
             )
         data = data if working == given else cast(context, data, working)

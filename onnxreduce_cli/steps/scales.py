@@ -61,7 +61,7 @@ def as_float(context: Context, name: str) -> str:
     """A value in float; a constant of a dtype that the target lacks is cast here."""
     if context.need_elem_type(name, "it is computed with in float") == TensorProto.FLOAT:
         return name
-    if context.kind(name) not in schemas.allowed_types("Cast", context.target)["in0"]:
+    if context.kind(name) not in schemas.allowed_types("Cast", context.target_opset)["in0"]:
         known = context.constant(name)
         if known is not None:
             return context.array(known.astype(np.float32), "as_float")

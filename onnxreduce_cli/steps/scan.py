@@ -22,7 +22,8 @@ from onnx import (
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import NO_COUNTING, Number, arange, as_name, size_of
-from onnxreduce_cli.steps.context import Blocked, Context, fill
+from onnxreduce_cli.steps.builder import fill
+from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.loops import Nodes
 from onnxreduce_cli.steps.registry import down, up
 
@@ -128,7 +129,7 @@ def over_batch(context: Context) -> None:
     With ``sequence_lens`` the inner one reads ``Gather(x1, [0, ..., length - 1])``, and what it
     gives is filled up with zeros, as ONNX Runtime does.
     """
-    context.far = 9
+    context = context.at(9)
     attribute = context.attribute("body")
     assert attribute is not None
     body = GraphProto()
@@ -236,7 +237,7 @@ def with_batch(context: Context) -> None:
     states = len(context.node.input) - context.value("num_scan_inputs")
     scanned_along = _axes(context, "scan_input_axes", states, context.node.input)
     read = list(zip(context.node.input, scanned_along, strict=True))
-    if context.target < 8 or any(axis and context.rank(name) is None for name, axis in read):
+    if context.target_opset < 8 or any(axis and context.rank(name) is None for name, axis in read):
         _as_loop(context)
         return
     inputs = [""]
@@ -281,7 +282,7 @@ def _as_loop(context: Context) -> None:
     scanned = context.value("num_scan_inputs")
     states = len(names) - scanned
     if not states:
-        context.far = 11  # Before, a Loop must carry something; its own step sees to that.
+        context = context.at(11)  # Before, a Loop must carry something; its own step sees to that.
     axes = _axes(context, "scan_input_axes", states, names)[states:]
     scanned_along = axes[0]
     size = context.emit("Shape", [names[states]], "sizes")
@@ -297,7 +298,7 @@ def _as_loop(context: Context) -> None:
     body.input.extend(original.input[:states])
     last = ""
     directions = context.value("scan_input_directions") or [0] * scanned
-    if any(directions) and context.target < 6:
+    if any(directions) and context.target_opset < 6:
         raise Blocked(
             "it scans an input from its end, and before opset 6 Sub takes floats only",
             "choose opset 6 or later",

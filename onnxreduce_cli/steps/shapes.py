@@ -1,7 +1,7 @@
 """Shapes and axes that are only known at run time, as lists of int64.
 
-For steps that set `context.far` to `OPSET` or later: there Slice takes its bounds as inputs, and
-Reshape with `allowzero` takes a 0 for what it is. The steps of those lead on from there.
+For contexts bound to `OPSET` or later: there Slice takes its bounds as inputs, and Reshape with
+`allowzero` takes a 0 for what it is. The steps of those lead on from there.
 """
 
 from __future__ import annotations
@@ -17,10 +17,12 @@ from onnxreduce_cli.steps.births import (
     Number,
     arange,
     as_name,
+    dims_of,
     need_loops,
     part,
     reduced,
     squeezed,
+    static,
     unsqueezed,
 )
 from onnxreduce_cli.steps.casts import cast
@@ -156,18 +158,22 @@ def restored(context: Context, name: str, data: str, shape: str, output: str) ->
     Raises:
         Blocked: the conversion leads below opset 7.
     """
-    if context.target >= 14:
+    if context.target_opset >= 14:
         reshaped(context, name, shape, output=output)
         return
     reason = f"the rank of {data!r} is not known: only a Loop gives the result its shape"
     need_loops(context, reason, OR_STATE)
     elem_type = context.need_elem_type(data, "it is carried through a Loop")
-    filled = cast(context, context.emit("Size", [data], "size"), TensorProto.BOOL)
+    dims = static(dims_of(context, data))
+    if dims is not None:
+        count = context.array([int(0 not in dims)], "rounds")
+    else:
+        filled = cast(context, context.emit("Size", [data], "size"), TensorProto.BOOL)
+        count = cast(context, filled, TensorProto.INT64)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         return [body.emit("Reshape", [name, shape], "restored")], []
 
-    count = cast(context, filled, TensorProto.INT64)
     inputs, graph = loop(context, count, [Carried(data, elem_type, None)], write)
     context.emit("Loop", inputs, "unless_empty", outputs=[output], body=graph)
 

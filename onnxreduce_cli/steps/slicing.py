@@ -142,7 +142,7 @@ def slice_axes(context: Context) -> None:
         context.settle("what its axes are")
     rank = None if axes is None else context.settled_rank(context.input(0))
     inputs = list(context.node.input)
-    if axes is not None and rank is None and (axes < 0).all() and context.target < 10:
+    if axes is not None and rank is None and (axes < 0).all() and context.target_opset < 10:
         inputs[3] = context.array(-1 - axes, "axes")
         replace_mirrored(context, inputs=inputs)
         return

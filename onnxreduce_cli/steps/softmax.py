@@ -36,7 +36,7 @@ def negative_axis(context: Context) -> None:
     if rank is not None:
         context.replace(axis=normalised((axis,), rank)[0])
         return
-    context.far = shapes.OPSET
+    context = context.at(shapes.OPSET)
     data = context.input(0)
     matrix, shape = shapes.as_matrix(context, data, axis)
     result = context.replace(inputs=[matrix], outputs=[context.fresh("matrix")], axis=1)
@@ -82,7 +82,7 @@ def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) 
     shape = context.emit("Shape", [data], "shape")
     if dims is None or not _zeros_copy(dims, axis):
         like = context.type(data)
-        if context.target >= 14:
+        if context.target_opset >= 14:
             # The attribute comes one opset later than this node, which is on its way there.
             context.emit("Reshape", [matrix, shape], "reshaped", outputs=[output], allowzero=1)
             return
@@ -160,7 +160,7 @@ def one_axis_to_matrix(context: Context) -> None:
 
 def _around_axis(context: Context, axis: int) -> None:
     """``Reshape(Softmax<axis=1>(Reshape(x, [before, length, after])), Shape(x))``."""
-    context.far = shapes.OPSET
+    context = context.at(shapes.OPSET)
     data = context.input(0)
     view = shapes.around(context, data, axis)
     result = context.replace(inputs=[view.name], outputs=[context.fresh("around")], axis=1)

@@ -32,13 +32,13 @@ def sizes_without_input(context: Context) -> None:
     if sizes is not None:
         context.replace(inputs=[data], split=[int(size) for size in sizes.reshape(-1)])
         return
-    if context.target < 13:
+    if context.target_opset < 13:
         raise Blocked(
             f"its sizes {name!r} are only known at run time, and from opset 2 to 12 Split has them "
             "as an attribute",
             "choose opset 13 or later",
         )
-    context.far = 13
+    context = context.at(13)
     context.replace(inputs=[data, cast(context, name, TensorProto.INT64)], drop=("split",))
 
 

@@ -50,7 +50,7 @@ def axes_to_attribute(context: Context) -> None:
 
 def _reshape(context: Context, axes: str) -> None:
     """Give the data the shape that it has without the axes, or with them."""
-    context.far = shapes.OPSET
+    context = context.at(shapes.OPSET)
     data = context.input(0)
     axes = shapes.int64_list(context, axes)
     sizes = context.emit("Shape", [data], "sizes")

@@ -20,7 +20,7 @@ def non_max_suppression(context: Context) -> None:
     Each round takes the best that is left of every class, and leaves out those that overlap it too
     much. What was taken of classes that had any left is put in order by NonZero.
     """
-    context.far = 13
+    context = context.at(13)
     count = context.input(2)
     if not count:
         empty = context.array(np.zeros((0, 3), np.int64), "none_selected")
@@ -162,7 +162,7 @@ def _round(context: Context, scores: str, areas: _Areas) -> Round:
 
 def _extreme(context: Context, body: Body, op_type: str, first: str, second: str) -> str:
     """The larger or the smaller of two; Max and Min take one shape only before opset 8."""
-    if context.target >= 8:
+    if context.target_opset >= 8:
         return body.emit(op_type, [first, second])
     comparison = "Greater" if op_type == "Max" else "Less"
     chosen = body.emit(comparison, [first, second], "is_first")

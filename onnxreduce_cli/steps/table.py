@@ -14,7 +14,7 @@ from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.steps import audit, bodies, widening
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.steps.context import Blocked, Context, Emitted
 from onnxreduce_cli.steps.registry import STEPS, Direction, Step
 
 # Every module of the package registers its steps when it is imported.
@@ -118,9 +118,10 @@ def _taker(step: Step, near: int, far: int, narrows: bool) -> Callable[[Context]
         elif step.status != "unchanged":
             side = "later" if near > far else "earlier"
             raise Blocked(step.words, f"choose opset {near} or {side}")
-        for node in [context.node] if context.unchanged else list(context.emitted):
-            if node.op_type != step.op_type or context.far > far:
-                _fit_types(context, node, context.far, context.far)
+        emitted = [Emitted(context.node, far)] if context.unchanged else list(context.emitted)
+        for node, opset in emitted:
+            if node.op_type != step.op_type or opset > far:
+                _fit_types(context.at(opset), node, opset, opset)
             elif narrows:
                 _fit_types(context, node, near, far)
 

@@ -96,7 +96,7 @@ class Term:
 
     def _must_repeat(self, other: Term | float) -> bool:
         """Whether the shapes must be the same, as for Max before opset 8, and may differ."""
-        if self.context.target >= 8 or not isinstance(other, Term):
+        if self.context.target_opset >= 8 or not isinstance(other, Term):
             return False
         return self.known is None and other.known is None
 

@@ -64,7 +64,7 @@ def number_to_attribute(context: Context) -> None:
         return
     if context.rank(number) != 1:
         number = context.emit("Reshape", [number, context.array([1], "one")], "k")
-    context.far = 13
+    context = context.at(13)
     first = arange(context, number)
     outputs = list(context.node.output)
     if isinstance(length, int):
@@ -80,7 +80,7 @@ def number_to_attribute(context: Context) -> None:
 
 def _of_rank_3(context: Context) -> None:
     """The same, with the dimensions before the axis made one, and those behind it."""
-    context.far = OPSET
+    context = context.at(OPSET)
     axis = context.value("axis", -1)
     view = around(context, context.input(0), axis)
     number = context.emit("Reshape", [context.input(1), context.array([1], "one")], "k")
@@ -178,7 +178,7 @@ def largest_of_floats(context: Context) -> None:
     if axis < -1:
         rank = context.settled_rank(data)
         if rank is None:
-            context.far = 11  # It comes here again, with its mirrored axis.
+            context = context.at(11)  # It comes here again, with its mirrored axis.
             replace_mirrored(context, axis=mirrored_axes([axis])[0])
             return
         axis %= rank
@@ -233,7 +233,7 @@ def _ordered_by_halves(context: Context) -> None:
     axis = context.value("axis", -1) % rank
     given = context.need_elem_type(data, "it is taken apart")
     length = as_name(context, size_of(context, data, axis))
-    context.far = 13
+    context = context.at(13)
     base = constant(context, 2**32, given, "base")
     rest = cast(context, context.emit("Mod", [data, base], "rest"), TensorProto.DOUBLE)
     apart = context.emit("Sub", [cast(context, data, TensorProto.DOUBLE), rest], "apart")

@@ -200,7 +200,7 @@ def max_unpool(context: Context) -> None:
     """``MaxUnpool<kernel_shape=[2], strides=[2]>(x, indices)`` with x of shape [1, 1, 3] becomes
     ``Reshape(ScatterElements(zeros of 6, Reshape(indices, [-1]), Reshape(x, [-1])), [1, 1, 6])``.
     """
-    context.far = 13
+    context = context.at(13)
     data, indices, wanted = (context.input(index) for index in range(3))
     kernel = context.value("kernel_shape")
     axes = len(kernel)

@@ -44,7 +44,7 @@ def unique(context: Context) -> None:
     elem_type = context.need_elem_type(context.input(0), "it is ordered")
     if elem_type not in _ORDERED:
         raise refuse(context, f"orders elements of {dtype_name(elem_type)}")
-    context.far = OPSET
+    context = context.at(OPSET)
     data, axis = context.input(0), context.value("axis")
     items = _items(context)
     count = size_of(context, items, 0)

@@ -195,9 +195,10 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         node: the node.
         wide: for each of the operator's type variables to widen, the dtype.
     """
-    schema = schemas.schema(node.op_type, context.far)
+    schema = schemas.schema(node.op_type, context.op.opset)
     place = next(
-        (at for at, emitted in enumerate(context.emitted) if emitted is node), len(context.emitted)
+        (at for at, (emitted, _) in enumerate(context.emitted) if emitted is node),
+        len(context.emitted),
     )
     rest = context.emitted[place + 1 :]
     del context.emitted[place:]
@@ -227,7 +228,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
             context.emit("Cast", [widened], outputs=[name], to=narrow, saturate=0)
         else:
             cast(context, widened, narrow, [name])
-    context.emitted += rest
+    context.emitted.extend(rest)
 
 
 def _state_dtype(node: NodeProto, elem_type: int) -> None:

@@ -162,7 +162,7 @@ def padded(
     known = [side for side in sides if isinstance(side, int)]
     if len(known) == len(sides) and not any(known):
         return data
-    if len(known) == len(sides) and context.far < 11:
+    if len(known) == len(sides) and context.op.opset < 11:
         return context.emit("Pad", [data], "padded", pads=known, value=value)
     elem_type = context.need_elem_type(data, "it is padded with a number of that dtype")
     filled = constant(context, value, elem_type, "padding")

@@ -629,7 +629,7 @@ def test_an_open_dimension_that_is_scaled_is_not_always_1(monkeypatch: pytest.Mo
 
     def wrong(context: Context) -> None:
         right(context)
-        for node in context.emitted:
+        for node, _ in context.emitted:
             if node.op_type == "ReduceMean":
                 node.op_type = "ReduceSum"
 
