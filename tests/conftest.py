@@ -9,6 +9,10 @@ from dataclasses import dataclass
 import pytest
 
 from onnxreduce_cli.cli import main as command_line
+from onnxreduce_cli.engine import carry
+from tests import contract
+
+carry.after_step = contract.check
 
 
 @dataclass(frozen=True)

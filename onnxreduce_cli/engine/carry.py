@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from onnx import NodeProto
@@ -11,6 +11,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
 from onnxreduce_cli.engine.subject import Route
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.dead_values import without_unread
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
@@ -21,6 +22,10 @@ from onnxreduce_cli.steps.table import Leg, body, leg
 
 #: The opset that function bodies are written in; steps take them to the target from there.
 BODY_OPSET = 18
+
+
+def after_step(_: Context) -> None:
+    """What tests assert of every step that was taken, which they put in place of this."""
 
 
 @dataclass(slots=True)
@@ -41,7 +46,12 @@ class _Crossing:
 
 
 class Carrier:
-    """Takes nodes of some scopes to the target; the model is not touched."""
+    """Takes nodes of some scopes to the target; the model is not touched.
+
+    Attributes:
+        facts: what is known of the model's values, and of those that steps emitted.
+        swept: how many generated nodes went again, as a later step stopped reading them.
+    """
 
     def __init__(
         self, scopes: Sequence[Scope], facts: ConversionFacts, route: Route, ir_version: int
@@ -55,6 +65,7 @@ class Carrier:
             ir_version: the IR version that the model will have.
         """
         self.facts = facts
+        self.swept = 0
         self._scopes = scopes
         self._route = route
         self._ir_version = ir_version
@@ -83,12 +94,13 @@ class Carrier:
             expand: operators to replace by their function bodies.
 
         Returns:
-            what is at the target, in order.
+            what is at the target, in order, without what a later step stopped reading.
 
         Raises:
             Blocked: there is no way across some boundary.
         """
         done: list[NodeProto] = []
+        outputs = node.output[:]
         waiting = [(node, opset, expand)]
         while waiting:
             node, opset, expand = waiting.pop()
@@ -112,7 +124,12 @@ class Carrier:
                 if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
                     self._carry_branches(site, scope, emitted, read_at, crossing)
                 waiting.append((emitted, read_at, crossing.expand))
-        return done
+        return self._swept(done, outputs)
+
+    def _swept(self, nodes: list[NodeProto], outputs: Iterable[str]) -> list[NodeProto]:
+        kept = without_unread(nodes, outputs) if len(nodes) > 1 else nodes
+        self.swept += len(nodes) - len(kept)
+        return kept
 
     def _cross(
         self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
@@ -132,6 +149,7 @@ class Carrier:
             crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, ())
         else:
             return None
+        after_step(context)
         site.asked = max(site.asked, context.asked)
         return crossing
 
@@ -152,11 +170,12 @@ class Carrier:
             for item in inner.nodes:
                 if item.op_type in GRAPH_OPERATORS:
                     self._carry_branches(site, inner, item, opset, crossing)
-            result = [
-                carried
+            carried = [
+                made
                 for item in inner.nodes
-                for carried in self.carry(site, inner, item, opset, crossing.expand)
+                for made in self.carry(site, inner, item, opset, crossing.expand)
             ]
+            result = self._swept(carried, [output.name for output in graph.output])
             if len(result) != len(inner.nodes) or any(
                 new is not old for new, old in zip(result, inner.nodes, strict=True)
             ):

@@ -91,6 +91,17 @@ def dead_values(
     return found
 
 
+def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[NodeProto]:
+    """The nodes, in order, that lead to the outputs: not those that only nodes now gone read."""
+    needed = set(outputs)
+    kept = []
+    for node in reversed(nodes):
+        if not needed.isdisjoint(filter(None, node.output)):
+            kept.append(node)
+            needed.update(_reads(node))
+    return kept[::-1]
+
+
 def _removable(node: NodeProto) -> bool:
     return is_default(node.domain) and node.op_type in _REMOVABLE
 

@@ -128,9 +128,15 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
 def _lengthened(context: Context, name: str, rank: int) -> str:
     """The value with dimensions of 1 before its own, to have that rank."""
     missing = rank - len(dims_of(context, name) or ())
-    if not missing:
-        return name
-    return context.emit("Unsqueeze", [name], "aligned", axes=list(range(missing)))
+    return _unsqueezed(context, name, list(range(missing)))
+
+
+def _unsqueezed(context: Context, name: str, axes: list[int]) -> str:
+    """The value with dimensions of 1 put in, counted in the result; of a constant another one."""
+    constant = context.constant(name) if axes else None
+    if constant is not None:
+        return context.array(np.expand_dims(constant, axes), "aligned")
+    return context.emit("Unsqueeze", [name], "aligned", axes=axes) if axes else name
 
 
 def _sizes(context: Context, name: str, rank: int) -> str:
@@ -191,7 +197,7 @@ def placed_within(context: Context, name: str, outer: str) -> str:
     behind = (-axis if rank is None else rank - (axis % rank if rank else 0)) - inner
     if behind <= 0 or not inner:
         return name
-    return context.emit("Unsqueeze", [name], "aligned", axes=list(range(inner, inner + behind)))
+    return _unsqueezed(context, name, list(range(inner, inner + behind)))
 
 
 def _behind(context: Context, axis: int, name: str, outer: str) -> str:

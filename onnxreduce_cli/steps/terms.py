@@ -1,12 +1,14 @@
 """Formulas over numbers that are known at conversion, or else only when the model runs.
 
-Written once, a formula gives a constant where all that it is made of is known, and nodes otherwise.
+Written once, a formula gives a constant where all that it is made of is known, and nodes otherwise:
+when something reads its name, so that what nobody reads is never emitted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,30 +21,44 @@ from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Array, Context
 
 
+class Later:
+    """A tensor that is emitted when its name is asked for, once."""
+
+    def __init__(self, write: Callable[[], str]) -> None:
+        self._write = write
+
+    @cached_property
+    def name(self) -> str:
+        """Its name."""
+        return self._write()
+
+
 @dataclass(frozen=True)
 class Term:
     """A tensor in a formula.
 
     Attributes:
         context: where nodes are emitted.
-        value: the numbers, or the name of the tensor that holds them when the model runs.
+        value: the numbers, or the tensor that holds them when the model runs.
         elem_type: its `TensorProto.DataType`.
     """
 
     context: Context
-    value: Array | str
+    value: Array | Later | str
     elem_type: int
 
     @property
     def known(self) -> Array | None:
         """The numbers, if they are known."""
-        return None if isinstance(self.value, str) else self.value
+        return None if isinstance(self.value, (Later, str)) else self.value
 
     @property
     def name(self) -> str:
         """The name of the tensor, which becomes a constant if it is known."""
         if isinstance(self.value, str):
             return self.value
+        if isinstance(self.value, Later):
+            return self.value.name
         return self.context.array(self.value, "number")
 
     def __add__(self, other: Term | float) -> Term:
@@ -128,36 +144,37 @@ class Term:
         """The numbers in another dtype."""
         if elem_type == self.elem_type:
             return self
-        if isinstance(self.value, str):
-            return Term(self.context, cast(self.context, self.value, elem_type), elem_type)
+        if self.known is None:
+            return self._later(lambda: cast(self.context, self.name, elem_type), elem_type)
         with np.errstate(invalid="ignore"):
-            return Term(self.context, self.value.astype(numpy_dtype(elem_type)), elem_type)
+            return Term(self.context, self.known.astype(numpy_dtype(elem_type)), elem_type)
 
     def at(self, index: int, axis: int = 0) -> Term:
         """The slice at `index`, with one dimension less."""
-        if isinstance(self.value, str):
+        if self.known is None:
             which = self.context.scalar(index, "which")
-            return self._named(self.context.emit("Gather", [self.value, which], axis=axis))
-        return Term(self.context, self.value.take(index, axis), self.elem_type)
+            return self._later(lambda: self.context.emit("Gather", [self.name, which], axis=axis))
+        return Term(self.context, self.known.take(index, axis), self.elem_type)
 
     def shaped(self, *dims: int) -> Term:
         """The same numbers in another shape; one dimension may be -1, 0 leaves one as it is."""
-        if isinstance(self.value, str):
+        if self.known is None:
             shape = self.context.array(list(dims), "shape")
-            return self._named(self.context.emit("Reshape", [self.value, shape], "shaped"))
-        kept = [self.value.shape[at] if dim == 0 else dim for at, dim in enumerate(dims)]
-        return Term(self.context, self.value.reshape(kept), self.elem_type)
+            return self._later(lambda: self.context.emit("Reshape", [self.name, shape], "shaped"))
+        kept = [self.known.shape[at] if dim == 0 else dim for at, dim in enumerate(dims)]
+        return Term(self.context, self.known.reshape(kept), self.elem_type)
 
     def sum(self, axis: int) -> Term:
         """The sums along an axis, which is kept."""
-        if isinstance(self.value, str):
-            total = births.reduced(self.context, "ReduceSum", self.value, [axis], keep=True)
-            return self._named(total)
-        total = self.value.sum(axis=axis, keepdims=True, dtype=self.value.dtype)
+        if self.known is None:
+            return self._later(
+                lambda: births.reduced(self.context, "ReduceSum", self.name, [axis], keep=True)
+            )
+        total = self.known.sum(axis=axis, keepdims=True, dtype=self.known.dtype)
         return Term(self.context, total, self.elem_type)
 
-    def _named(self, name: str) -> Term:
-        return Term(self.context, name, self.elem_type)
+    def _later(self, write: Callable[[], str], elem_type: int | None = None) -> Term:
+        return Term(self.context, Later(write), elem_type or self.elem_type)
 
     def _with(
         self,
@@ -173,11 +190,11 @@ class Term:
                 other = Term(self.context, np.array(other, dtype), self.elem_type)
             terms.append(other)
         given = self.elem_type if elem_type is None else elem_type
-        known = [term.value for term in terms if not isinstance(term.value, str)]
+        known = [term.known for term in terms if term.known is not None]
         if len(known) == len(terms) and np.broadcast(*known).size <= MOST_WRITTEN:
             with np.errstate(all="ignore"):
                 return Term(self.context, np.asarray(compute(*known)), given)
-        return Term(self.context, self.context.emit(op_type, [term.name for term in terms]), given)
+        return self._later(lambda: self.context.emit(op_type, [term.name for term in terms]), given)
 
 
 def term(context: Context, value: Any, elem_type: int) -> Term:
@@ -189,12 +206,16 @@ def scalar(context: Context, number: Number) -> Term:
     """A number as an int64 of rank 0."""
     if isinstance(number, int):
         return term(context, number, TensorProto.INT64)
-    return Term(context, births.squeezed(context, number, [0]), TensorProto.INT64)
+    return Term(context, Later(lambda: births.squeezed(context, number, [0])), TensorProto.INT64)
 
 
 def length_of(context: Context, name: str, axis: int, elem_type: int) -> Term:
     """The length of one of a tensor's axes, of rank 0."""
-    return scalar(context, births.size_of(context, name, axis)).cast(elem_type)
+    known = births.known_size(context, name, axis)
+    if known is not None:
+        return term(context, known, elem_type)
+    size = Later(lambda: scalar(context, births.size_of(context, name, axis)).name)
+    return Term(context, size, TensorProto.INT64).cast(elem_type)
 
 
 def counted(count: Term, elem_type: int) -> Term:
@@ -202,5 +223,9 @@ def counted(count: Term, elem_type: int) -> Term:
     context, known = count.context, count.known
     if known is not None and known <= MOST_WRITTEN:
         return term(context, np.arange(int(known)), elem_type)
-    number = int(known) if known is not None else births.unsqueezed(context, count.name, [0])
-    return Term(context, births.arange(context, number), TensorProto.INT64).cast(elem_type)
+
+    def write() -> str:
+        number = int(known) if known is not None else births.unsqueezed(context, count.name, [0])
+        return births.arange(context, number)
+
+    return Term(context, Later(write), TensorProto.INT64).cast(elem_type)

@@ -1,0 +1,72 @@
+"""What holds of every step that is taken, in whichever test; see `tests/conftest.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from onnx import GraphProto, NodeProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
+from onnxreduce_cli.steps.context import Context
+
+
+def check(context: Context) -> None:
+    """Assert that what a step emitted is valid where it is read, and is read."""
+    for node, opset in context.emitted:
+        _check_valid(context, node, opset)
+    nodes = [node for node, _ in context.emitted]
+    _check_read(context, nodes, context.node.output)
+
+
+def _check_valid(context: Context, node: NodeProto, opset: int) -> None:
+    if not is_default(node.domain):
+        return
+    assert schemas.defines(node.op_type, opset) or node.op_type == context.node.op_type, (
+        f"{_step(context)} emits {node.op_type} at opset {opset}, which has none"
+    )
+    problem = schemas.invalid(node, opset)
+    assert problem is None, f"{_step(context)} emits a {node.op_type} at opset {opset}: {problem}"
+    for graph in _written(context, node):
+        for inner in graph.node:
+            _check_valid(context, inner, opset)
+
+
+def _check_read(context: Context, nodes: Iterable[NodeProto], outputs: Iterable[str]) -> None:
+    unread = list(unread_nodes(nodes, outputs))
+    assert not unread, f"{_step(context)} emits what nobody reads: " + ", ".join(
+        f"{node.op_type} {node.name!r}" for node in unread
+    )
+    for node in nodes:
+        for graph in _written(context, node):
+            _check_read(context, graph.node, [output.name for output in graph.output])
+
+
+def _written(context: Context, node: NodeProto) -> Iterator[GraphProto]:
+    """The graphs within an emitted node, if the step wrote them and did not take them over."""
+    if context.node.op_type not in GRAPH_OPERATORS:
+        yield from (graph for _, graph in subgraphs(node))
+
+
+def unread_nodes(nodes: Iterable[NodeProto], outputs: Iterable[str]) -> Iterator[NodeProto]:
+    """The nodes none of whose outputs another node, or a graph within one, reads, or is given."""
+    nodes = list(nodes)
+    read = set(outputs).union(*map(reads, nodes))
+    return (node for node in nodes if read.isdisjoint(filter(None, node.output)))
+
+
+def reads(node: NodeProto) -> set[str]:
+    """What a node and the graphs within it read by name."""
+    found = set(node.input)
+    for _, graph in subgraphs(node):
+        found.update(output.name for output in graph.output)
+        found = found.union(*map(reads, graph.node))
+    return found
+
+
+def _step(context: Context) -> str:
+    return (
+        f"the step of {context.node.op_type} from opset {context.source_opset} to "
+        f"{context.target_opset}, at {context.op.opset},"
+    )
