@@ -11,7 +11,7 @@ from collections.abc import Iterable
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import constant, reduced, squeezed
+from onnxreduce_cli.steps.births import Later, constant, reduced, squeezed
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.normalization import restored, with_rank_4
@@ -199,9 +199,9 @@ def with_training_mode(context: Context) -> None:
         given = context.elem_type(data)
         if given in HALVES:
             data = cast(context, data, TensorProto.FLOAT)
-        for name, output in zip(_statistics(context, data), saved, strict=True):
+        for statistic, output in zip(_statistics(context, data), saved, strict=True):
             if output:
-                _give(context, name, output, given if given in HALVES else None)
+                _give(context, statistic.name, output, given if given in HALVES else None)
     if saved[1]:
         context.warn(_SAVED)
     context.replace(outputs=_all_named(context, 3), training_mode=1)
@@ -254,9 +254,9 @@ def _with_own_statistics(
         for name, elem_type in zip(names, given, strict=True)
     ]
     if of_features:
-        own = [squeezed(context, name, [0]) for name in _moments(context, wide[0], [0])]
+        own = [squeezed(context, each.name, [0]) for each in _moments(context, wide[0], [0])]
     else:
-        own = _statistics(context, wide[0])
+        own = [each.name for each in _statistics(context, wide[0])]
     back = None if given[3] == working else given[3]
     momentum = context.value("momentum", _MOMENTUM)
     factors = [constant(context, n, working, "share") for n in (momentum, 1 - momentum)]
@@ -283,26 +283,30 @@ def _give(context: Context, name: str, output: str, elem_type: int | None) -> No
         cast(context, name, elem_type, [output])
 
 
-def _statistics(context: Context, data: str) -> list[str]:
+def _statistics(context: Context, data: str) -> list[Later]:
     """The mean of each channel, and the variance of its population, of rank 1."""
     rank = context.settled_rank(data)
     if rank is None:
         data = _of_rank_3(context, data)
         rank = 3
     flat = context.array([-1], "flat")
-    mean, variance = _moments(context, data, [0, *range(2, rank)])
-    return [
-        context.emit("Reshape", [mean, flat], "mean"),
-        context.emit("Reshape", [variance, flat], "variance"),
-    ]
+
+    def of_rank_1(moment: Later) -> Later:
+        return Later(lambda: context.emit("Reshape", [moment.name, flat], "statistic"))
+
+    return [of_rank_1(moment) for moment in _moments(context, data, [0, *range(2, rank)])]
 
 
-def _moments(context: Context, data: str, axes: list[int]) -> tuple[str, str]:
+def _moments(context: Context, data: str, axes: list[int]) -> tuple[Later, Later]:
     """The mean and the variance over some axes, which become 1."""
-    mean = reduced(context, "ReduceMean", data, axes, keep=True)
-    apart = context.emit("Sub", [data, mean], "apart")
-    square = context.emit("Mul", [apart, apart], "square")
-    return mean, reduced(context, "ReduceMean", square, axes, keep=True)
+    mean = Later(lambda: reduced(context, "ReduceMean", data, axes, keep=True))
+
+    def variance() -> str:
+        apart = context.emit("Sub", [data, mean.name], "apart")
+        square = context.emit("Mul", [apart, apart], "square")
+        return reduced(context, "ReduceMean", square, axes, keep=True)
+
+    return mean, Later(variance)
 
 
 @down(

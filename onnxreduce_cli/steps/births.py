@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,21 @@ from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import StepFunction, down
 
-#: A number that is known at conversion, or the name of an int64 tensor of shape [1].
-Number = int | str
+
+class Later:
+    """A tensor that is emitted when its name is asked for, and once."""
+
+    def __init__(self, write: Callable[[], str]) -> None:
+        self._write = write
+
+    @cached_property
+    def name(self) -> str:
+        """Its name."""
+        return self._write()
+
+
+#: A number that is known at conversion, or else an int64 tensor of shape [1].
+Number = int | Later | str
 
 #: Constants of more elements are not written into a model but computed when it runs.
 MOST_WRITTEN = 1 << 20
@@ -149,14 +162,18 @@ def known_size(context: Context, name: str, axis: int) -> int | None:
 
 
 def size_of(context: Context, name: str, axis: int) -> Number:
-    """The size of one dimension; emits what tells it where that is not known at conversion."""
+    """The size of one dimension."""
     known = known_size(context, name, axis)
     if known is not None:
         return known
-    shape = context.emit("Shape", [name], "shape")
-    if axis < 0:  # Gather takes no negative index before opset 11.
-        return part(context, shape, axis, axis + 1 or END)
-    return context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
+
+    def write() -> str:
+        shape = context.emit("Shape", [name], "shape")
+        if axis < 0:  # Gather takes no negative index before opset 11.
+            return part(context, shape, axis, axis + 1 or END)
+        return context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
+
+    return Later(write)
 
 
 def numbers_of(context: Context, name: str, count: int) -> list[Number]:
@@ -167,14 +184,21 @@ def numbers_of(context: Context, name: str, count: int) -> list[Number]:
         found = None if known is None else known[index]
         if found is not None:
             return found
-        return context.emit("Gather", [name, context.array([index], "index")], "element", axis=0)
+        at = context.array([index], "index")
+        return Later(lambda: context.emit("Gather", [name, at], "element", axis=0))
 
     return [number(index) for index in range(count)]
 
 
 def as_name(context: Context, number: Number) -> str:
     """A number as an int64 tensor of shape [1]."""
-    return context.array([number], "number") if isinstance(number, int) else number
+    if isinstance(number, int):
+        return context.array([number], "number")
+    return number if isinstance(number, str) else number.name
+
+
+def _computed(context: Context, op_type: str, *numbers: Number) -> Later:
+    return Later(lambda: context.emit(op_type, [as_name(context, each) for each in numbers]))
 
 
 def times(context: Context, first: Number, second: Number) -> Number:
@@ -185,7 +209,7 @@ def times(context: Context, first: Number, second: Number) -> Number:
         return second
     if second == 1:
         return first
-    return context.emit("Mul", [as_name(context, first), as_name(context, second)], "product")
+    return _computed(context, "Mul", first, second)
 
 
 def plus(context: Context, first: Number, second: Number) -> Number:
@@ -196,7 +220,7 @@ def plus(context: Context, first: Number, second: Number) -> Number:
         return second
     if second == 0:
         return first
-    return context.emit("Add", [as_name(context, first), as_name(context, second)], "sum")
+    return _computed(context, "Add", first, second)
 
 
 def minus(context: Context, first: Number, second: Number) -> Number:
@@ -205,8 +229,7 @@ def minus(context: Context, first: Number, second: Number) -> Number:
         return first - second
     if second == 0:
         return first
-    names = [as_name(context, first), as_name(context, second)]
-    return context.emit("Sub", names, "difference")
+    return _computed(context, "Sub", first, second)
 
 
 def quotient(context: Context, number: Number, by: Number) -> Number:
@@ -215,16 +238,20 @@ def quotient(context: Context, number: Number, by: Number) -> Number:
         return number // by
     if by == 1:
         return number
-    return context.emit("Div", [as_name(context, number), as_name(context, by)], "quotient")
+    return _computed(context, "Div", number, by)
 
 
 def at_least_zero(context: Context, number: Number) -> Number:
     """A number, or 0 where it is negative."""
     if isinstance(number, int):
         return max(0, number)
-    zero = context.array([0], "zero")
-    below = context.emit("Less", [number, zero], "negative")
-    return context.emit("Where", [below, zero, number], "not_negative")
+
+    def write() -> str:
+        zero, name = context.array([0], "zero"), as_name(context, number)
+        below = context.emit("Less", [name, zero], "negative")
+        return context.emit("Where", [below, zero, name], "not_negative")
+
+    return Later(write)
 
 
 def arange(context: Context, count: Number) -> str:

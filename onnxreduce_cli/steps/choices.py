@@ -12,6 +12,7 @@ from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.births import (
     NO_COUNTING,
+    Later,
     Number,
     arange,
     as_name,
@@ -138,7 +139,10 @@ def where(context: Context) -> None:
         context = context.at(shapes.OPSET)
     here, there = _places(context, first), _places(context, second)
     size = _size(context, first)
-    behind = context.scalar(size, "size") if isinstance(size, int) else squeezed(context, size, [0])
+    if isinstance(size, int):
+        behind = context.scalar(size, "size")
+    else:
+        behind = squeezed(context, size.name, [0])
     there = context.emit("Add", [there, behind], "behind")
     flat = [
         context.emit("Reshape", [name, context.array([-1], "flat")], "flat")
@@ -152,12 +156,13 @@ def where(context: Context) -> None:
     context.replace("Gather", [both, places], keep=(), axis=0)
 
 
-def _size(context: Context, name: str) -> Number:
+def _size(context: Context, name: str) -> int | Later:
     """How many elements a tensor has."""
     dims = static(dims_of(context, name))
     if dims is not None:
         return math.prod(dims)
-    return context.emit("Reshape", [context.emit("Size", [name]), context.array([1], "one")])
+    one = context.array([1], "one")
+    return Later(lambda: context.emit("Reshape", [context.emit("Size", [name]), one]))
 
 
 def _places(context: Context, name: str) -> str:

@@ -204,8 +204,9 @@ def _folded_last(context: Context, data: str, kept: int, sizes: list[Number]) ->
     """The tensor with its first dimensions as they are, and the given ones after them."""
     names = [context.array([0] * kept, "kept")] if kept else []
     names += [as_name(context, size) for size in sizes]
-    if all(isinstance(size, int) for size in sizes):
-        shape = context.array([0] * kept + [int(size) for size in sizes], "shape")
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        shape = context.array([0] * kept + known, "shape")
     else:
         shape = context.emit("Concat", names, "shape", axis=0)
     return context.emit("Reshape", [data, shape], "shaped")

@@ -26,6 +26,7 @@ from onnxreduce_cli.steps.births import (
     as_name,
     born,
     dims_of,
+    plus,
     reduced,
     size_of,
     squeezed,
@@ -149,7 +150,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
             whole = as_name(context, times(context, length, length))
             copied = context.array([0] * len(others), "copied")
             shape = context.emit("Concat", [copied, whole], "flat", axis=0)
-            apart = context.emit("Add", [length, context.array([1], "one")], "apart")
+            apart = as_name(context, plus(context, length, 1))
             diagonal = context.emit("Mul", [arange(context, length), apart], "diagonal")
         name = context.emit("Reshape", [name, shape], "flat")
         name = context.emit("Gather", [name, diagonal], "diagonal", axis=len(others))

@@ -131,12 +131,13 @@ def gather_nd(context: Context) -> None:
         _gather_slices_of_any_rank(context)
         return
     dims = need_dims(context, data, _PLACES)
+    depth = known_size(context, context.input(1), -1) or 0
+    rest = static(dims[depth:])
+    if depth > 1 and rest is not None and 0 in rest:
+        _gather_nothing(context, rest)
+        return
     place, depth = _flat_places(context, dims)
     if depth > 1:
-        rest = static(dims[depth:])
-        if rest is not None and 0 in rest:
-            _gather_nothing(context, rest)
-            return
         if rest is not None:
             shape = context.array([-1, *rest], "merged")
         else:
@@ -286,7 +287,7 @@ def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
     if isinstance(stride, int):
         factor = context.scalar(stride, "stride")
     else:
-        factor = context.emit("Squeeze", [stride], "stride", axes=[0])
+        factor = context.emit("Squeeze", [as_name(context, stride)], "stride", axes=[0])
     return context.emit("Mul", [name, factor], "part")
 
 

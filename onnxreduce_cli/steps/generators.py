@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.model.values import numpy_dtype, tensor_type
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
@@ -162,6 +162,9 @@ def range_(context: Context) -> None:
 
 
 def _as(context: Context, name: str, given: int, wanted: int) -> str:
+    known = context.constant(name)
+    if known is not None:
+        return context.array(known.astype(numpy_dtype(wanted)), "number")
     return name if given == wanted else cast(context, name, wanted)
 
 

@@ -8,6 +8,7 @@ from onnxreduce_cli.steps.births import (
     NO_LOOP,
     Number,
     arange,
+    as_name,
     born,
     constant,
     reduced,
@@ -47,7 +48,7 @@ def non_zero(context: Context) -> None:
     if isinstance(size, int):
         length = constant(context, size, TensorProto.DOUBLE, "length")
     else:
-        length = cast(context, size, TensorProto.DOUBLE)
+        length = cast(context, as_name(context, size), TensorProto.DOUBLE)
     from_back = context.emit("Mul", [hits, context.emit("Sub", [length, numbers])], "from_back")
     total = reduced(context, "ReduceSum", cast(context, hits, TensorProto.INT64), [0], keep=True)
 
@@ -106,8 +107,9 @@ def _divisor(context: Context, size: Number) -> str:
     """Sizes, or 1 where one is 0: nothing is divided then, but some runtimes end on a 0."""
     if isinstance(size, int):
         return context.array([max(size, 1)], "size")
-    is_nothing = context.emit("Equal", [size, context.array([0], "zero")], "is_nothing")
-    return context.emit("Add", [size, cast(context, is_nothing, TensorProto.INT64)], "divisor")
+    name = as_name(context, size)
+    is_nothing = context.emit("Equal", [name, context.array([0], "zero")], "is_nothing")
+    return context.emit("Add", [name, cast(context, is_nothing, TensorProto.INT64)], "divisor")
 
 
 @born("Compress", 9, "Gather at the places of NonZero", blocks=NO_LOOP)

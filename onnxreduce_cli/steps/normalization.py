@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import END, Number, part, size_of, unsqueezed
+from onnxreduce_cli.steps.births import END, Number, as_name, part, quotient, size_of, unsqueezed
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
@@ -77,7 +77,7 @@ def parameters_for_channels(context: Context) -> None:
     if isinstance(channels, int):
         times: Number = channels // groups
     else:
-        times = context.emit("Div", [channels, context.array([groups], "groups")], "times")
+        times = quotient(context, channels, groups)
     parameters = [_repeated(context, context.input(index), groups, times) for index in (1, 2)]
     elem_type = context.need_elem_type(context.input(0), "the older version computes in it")
     context.replace(inputs=[context.input(0), *parameters], stash_type=elem_type)
@@ -91,7 +91,8 @@ def _repeated(context: Context, name: str, groups: int, times: Number) -> str:
     if isinstance(times, int):
         shape = context.array([groups, times], "shape")
     else:
-        shape = context.emit("Concat", [context.array([groups], "groups"), times], "shape", axis=0)
+        sizes = [as_name(context, number) for number in (groups, times)]
+        shape = context.emit("Concat", sizes, "shape", axis=0)
     wide = context.emit("Expand", [column, shape], "wide")
     return context.emit("Reshape", [wide, context.array([-1], "flat")], "for_channels")
 

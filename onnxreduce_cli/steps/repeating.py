@@ -17,6 +17,7 @@ from onnxreduce_cli.steps.births import (
     MOST_WRITTEN,
     OR_STATE,
     Number,
+    as_name,
     dims_of,
     need_loops,
     static,
@@ -221,7 +222,7 @@ def ones(context: Context, count: Number) -> str:
     """As many ones, an int64 tensor."""
     if isinstance(count, int):
         return context.array([1] * count, "ones")
-    return context.emit("Tile", [context.array([1], "one"), count], "ones")
+    return context.emit("Tile", [context.array([1], "one"), as_name(context, count)], "ones")
 
 
 def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> str:

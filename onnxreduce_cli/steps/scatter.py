@@ -15,6 +15,7 @@ from onnxreduce_cli.steps.births import (
     as_name,
     born,
     dims_of,
+    plus,
     reduced,
     size_of,
     static,
@@ -75,7 +76,7 @@ def _computed_places(context: Context) -> str:
     if isinstance(count, int):
         order = arange(context, count + 1)
     else:
-        more = context.emit("Add", [count, context.array([1], "one")], "more")
+        more = plus(context, count, 1)
         order = arange(context, more)
     numbered = context.emit("Mul", [hits, order], "numbered")
     update = reduced(context, "ReduceMax", numbered, [1], keep=False)

@@ -20,6 +20,7 @@ from onnxreduce_cli.steps.births import (
     dims_of,
     need_loops,
     part,
+    plus,
     reduced,
     squeezed,
     static,
@@ -48,7 +49,7 @@ def element(context: Context, values: str, index: Number) -> str:
     """One element of a list, as a list of one; an index that is a number may be negative."""
     if isinstance(index, int):
         return part(context, values, index, index + 1 or END)
-    return context.emit("Gather", [values, index], "element", axis=0)
+    return context.emit("Gather", [values, as_name(context, index)], "element", axis=0)
 
 
 def scalar_input(context: Context, name: str) -> Number:
@@ -201,11 +202,7 @@ class View:
 def around(context: Context, data: str, axis: Number) -> View:
     """View a tensor around an axis, which may be negative where it is a number."""
     shape = context.emit("Shape", [data], "shape")
-    following: Number
-    if isinstance(axis, int):
-        following = axis + 1 or END
-    else:
-        following = context.emit("Add", [axis, context.array([1], "one")], "next")
+    following = axis + 1 or END if isinstance(axis, int) else plus(context, axis, 1)
     length = element(context, shape, axis)
     before: Number = 1 if axis == 0 else product(context, part(context, shape, 0, axis))
     after: Number = 1 if axis == -1 else product(context, part(context, shape, following, END))

@@ -84,6 +84,7 @@ def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) 
         like = context.type(data)
         if context.target_opset >= 14:
             # The attribute comes one opset later than this node, which is on its way there.
+            context = context.at(14)
             context.emit("Reshape", [matrix, shape], "reshaped", outputs=[output], allowzero=1)
             return
         zero = context.scalar(0, "zero")

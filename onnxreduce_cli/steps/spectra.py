@@ -59,10 +59,14 @@ def stft(context: Context) -> None:
 
 def _places(context: Context, frames: Number, step: Number, length: Number) -> str:
     """Which elements of the signal each frame has."""
-    sizes = (frames, step, length)
-    if all(isinstance(size, int) for size in sizes) and math.prod(map(int, sizes)) <= MOST_WRITTEN:
-        first = np.arange(int(frames), dtype=np.int64)[:, None] * int(step)
-        return context.array(first + np.arange(int(length), dtype=np.int64), "places")
+    if (
+        isinstance(frames, int)
+        and isinstance(step, int)
+        and isinstance(length, int)
+        and frames * step * length <= MOST_WRITTEN
+    ):
+        first = np.arange(frames, dtype=np.int64)[:, None] * step
+        return context.array(first + np.arange(length, dtype=np.int64), "places")
     starts = context.emit("Mul", [arange(context, frames), as_name(context, step)], "starts")
     inputs = [unsqueezed(context, starts, [1]), arange(context, length)]
     return context.emit("Add", inputs, "places")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import NO_LOOP, arange, as_name, born, dims_of, size_of
+from onnxreduce_cli.steps.births import NO_LOOP, arange, as_name, born, dims_of, size_of, static
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, Round, loop
 
@@ -64,6 +65,9 @@ def _of_rank_3(context: Context, name: str) -> str:
 
 def _rounds(context: Context, count: str, scores: str) -> str:
     """How many boxes are to be selected of a class, at most as many as there are scores."""
+    known, dims = context.constant(count), static(dims_of(context, scores))
+    if known is not None and dims is not None:
+        return context.scalar(min(int(known.reshape(-1)[0]), math.prod(dims)), "rounds")
     if context.rank(count) != 0:
         count = context.emit("Reshape", [count, context.array([], "scalar")], "count")
     size = context.emit("Size", [scores], "size")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,21 +15,9 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps import births
-from onnxreduce_cli.steps.births import MOST_WRITTEN, Number
+from onnxreduce_cli.steps.births import MOST_WRITTEN, Later, Number
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Array, Context
-
-
-class Later:
-    """A tensor that is emitted when its name is asked for, once."""
-
-    def __init__(self, write: Callable[[], str]) -> None:
-        self._write = write
-
-    @cached_property
-    def name(self) -> str:
-        """Its name."""
-        return self._write()
 
 
 @dataclass(frozen=True)
@@ -206,16 +193,13 @@ def scalar(context: Context, number: Number) -> Term:
     """A number as an int64 of rank 0."""
     if isinstance(number, int):
         return term(context, number, TensorProto.INT64)
-    return Term(context, Later(lambda: births.squeezed(context, number, [0])), TensorProto.INT64)
+    size = Later(lambda: births.squeezed(context, births.as_name(context, number), [0]))
+    return Term(context, size, TensorProto.INT64)
 
 
 def length_of(context: Context, name: str, axis: int, elem_type: int) -> Term:
     """The length of one of a tensor's axes, of rank 0."""
-    known = births.known_size(context, name, axis)
-    if known is not None:
-        return term(context, known, elem_type)
-    size = Later(lambda: scalar(context, births.size_of(context, name, axis)).name)
-    return Term(context, size, TensorProto.INT64).cast(elem_type)
+    return scalar(context, births.size_of(context, name, axis)).cast(elem_type)
 
 
 def counted(count: Term, elem_type: int) -> Term:

@@ -110,8 +110,8 @@ def _block_by_block(
 ) -> str:
     """The data as [n, c, block * count of each axis], with a zero behind the others on each."""
     axes = len(blocks)
-    known = static(tuple(blocks))
-    block = 0 if known is None else math.prod(known)
+    known = [block for block in blocks if isinstance(block, int)]
+    block = math.prod(known) if len(known) == len(blocks) else 0
     rows = size_of(context, data, 1)
     channels: Number = rows // block if isinstance(rows, int) and block else -1
     batch = size_of(context, data, 0)
