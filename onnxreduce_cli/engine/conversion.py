@@ -108,6 +108,11 @@ class Conversion:
         """The nodes that change, and those that cannot get there."""
         return self._plan.sites
 
+    @property
+    def swept(self) -> int:
+        """How many generated nodes went again, as a later step stopped reading them."""
+        return self._plan.carrier.swept
+
     def constants(self, scope: Scope) -> Constants:
         """The constants that steps add to a scope; what replaces its nodes reads them by name."""
         return self._plan.carrier.constants(scope)

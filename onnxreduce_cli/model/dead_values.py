@@ -9,7 +9,7 @@ from onnx import NodeProto
 
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.folding import OPERATORS
-from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
 
 #: A value: the identity of the scope that defines it, and its name.
 Value = tuple[int, str]
@@ -96,9 +96,11 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
     needed = set(outputs)
     kept = []
     for node in reversed(nodes):
-        if not needed.isdisjoint(filter(None, node.output)):
+        if any(name and name in needed for name in node.output[:]):
             kept.append(node)
-            needed.update(_reads(node))
+            needed.update(node.input[:])
+            if node.op_type in GRAPH_OPERATORS:
+                needed.update(_reads_within(node))
     return kept[::-1]
 
 

@@ -20,6 +20,7 @@ def gelu(context: Context) -> None:
     """``Gelu(x)`` becomes ``x / 2 * (1 + Erf(x / sqrt(2)))``, and ``Gelu<approximate="tanh">(x)``
     ``x / 2 * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))``.
     """
+    op = context.op
     approximate = context.value("approximate", "none")
     data, given, working = widened(context, 0)
 
@@ -27,51 +28,53 @@ def gelu(context: Context) -> None:
         return constant(context, value, working, hint)
 
     if approximate == "tanh":
-        square = context.emit("Mul", [data, data], "square")
-        cube = context.emit("Mul", [square, data], "cube")
-        part = context.emit("Mul", [cube, number(0.044715, "factor")], "part")
-        inner = context.emit("Add", [data, part], "inner")
-        scaled = context.emit("Mul", [inner, number(math.sqrt(2 / math.pi), "root")], "scaled")
-        curve = context.emit("Tanh", [scaled], "tanh")
+        square = op.Mul(data, data)
+        cube = op.Mul(square, data)
+        part = op.Mul(cube, number(0.044715, "factor"))
+        inner = op.Add(data, part)
+        scaled = op.Mul(inner, number(math.sqrt(2 / math.pi), "root"))
+        curve = op.Tanh(scaled)
     else:
-        scaled = context.emit("Mul", [data, number(math.sqrt(0.5), "root")], "scaled")
-        curve = context.emit("Erf", [scaled], "erf")
-    raised = context.emit("Add", [curve, number(1, "one")], "raised")
-    half = context.emit("Mul", [data, number(0.5, "half")], "halved")
+        scaled = op.Mul(data, number(math.sqrt(0.5), "root"))
+        curve = op.Erf(scaled)
+    raised = op.Add(curve, number(1, "one"))
+    half = op.Mul(data, number(0.5, "half"))
     finish(context, "Mul", [half, raised], given, working)
 
 
 @born("Mish", 18, "x * Tanh(Softplus(x))")
 def mish(context: Context) -> None:
     """``Mish(x)`` becomes ``Mul(x, Tanh(Softplus(x)))``."""
+    op = context.op
     data, given, working = widened(context, 0)
-    curve = context.emit("Tanh", [context.emit("Softplus", [data])])
+    curve = op.Tanh(op.Softplus(data))
     finish(context, "Mul", [data, curve], given, working)
 
 
 @born("HardSwish", 14, "x * HardSigmoid(x)")
 def hard_swish(context: Context) -> None:
     """``HardSwish(x)`` becomes ``Mul(x, HardSigmoid<alpha=1/6, beta=0.5>(x))``."""
-    gate = context.emit("HardSigmoid", [context.input(0)], alpha=1 / 6, beta=0.5)
+    gate = context.op.HardSigmoid(context.input(0), alpha=1 / 6, beta=0.5)
     context.replace("Mul", [context.input(0), gate], keep=())
 
 
 @born("Swish", 24, "x * Sigmoid(alpha * x)")
 def swish(context: Context) -> None:
     """``Swish<alpha=2.0>(x)`` becomes ``Mul(x, Sigmoid(Mul(x, 2.0)))``."""
+    op = context.op
     alpha = context.value("alpha", 1.0)
     data, given, working = widened(context, 0)
     scaled = data
     if alpha != 1:
-        scaled = context.emit("Mul", [data, constant(context, alpha, working, "alpha")], "scaled")
-    gate = context.emit("Sigmoid", [scaled])
+        scaled = op.Mul(data, constant(context, alpha, working, "alpha"))
+    gate = op.Sigmoid(scaled)
     finish(context, "Mul", [data, gate], given, working)
 
 
 @born("SwiGLU", 28, "Swish(a) * b")
 def swiglu(context: Context) -> None:
     """``SwiGLU<alpha=2.0>(a, b)`` becomes ``Mul(Swish<alpha=2.0>(a), b)``."""
-    gate = context.emit("Swish", [context.input(0)], alpha=context.attribute("alpha"))
+    gate = context.op.Swish(context.input(0), alpha=context.attribute("alpha"))
     context.replace("Mul", [gate, context.input(1)], keep=())
 
 
@@ -84,6 +87,7 @@ def celu(context: Context) -> None:
     alpha it becomes positive, and ``Exp(y) - 1`` is ``-Elu(-y) * Exp(y)``. With an alpha of 0
     everything is, so that what is divided by it is NaN as in the definition.
     """
+    op = context.op
     alpha = context.value("alpha", 1.0)
     data = context.input(0)
     if alpha == 1:
@@ -91,19 +95,19 @@ def celu(context: Context) -> None:
         return
     elem_type = context.need_elem_type(data, "its alpha has that dtype")
     scale = constant(context, alpha, elem_type, "alpha")
-    positive = context.emit("Relu", [data], "positive")
+    positive = op.Relu(data)
     negative = data
     if alpha:
-        below = context.emit("Relu", [context.emit("Neg", [data])], "below")
-        negative = context.emit("Neg", [below], "negative")
-    scaled = context.emit("Div", [negative, scale], "scaled")
+        below = op.Relu(op.Neg(data))
+        negative = op.Neg(below)
+    scaled = op.Div(negative, scale)
     if alpha < 0:
-        turned = context.emit("Elu", [context.emit("Neg", [scaled])], alpha=1.0)
-        grown = context.emit("Mul", [turned, context.emit("Exp", [scaled])], "grown")
-        curve = context.emit("Neg", [grown], "curve")
+        turned = op.Elu(op.Neg(scaled), alpha=1.0)
+        grown = op.Mul(turned, op.Exp(scaled))
+        curve = op.Neg(grown)
     else:
-        curve = context.emit("Elu", [scaled], alpha=1.0)
-    back = context.emit("Mul", [curve, scale], "back")
+        curve = op.Elu(scaled, alpha=1.0)
+    back = op.Mul(curve, scale)
     context.replace("Add", [positive, back], keep=())
 
 
@@ -120,7 +124,7 @@ def thresholded_relu(context: Context) -> None:
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its alpha has that dtype")
     alpha = constant(context, context.value("alpha", 1.0), elem_type, "alpha")
-    above = context.emit("Greater", [data, alpha], "above")
+    above = context.op.Greater(data, alpha)
     context.replace("Where", [above, data, constant(context, 0, elem_type, "zero")], keep=())
 
 
@@ -128,6 +132,7 @@ def thresholded_relu(context: Context) -> None:
 def shrink(context: Context) -> None:
     """``Shrink<lambd=l, bias=b>(x)`` becomes ``Where(x < -l, x + b, Where(x > l, x - b, 0))``."""
     context = context.at(9)  # Where came with the same opset; its own step goes on.
+    op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its limits have that dtype")
     lambd, bias = context.value("lambd", 0.5), context.value("bias", 0.0)
@@ -135,9 +140,9 @@ def shrink(context: Context) -> None:
     def number(value: float, hint: str) -> str:
         return constant(context, value, elem_type, hint)
 
-    below = context.emit("Less", [data, number(-lambd, "lowest")], "below")
-    above = context.emit("Greater", [data, number(lambd, "highest")], "above")
-    raised = context.emit("Add", [data, number(bias, "bias")], "raised")
-    lowered = context.emit("Sub", [data, number(bias, "bias")], "lowered")
-    inner = context.emit("Where", [above, lowered, number(0, "zero")], "unless_below")
+    below = op.Less(data, number(-lambd, "lowest"))
+    above = op.Greater(data, number(lambd, "highest"))
+    raised = op.Add(data, number(bias, "bias"))
+    lowered = op.Sub(data, number(bias, "bias"))
+    inner = op.Where(above, lowered, number(0, "zero"))
     context.replace("Where", [below, raised, inner], keep=())

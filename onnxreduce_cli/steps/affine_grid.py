@@ -26,6 +26,7 @@ def affine_grid(context: Context) -> None:
     Of a size that is only known at run time the grid is computed, and has its shape from the
     beginning.
     """
+    op = context.op
     theta, rank = context.input(0), _rank(context)
     elem_type = context.need_elem_type(theta, "the grid has it")
     sizes = _sizes(context, rank)
@@ -45,16 +46,16 @@ def affine_grid(context: Context) -> None:
                 column = column + zeros[other]
         columns.append(column)
     columns = [column.cast(elem_type) for column in (*columns, columns[0] * 0 + 1)]
-    turned = context.emit("Transpose", [theta], "turned", perm=[0, 2, 1])
+    turned: str = op.Transpose(theta, perm=[0, 2, 1])
     known = [column.known for column in columns if column.known is not None]
     if len(known) == len(columns) and known[0].size:
         grid = context.array(np.stack([column.reshape(-1) for column in known], -1), "grid")
-        product = context.emit("MatMul", [grid, turned], "moved")
+        product = op.MatMul(grid, turned)
         shape = context.array([0, *known[0].shape, rank], "shape")
         context.replace("Reshape", [product, shape], keep=())
         return
     parts = [unsqueezed(context, column.name, [rank]) for column in columns]
-    grid = context.emit("Concat", parts, "grid", axis=rank)
+    grid = op.Concat(*parts, axis=rank)
     turned = unsqueezed(context, turned, list(range(1, rank)))
     context.replace("MatMul", [grid, turned], keep=())
 

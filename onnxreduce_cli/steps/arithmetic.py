@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import Dims, dtype_name
 from onnxreduce_cli.steps.births import as_name, dims_of, need_dims, size_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
@@ -40,21 +41,21 @@ def gemm_with_broadcast(context: Context) -> None:
     elif None not in dims and dims == full:
         return
     elif dims[0] == 1:
-        row = context.emit("Squeeze", [c], "row", axes=[0])
+        row = context.op.Squeeze(c, axes=[0])
         context.replace(inputs=[a, b, row], broadcast=1)
     else:
         wide = repeated_to(context, c, full or (None, None), lambda: _product_sizes(context))
         context.replace(inputs=[a, b, wide])
 
 
-def _product_sizes(context: Context) -> str:
+def _product_sizes(context: Context) -> Value:
     """The shape of a product of two matrices, each of which may be transposed."""
     ends = (
         (context.input(0), 1 if context.value("transA", 0) else 0),
         (context.input(1), 0 if context.value("transB", 0) else 1),
     )
     sizes = [as_name(context, size_of(context, name, axis)) for name, axis in ends]
-    return context.emit("Concat", sizes, "sizes", axis=0)
+    return context.op.Concat(*sizes, axis=0)
 
 
 @down("Gemm", 11, "a missing C written as 0")
@@ -72,19 +73,20 @@ def slope_aligned(context: Context) -> None:
 
     The slope then has the shape [C, 1, 1]. Where a rank is not known that is done at run time.
     """
+    op = context.op
     data, slope = context.input(0), context.input(1)
     dims, rank = dims_of(context, slope), context.settled_rank(data)
     if dims is not None and all(dim == 1 for dim in dims):
         return
     if rank is None or dims is None:
         two = context.array(np.array([2], np.float32), "two")
-        apart = context.emit("Sub", [rank_of(context, data, TensorProto.FLOAT), two], "apart")
-        behind = cast(context, context.emit("Relu", [apart], "behind"), TensorProto.INT64)
-        slopes = context.emit("Reshape", [slope, context.array([-1], "list")], "slopes")
+        apart = op.Sub(rank_of(context, data, TensorProto.FLOAT), two)
+        behind = cast(context, op.Relu(apart), TensorProto.INT64)
+        slopes = op.Reshape(slope, context.array([-1], "list"))
         context.replace(inputs=[data, trailing_ones(context, slopes, behind)])
     elif len(dims) == 1 and rank > 2:
         axes = list(range(1, rank - 1))
-        context.replace(inputs=[data, context.emit("Unsqueeze", [slope], "aligned", axes=axes)])
+        context.replace(inputs=[data, op.Unsqueeze(slope, axes=axes)])
 
 
 @down(
@@ -99,23 +101,25 @@ def slope_for_channels(context: Context) -> None:
     Any other slope is repeated to the shape of x, whose elements are all channels of one then:
     ``Reshape(PRelu(Flatten<axis=0>(x), Reshape(Expand(slope, Shape(x)), [-1])), Shape(x))``.
     """
+    op = context.op
     data, slope = context.input(0), context.input(1)
     dims, rank = dims_of(context, slope), context.settled_rank(data)
     if dims is not None and (
         all(dim == 1 for dim in dims) or (rank is not None and _is_for_channels(dims, rank))
     ):
         if len(dims) > 1:
-            slopes = context.emit("Reshape", [slope, context.array([-1], "list")], "slopes")
+            slopes = op.Reshape(slope, context.array([-1], "list"))
             context.replace(inputs=[data, slopes])
         return
     context = context.at(14)  # A Reshape takes a 0 for what it is there; its own step goes on.
-    shape = context.emit("Shape", [data], "shape")
-    wide = context.emit("Expand", [slope, shape], "wide")
-    slopes = context.emit("Reshape", [wide, context.array([-1], "list")], "slopes")
-    flat = context.emit("Flatten", [data], "flat", axis=0)
+    op = context.op
+    shape = op.Shape(data)
+    wide = op.Expand(slope, shape)
+    slopes = op.Reshape(wide, context.array([-1], "list"))
+    flat = op.Flatten(data, axis=0)
     output = context.node.output[0]
     result = context.replace(inputs=[flat, slopes], outputs=[context.fresh("flat")]).output[0]
-    context.emit("Reshape", [result, shape], outputs=[output], allowzero=1)
+    op.Reshape(result, shape, outputs=[output], allowzero=1)
 
 
 def _is_for_channels(dims: Dims, rank: int) -> bool:
@@ -129,6 +133,7 @@ def floor_of_floats(context: Context) -> None:
 
     r is ``Mod<fmod=1>(a, b)``. The sign is written anew because a zero has that of b too.
     """
+    op = context.op
     elem_type = context.need_elem_type(context.input(0), "fmod=0 of floats came with opset 28")
     if elem_type in INTEGERS or context.value("fmod", 0):
         return
@@ -136,22 +141,15 @@ def floor_of_floats(context: Context) -> None:
     rest = context.replace(outputs=[context.fresh("rest")], fmod=1).output[0]
     zero = context.scalar(0, "zero", elem_type)
     signs = [
-        context.emit(
-            "And",
-            [
-                context.emit(first, [rest, zero], "rest_sign"),
-                context.emit(second, [divisor, zero], "divisor_sign"),
-            ],
-            "differ",
-        )
+        op.And(op.emit(first, rest, zero), op.emit(second, divisor, zero))
         for first, second in (("Less", "Greater"), ("Greater", "Less"))
     ]
-    differ = context.emit("Or", signs, "differ")
-    moved = context.emit("Add", [rest, divisor], "moved")
-    size = context.emit("Abs", [rest], "size")
-    sign = context.emit("Sign", [divisor], "sign")
-    signed = context.emit("Mul", [size, sign], "signed")
-    context.emit("Where", [differ, moved, signed], "result", outputs=[output])
+    differ = op.Or(*signs)
+    moved = op.Add(rest, divisor)
+    size = op.Abs(rest)
+    sign = op.Sign(divisor)
+    signed = op.Mul(size, sign)
+    op.Where(differ, moved, signed, outputs=[output])
 
 
 _SELU: dict[str, tuple[float, float]] = {

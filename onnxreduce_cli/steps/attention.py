@@ -12,6 +12,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import NO_COUNTING, arange, unsqueezed
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
@@ -38,20 +39,20 @@ def _lengths(context: Context) -> tuple[int | None, int | None]:
     return dim(_MASK, -1), total
 
 
-def _length(context: Context, index: int) -> str:
+def _length(context: Context, index: int) -> Value:
     """The length of the queries, keys or past keys, as a vector of one element."""
-    return context.emit("Shape", [context.input(index)], "length", start=-2, end=-1)
+    return context.op.Shape(context.input(index), start=-2, end=-1)
 
 
-def _total(context: Context) -> str:
+def _total(context: Context) -> Value:
     """The length of past and present keys, as a vector of one element."""
     lengths = [_length(context, index) for index in (1, _PAST_KEY) if context.input(index)]
-    return lengths[0] if len(lengths) == 1 else context.emit("Add", lengths, "total_length")
+    return lengths[0] if len(lengths) == 1 else context.op.Add(*lengths)
 
 
 def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> None:
     """The node with another mask, and without inputs that are unknown on the far side."""
-    inputs = [context.input(index) for index in range(_VALID + 1)]
+    inputs: list[str] = [context.input(index) for index in range(_VALID + 1)]
     inputs[_MASK] = mask
     context.replace(inputs=inputs if context.op.opset >= 24 else inputs[:_VALID], drop=dropped)
 
@@ -69,7 +70,7 @@ def mask_expanded(context: Context) -> None:
     last, total = _lengths(context)
     if last not in (None, 1) or (last == 1 and total == 1):
         return
-    mask = context.emit("Expand", [context.input(_MASK), _total(context)], "mask")
+    mask = context.op.Expand(context.input(_MASK), _total(context))
     _with_mask(context, mask)
 
 
@@ -86,6 +87,7 @@ def mask_padded(context: Context) -> None:
     ``Attention<is_causal=1>(q, k, v, , , , lengths)`` becomes ``Attention(q, k, v, mask)`` with
     ``mask`` true where ``j < lengths[b]`` and ``j <= lengths[b] - query_length + i``.
     """
+    op = context.op
     valid = context.input(_VALID)
     if not valid:
         mask = _padded(context)
@@ -94,15 +96,15 @@ def mask_padded(context: Context) -> None:
         return
     key = arange(context, _total(context))
     lengths = unsqueezed(context, valid, [1, 2, 3])
-    seen = context.emit("Less", [key, lengths], "is_valid")
+    seen = op.Less(key, lengths)
     if context.value("is_causal", 0):
-        ahead = context.emit("LessOrEqual", [key, _position(context)], "is_not_ahead")
-        seen = context.emit("And", [seen, ahead], "is_seen")
+        ahead = op.LessOrEqual(key, _position(context))
+        seen = op.And(seen, ahead)
     else:
         # ONNX Runtime takes no mask of one row for several queries.
         one = context.array([1], "one")
-        rows = context.emit("Concat", [one, one, _length(context, 0), one], "rows", axis=0)
-        seen = context.emit("Expand", [seen, rows], "is_seen")
+        rows = op.Concat(one, one, _length(context, 0), one, axis=0)
+        seen = op.Expand(seen, rows)
     _with_mask(context, _limited(context, seen), dropped=["is_causal"])
 
 
@@ -111,6 +113,7 @@ def windows_in_mask(context: Context) -> None:
     """``Attention<left_window_size=2>(q, k, v)`` becomes ``Attention(q, k, v, mask)`` with
     ``mask`` true where a key is at most two places before its query.
     """
+    op = context.op
     left, right = (context.value(name, _OPEN) for name in _WINDOW)
     if left == right == _OPEN:
         if any(context.attribute(name) is not None for name in _WINDOW):
@@ -120,39 +123,41 @@ def windows_in_mask(context: Context) -> None:
     limits = []
     for size, ends in ((left, [position, key]), (right, [key, position])):
         if size != _OPEN:
-            away = context.emit("Sub", ends, "away")
+            away = op.Sub(*ends)
             window = context.array([size], "window")
-            limits.append(context.emit("LessOrEqual", [away, window], "is_near"))
-    seen = limits[0] if len(limits) == 1 else context.emit("And", limits, "is_seen")
+            limits.append(op.LessOrEqual(away, window))
+    seen = limits[0] if len(limits) == 1 else op.And(*limits)
     _with_mask(context, _limited(context, seen), dropped=_WINDOW)
 
 
 def _position(context: Context) -> str:
     """The places of the queries among the keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
+    op = context.op
     queries = _length(context, 0)
     row = unsqueezed(context, arange(context, queries), [1])
     valid = context.input(_VALID)
     if valid:
-        before = context.emit("Sub", [valid, queries], "before")
-        return context.emit("Add", [row, unsqueezed(context, before, [1, 2, 3])], "position")
+        before = op.Sub(valid, queries)
+        return op.Add(row, unsqueezed(context, before, [1, 2, 3]))
     if context.input(_PAST_KEY):
-        return context.emit("Add", [row, _length(context, _PAST_KEY)], "position")
+        return op.Add(row, _length(context, _PAST_KEY))
     return row
 
 
-def _padded(context: Context) -> str:
+def _padded(context: Context) -> Value:
     """The mask, as long as the sequence; empty where there is none."""
+    op = context.op
     name = context.input(_MASK)
     last, total = _lengths(context)
     if not name or (last is not None and last == total):
         return name
     elem_type = context.need_elem_type(name, "it may have to be padded")
     excluded = False if elem_type == TensorProto.BOOL else -np.inf
-    given = context.emit("Shape", [name], "mask_length", start=-1)
-    missing = context.emit("Sub", [_total(context), given], "missing")
-    pads = context.emit("Concat", [context.array([0], "none"), missing], "pads", axis=0)
+    given = op.Shape(name, start=-1)
+    missing = op.Sub(_total(context), given)
+    pads = op.Concat(context.array([0], "none"), missing, axis=0)
     value = context.array(np.array(excluded, numpy_dtype(elem_type)), "excluded")
-    return context.emit("Pad", [name, pads, value, context.array([-1], "axes")], "mask")
+    return op.Pad(name, pads, value, context.array([-1], "axes"))
 
 
 def _limited(context: Context, seen: str) -> str:
@@ -160,16 +165,15 @@ def _limited(context: Context, seen: str) -> str:
 
     A mask of floats is added to the scores, so that what is not seen adds minus infinity to it.
     """
+    op = context.op
     mask = _padded(context)
     if not mask:
         return seen
     elem_type = context.need_elem_type(mask, "what is not seen goes into it")
     if elem_type == TensorProto.BOOL:
-        return context.emit("And", [mask, seen], "mask")
+        return op.And(mask, seen)
     zero, excluded = (
         context.array(np.array(number, numpy_dtype(elem_type)), hint)
         for number, hint in ((0, "zero"), (-np.inf, "excluded"))
     )
-    return context.emit(
-        "Add", [mask, context.emit("Where", [seen, zero, excluded], "bias")], "mask"
-    )
+    return op.Add(mask, op.Where(seen, zero, excluded))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import AttributeProto
 
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Blocked, Context
 
 
@@ -67,10 +68,10 @@ def normalised(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(axis % rank for axis in axes)
 
 
-def unsqueezed(context: Context) -> str:
+def unsqueezed(context: Context) -> Value:
     """The node's data with a first dimension of 1, for a node that is read at opset 13 or later.
 
     Reduced over that dimension it is what the operator makes of each element, in any dtype.
     """
     axes = context.array([0], "axes")
-    return context.emit("Unsqueeze", [context.input(0), axes], "unsqueezed")
+    return context.op.Unsqueeze(context.input(0), axes)

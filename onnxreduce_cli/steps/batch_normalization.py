@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import Later, constant, reduced, squeezed
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.normalization import restored, with_rank_4
@@ -136,20 +137,21 @@ def without_spatial(context: Context) -> None:
 def _flattened(context: Context) -> None:
     """The node with every feature as a channel, its statistics written out where it trains."""
     context = context.at(9)
+    op = context.op
     inputs, elem_type = list(context.node.input), None
     if _trains(context):
         inputs, elem_type = _with_own_statistics(context, of_features=True)
     flat = context.array([-1], "flat")
-    data = context.emit("Flatten", inputs[:1], "flat", axis=1)
-    parameters = [context.emit("Reshape", [name, flat], "flat") for name in inputs[1:]]
-    shape = context.emit("Shape", [context.input(0)], "shape")
+    data = op.Flatten(*inputs[:1], axis=1)
+    parameters = [op.Reshape(name, flat) for name in inputs[1:]]
+    shape = op.Shape(context.input(0))
     normal = context.fresh("normal")
     context.replace(inputs=[data, *parameters], outputs=[normal], keep=("epsilon",))
     outputs = context.node.output[:1]
     if elem_type is None:
-        context.emit("Reshape", [normal, shape], outputs=outputs)
+        op.Reshape(normal, shape, outputs=outputs)
     else:
-        cast(context, context.emit("Reshape", [normal, shape]), elem_type, outputs)
+        cast(context, op.Reshape(normal, shape), elem_type, outputs)
 
 
 @down("BatchNormalization", 9, "an input of rank 1 made rank 2")
@@ -157,6 +159,7 @@ def with_channels(context: Context) -> None:
     """``BatchNormalization(x, ...)``, x of rank 1, becomes
     ``Squeeze(BatchNormalization(Unsqueeze(x), ...))``; of unknown rank it is made 3.
     """
+    op = context.op
     scale = context.type(context.input(1))
     if scale is not None and scale.dims not in (None, (1,), (None,)):
         # More than one channel, or a name for their number: rank 1 stands for one channel.
@@ -166,21 +169,21 @@ def with_channels(context: Context) -> None:
     if rank is None:
         restored(context, [_of_rank_3(context, data), *context.node.input[1:]])
     elif rank == 1:
-        longer = context.emit("Unsqueeze", [data], "with_channels", axes=[1])
+        longer = op.Unsqueeze(data, axes=[1])
         output, *others = context.node.output
         outputs = [context.fresh("normal"), *others]
         context.replace(inputs=[longer, *context.node.input[1:]], outputs=outputs)
-        context.emit("Squeeze", outputs[:1], outputs=[output], axes=[1])
+        op.Squeeze(*outputs[:1], outputs=[output], axes=[1])
 
 
-def _of_rank_3(context: Context, data: str) -> str:
+def _of_rank_3(context: Context, data: str) -> Value:
     """Data of any rank with its channels, as many as the parameters, in the second dimension."""
-    shape = context.emit("Shape", [data], "shape")
-    batch = context.emit("Gather", [shape, context.array([0], "first")], "batch", axis=0)
-    channels = context.emit("Shape", [context.input(1)], "channels")
-    parts = [batch, channels, context.array([-1], "open")]
-    shape = context.emit("Concat", parts, "shape", axis=0)
-    return context.emit("Reshape", [data, shape], "of_rank_3")
+    op = context.op
+    shape = op.Shape(data)
+    batch = op.Gather(shape, context.array([0], "first"), axis=0)
+    channels = op.Shape(context.input(1))
+    shape = op.Concat(batch, channels, context.array([-1], "open"), axis=0)
+    return op.Reshape(data, shape)
 
 
 # 14 and 15: training_mode, dtypes apart
@@ -246,6 +249,7 @@ def _with_own_statistics(
     Returns:
         the inputs, and the dtype that their result is to be cast to, None where it has it.
     """
+    op = context.op
     names = [context.input(index) for index in range(5)]
     given = [context.need_elem_type(name, "it is computed in one dtype") for name in names]
     working = _wide(given)
@@ -267,8 +271,8 @@ def _with_own_statistics(
         name = own[(index - 1) % 2]
         if index < 3:
             pairs = zip((wide[index + 2], name), factors, strict=True)
-            parts = [context.emit("Mul", pair, "part") for pair in pairs]
-            name = context.emit("Add", parts, "running")
+            parts = [op.Mul(*pair) for pair in pairs]
+            name = op.Add(*parts)
         if index == 4:
             context.warn(_SAVED)
         _give(context, name, output, back)
@@ -278,7 +282,7 @@ def _with_own_statistics(
 def _give(context: Context, name: str, output: str, elem_type: int | None) -> None:
     """Give a value as an output, cast to a dtype if there is one."""
     if elem_type is None:
-        context.emit("Identity", [name], outputs=[output])
+        context.op.Identity(name, outputs=[output])
     else:
         cast(context, name, elem_type, [output])
 
@@ -292,18 +296,19 @@ def _statistics(context: Context, data: str) -> list[Later]:
     flat = context.array([-1], "flat")
 
     def of_rank_1(moment: Later) -> Later:
-        return Later(lambda: context.emit("Reshape", [moment.name, flat], "statistic"))
+        return Later(lambda: context.op.Reshape(moment.name, flat))
 
     return [of_rank_1(moment) for moment in _moments(context, data, [0, *range(2, rank)])]
 
 
 def _moments(context: Context, data: str, axes: list[int]) -> tuple[Later, Later]:
     """The mean and the variance over some axes, which become 1."""
+    op = context.op
     mean = Later(lambda: reduced(context, "ReduceMean", data, axes, keep=True))
 
     def variance() -> str:
-        apart = context.emit("Sub", [data, mean.name], "apart")
-        square = context.emit("Mul", [apart, apart], "square")
+        apart = op.Sub(data, mean.name)
+        square = op.Mul(apart, apart)
         return reduced(context, "ReduceMean", square, axes, keep=True)
 
     return mean, Later(variance)

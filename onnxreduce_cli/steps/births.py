@@ -10,6 +10,7 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import StepFunction, down
 
@@ -111,7 +112,7 @@ OR_STATE = ", or state the shapes that it depends on in the model's value_info o
 # Constants and dtypes
 
 
-def constant(context: Context, value: float, elem_type: int, hint: str) -> str:
+def constant(context: Context, value: float, elem_type: int, hint: str) -> Value:
     """A constant of rank 0 of any dtype, infinities included."""
     return context.array(np.array(value).astype(numpy_dtype(elem_type)), hint)
 
@@ -145,13 +146,14 @@ def static(dims: Dims | None) -> tuple[int, ...] | None:
 END = int(np.iinfo(np.int32).max)
 
 
-def part(context: Context, values: str, start: Number, end: Number) -> str:
+def part(context: Context, values: str, start: Number, end: Number) -> Value:
     """The elements of a list from `start` to before `end`; below opset 10 both are numbers."""
+    op = context.op
     if context.op.opset < 10:
-        return context.emit("Slice", [values], "part", axes=[0], starts=[start], ends=[end])
+        return op.Slice(values, axes=[0], starts=[start], ends=[end])
     bounds = [as_name(context, number) for number in (start, end)]
     # How many bounds there are may not be known, but is where the axes are.
-    return context.emit("Slice", [values, *bounds, context.array([0], "axis")], "part")
+    return op.Slice(values, *bounds, context.array([0], "axis"))
 
 
 def known_size(context: Context, name: str, axis: int) -> int | None:
@@ -163,15 +165,16 @@ def known_size(context: Context, name: str, axis: int) -> int | None:
 
 def size_of(context: Context, name: str, axis: int) -> Number:
     """The size of one dimension."""
+    op = context.op
     known = known_size(context, name, axis)
     if known is not None:
         return known
 
-    def write() -> str:
-        shape = context.emit("Shape", [name], "shape")
+    def write() -> Value:
+        shape = op.Shape(name)
         if axis < 0:  # Gather takes no negative index before opset 11.
             return part(context, shape, axis, axis + 1 or END)
-        return context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
+        return op.Gather(shape, context.array([axis], "axis"), axis=0)
 
     return Later(write)
 
@@ -185,7 +188,7 @@ def numbers_of(context: Context, name: str, count: int) -> list[Number]:
         if found is not None:
             return found
         at = context.array([index], "index")
-        return Later(lambda: context.emit("Gather", [name, at], "element", axis=0))
+        return Later(lambda: context.op.Gather(name, at, axis=0))
 
     return [number(index) for index in range(count)]
 
@@ -198,7 +201,7 @@ def as_name(context: Context, number: Number) -> str:
 
 
 def _computed(context: Context, op_type: str, *numbers: Number) -> Later:
-    return Later(lambda: context.emit(op_type, [as_name(context, each) for each in numbers]))
+    return Later(lambda: context.op.emit(op_type, *[as_name(context, each) for each in numbers]))
 
 
 def times(context: Context, first: Number, second: Number) -> Number:
@@ -243,13 +246,14 @@ def quotient(context: Context, number: Number, by: Number) -> Number:
 
 def at_least_zero(context: Context, number: Number) -> Number:
     """A number, or 0 where it is negative."""
+    op = context.op
     if isinstance(number, int):
         return max(0, number)
 
-    def write() -> str:
+    def write() -> Value:
         zero, name = context.array([0], "zero"), as_name(context, number)
-        below = context.emit("Less", [name, zero], "negative")
-        return context.emit("Where", [below, zero, name], "not_negative")
+        below = op.Less(name, zero)
+        return op.Where(below, zero, name)
 
     return Later(write)
 
@@ -263,13 +267,14 @@ def arange(context: Context, count: Number) -> str:
     Raises:
         Blocked: the count is not known, and the conversion leads below opset 7.
     """
+    op = context.op
     if isinstance(count, int) and count <= MOST_WRITTEN:
         return context.array(np.arange(count, dtype=np.int64), "range")
     count = as_name(context, count)
     if min(context.op.opset, context.target_opset) >= 9:
         one = numpy_helper.from_array(np.ones(1, np.int64))
-        ones = context.emit("ConstantOfShape", [count], "ones", value=one)
-        return squeezed(context, context.emit("NonZero", [ones], "places"), [0])
+        ones = op.ConstantOfShape(count, value=one)
+        return squeezed(context, op.NonZero(ones), [0])
     reason = "to count up to a number only known at run time takes a Loop before opset 9"
     need_loops(context, reason, OR_STATE)
     names = [context.fresh(hint) for hint in ("round", "unfinished", "carried", "again", "kept")]
@@ -297,23 +302,24 @@ def arange(context: Context, count: Number) -> str:
     rounds = squeezed(context, count, [0])
     true = context.array(np.array(True), "true")
     outputs = [context.fresh("rounds"), context.fresh("range")]
-    context.emit("Loop", [rounds, true, rounds], outputs=outputs, body=body)
+    op.Loop(rounds, true, rounds, outputs=outputs, body=body)
     return outputs[1]
 
 
-def along_axis(context: Context, data: str, axis: int) -> str:
+def along_axis(context: Context, data: str, axis: int) -> Value:
     """``[-1, 1, ..., 1]``, in which a vector broadcasts along an axis of data of unknown rank.
 
     It has no more dimensions than the data, so that one number for a scalar stays a scalar.
     """
-    dims = context.emit("Shape", [data], "dims")
+    op = context.op
+    dims = op.Shape(data)
     end = context.array([int(np.iinfo(np.int32).max)], "end")
-    behind = context.emit("Slice", [dims, context.array([axis + 1], "behind"), end], "behind")
-    zeros = context.emit("Sub", [behind, behind], "zeros")
-    ones = context.emit("Add", [zeros, context.array([1], "one")], "ones")
-    shape = context.emit("Concat", [context.array([-1], "all"), ones], "shape", axis=0)
-    rank = context.emit("Shape", [dims], "rank")
-    return context.emit("Slice", [shape, context.array([0], "start"), rank], "shape")
+    behind = op.Slice(dims, context.array([axis + 1], "behind"), end)
+    zeros = op.Sub(behind, behind)
+    ones = op.Add(zeros, context.array([1], "one"))
+    shape = op.Concat(context.array([-1], "all"), ones, axis=0)
+    rank = op.Shape(dims)
+    return op.Slice(shape, context.array([0], "start"), rank)
 
 
 # Operators whose axes are an attribute or an input, depending on the opset
@@ -321,11 +327,12 @@ def along_axis(context: Context, data: str, axis: int) -> str:
 
 def _over(
     context: Context, op_type: str, name: str, axes: list[int], since: int, **values: Any
-) -> str:
+) -> Value:
     """Emit an operator whose axes became an input with opset `since`."""
+    op = context.op
     if context.op.opset >= since:
-        return context.emit(op_type, [name, context.array(axes, "axes")], **values)
-    return context.emit(op_type, [name], axes=axes, **values)
+        return op.emit(op_type, name, context.array(axes, "axes"), **values)
+    return op.emit(op_type, name, axes=axes, **values)
 
 
 def squeezed(context: Context, name: str, axes: list[int]) -> str:

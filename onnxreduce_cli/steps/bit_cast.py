@@ -53,7 +53,7 @@ def bit_cast(context: Context) -> None:
                 f"nothing before opset 26 takes {dtype_name(elem_type)} apart or puts it together",
                 "choose opset 26 or later",
             )
-    name = context.input(0)
+    name: str = context.input(0)
     if given == to:
         context.replace("Identity", keep=())
         return
@@ -84,7 +84,7 @@ def _from_table(context: Context, name: str, to: int) -> None:
     """The float of a byte or less that an integer's bits are; negative ones count from the end."""
     places = cast(context, name, TensorProto.INT64)
     table = context.array(_all_of(to), "numbers")
-    number = context.emit("Gather", [table, places], "number", axis=0)
+    number = context.op.Gather(table, places, axis=0)
     # Nothing is to be rounded, infinities included.
     kind = dtype_name(to)
     exactly = {"round_mode": "down"} if kind == "float8e8m0" else {"saturate": 0}
@@ -93,44 +93,44 @@ def _from_table(context: Context, name: str, to: int) -> None:
 
 def _code(context: Context, name: str, given: int) -> str:
     """The bits of a float of a byte or less, as an int64: how many smaller ones there are."""
+    op = context.op
     numbers = _all_of(given)
     signed = dtype_name(given) != "float8e8m0"
     number = cast(context, name, TensorProto.FLOAT)
     positive = numbers[: len(numbers) // 2] if signed else numbers[:-1]
-    size = context.emit("Abs", [number], "size")
-    below = context.emit(
-        "Less", [context.array(positive, "numbers"), unsqueezed(context, size, [-1])], "are_below"
-    )
+    size = op.Abs(number)
+    below = op.Less(context.array(positive, "numbers"), unsqueezed(context, size, [-1]))
     code = reduced(context, "ReduceSum", cast(context, below, TensorProto.INT64), [-1], keep=False)
     if signed:
         # So that a negative zero counts as negative.
-        inverse = context.emit("Div", [context.scalar(1.0, "one"), number], "inverse")
-        negative = context.emit("Less", [inverse, context.scalar(0.0, "zero")], "is_negative")
+        inverse = op.Div(context.scalar(1.0, "one"), number)
+        negative = op.Less(inverse, context.scalar(0.0, "zero"))
         sign = cast(context, negative, TensorProto.INT64)
-        half = context.emit("Mul", [sign, context.scalar(len(positive), "half")], "sign")
-        code = context.emit("Add", [code, half], "code")
+        half = op.Mul(sign, context.scalar(len(positive), "half"))
+        code = op.Add(code, half)
     nan = np.flatnonzero(np.isnan(numbers))
     if len(nan):
-        is_nan = context.emit("IsNaN", [number], "is_nan")
-        code = context.emit("Where", [is_nan, context.scalar(int(nan[0]), "nan"), code], "code")
+        is_nan = op.IsNaN(number)
+        code = op.Where(is_nan, context.scalar(int(nan[0]), "nan"), code)
     return code
 
 
 def _put_together(context: Context, name: str, to: int) -> None:
     """The float that an integer's bits are: computed in double, which holds each exactly."""
+    op = context.op
     exponent_bits, mantissa_bits = _FLOATS[to]
     width = 1 + exponent_bits + mantissa_bits
     whole = cast(context, cast(context, name, _SIGNED[width]), TensorProto.INT64)
-    negative = context.emit("Less", [whole, context.scalar(0, "zero")], "is_negative")
+    negative = op.Less(whole, context.scalar(0, "zero"))
     lowest = context.scalar(-(2 ** (width - 1)), "lowest")
-    without = context.emit("Sub", [whole, lowest], "without_sign")
-    bits = context.emit("Where", [negative, without, whole], "bits")
+    without = op.Sub(whole, lowest)
+    bits = op.Where(negative, without, whole)
 
     unit = context.scalar(2**mantissa_bits, "unit")
-    exponent = context.emit("Div", [bits, unit], "exponent")
-    cut = context.emit("Mul", [exponent, unit], "cut")
-    mantissa = cast(context, context.emit("Sub", [bits, cut], "mantissa"), TensorProto.DOUBLE)
-    fraction = context.emit("Mul", [mantissa, context.array(np.array(2.0**-mantissa_bits), "part")])
+    exponent = op.Div(bits, unit)
+    cut = op.Mul(exponent, unit)
+    mantissa = cast(context, op.Sub(bits, cut), TensorProto.DOUBLE)
+    fraction = op.Mul(mantissa, context.array(np.array(2.0**-mantissa_bits), "part"))
 
     # 1 and the fraction, or the fraction alone with the lowest exponent; the highest is infinite.
     exponents = np.arange(2**exponent_bits)
@@ -138,17 +138,17 @@ def _put_together(context: Context, name: str, to: int) -> None:
     scales = np.append(np.ldexp(1.0, np.maximum(exponents[:-1], 1) - bias), np.inf)
     wholes = np.minimum(exponents, 1).astype(np.float64)
     first, scale = (
-        context.emit("Gather", [context.array(table, hint), exponent], hint, axis=0)
+        op.Gather(context.array(table, hint), exponent, axis=0)
         for table, hint in ((wholes, "wholes"), (scales, "scales"))
     )
-    significand = context.emit("Add", [first, fraction], "significand")
-    size = context.emit("Mul", [significand, scale], "size")
-    opposite = context.emit("Neg", [size], "opposite")
-    number = context.emit("Where", [negative, opposite, size], "number")
+    significand = op.Add(first, fraction)
+    size = op.Mul(significand, scale)
+    opposite = op.Neg(size)
+    number = op.Where(negative, opposite, size)
     infinite = context.scalar((2**exponent_bits - 1) * 2**mantissa_bits, "infinite")
-    is_nan = context.emit("Greater", [bits, infinite], "is_nan")
+    is_nan = op.Greater(bits, infinite)
     inputs = [is_nan, context.array(np.array(np.nan), "nan"), number]
     if to == TensorProto.DOUBLE:
         context.replace("Where", inputs, keep=())
     else:
-        context.replace("Cast", [context.emit("Where", inputs, "result")], keep=(), to=to)
+        context.replace("Cast", [op.Where(*inputs)], keep=(), to=to)

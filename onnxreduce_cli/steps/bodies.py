@@ -12,6 +12,7 @@ import numpy as np
 from onnx import AttributeProto, TensorProto
 
 from onnxreduce_cli.steps.axes import normalised
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import finish, widened
 from onnxreduce_cli.steps.context import Context
 
@@ -41,17 +42,16 @@ def _reduce(
     op_type: str,
     data: str,
     axes: str,
-    hint: str,
     keepdims: AttributeProto | int | None,
-) -> str:
+) -> Value:
     """A reduction at opset 18 with the node's own noop_with_empty_axes."""
     noop = context.attribute("noop_with_empty_axes")
-    return context.emit(op_type, [data, axes], hint, keepdims=keepdims, noop_with_empty_axes=noop)
+    return context.op.emit(op_type, data, axes, keepdims=keepdims, noop_with_empty_axes=noop)
 
 
 def _l1(context: Context) -> str:
     """``ReduceSum(Abs(x))``."""
-    positive = context.emit("Abs", [context.input(0)], "abs")
+    positive = context.op.Abs(context.input(0))
     context.replace("ReduceSum", [positive, _axes(context)], drop=("axes",))
     return "ReduceSum(Abs(x))"
 
@@ -59,7 +59,7 @@ def _l1(context: Context) -> str:
 def _sum_square(context: Context) -> str:
     """``ReduceSum(Mul(x, x))``."""
     data, given, working = widened(context, 0)
-    square = context.emit("Mul", [data, data], "square")
+    square = context.op.Mul(data, data)
     keepdims = context.attribute("keepdims")
     noop = context.attribute("noop_with_empty_axes")
     options = {"keepdims": keepdims, "noop_with_empty_axes": noop}
@@ -70,9 +70,9 @@ def _sum_square(context: Context) -> str:
 def _l2(context: Context) -> str:
     """``Sqrt(ReduceSum(Mul(x, x)))``; integers in double."""
     data, given, working = widened(context, TensorProto.DOUBLE)
-    square = context.emit("Mul", [data, data], "square")
+    square = context.op.Mul(data, data)
     keepdims = context.attribute("keepdims")
-    total = _reduce(context, "ReduceSum", square, _axes(context), "sum", keepdims)
+    total = _reduce(context, "ReduceSum", square, _axes(context), keepdims)
     finish(context, "Sqrt", [total], given, working)
     return "Sqrt(ReduceSum(Mul(x, x)))"
 
@@ -81,7 +81,7 @@ def _log_sum(context: Context) -> str:
     """``Log(ReduceSum(x))``; integers in double."""
     data, given, working = widened(context, TensorProto.DOUBLE)
     keepdims = context.attribute("keepdims")
-    total = _reduce(context, "ReduceSum", data, _axes(context), "sum", keepdims)
+    total = _reduce(context, "ReduceSum", data, _axes(context), keepdims)
     finish(context, "Log", [total], given, working)
     return "Log(ReduceSum(x))"
 
@@ -107,12 +107,13 @@ def _log_sum_exp_parts(
     working: int,
 ) -> list[str]:
     """The two terms, which remain to be added."""
+    op = context.op
     top = _finite_maximum(context, data, axes, given, working)
-    shifted = context.emit("Exp", [context.emit("Sub", [data, top], "shifted")], "exp")
-    total = _reduce(context, "ReduceSum", shifted, axes, "sum", keepdims)
+    shifted = op.Exp(op.Sub(data, top))
+    total = _reduce(context, "ReduceSum", shifted, axes, keepdims)
     # The maximum of the maxima is each itself, with the dimensions that the result has.
-    shaped = _reduce(context, "ReduceMax", top, axes, "shaped_max", keepdims)
-    return [context.emit("Log", [total], "log"), shaped]
+    shaped = _reduce(context, "ReduceMax", top, axes, keepdims)
+    return [op.Log(total), shaped]
 
 
 def _log_sum_exp_of_last(context: Context, data: str, given: int, working: int) -> None:
@@ -121,14 +122,13 @@ def _log_sum_exp_of_last(context: Context, data: str, given: int, working: int) 
     Before opset 7 the maximum, with dimensions of 1 where the data was reduced, can only be
     subtracted if those come last.
     """
+    op = context.op
     rank = context.need_rank(context.input(0), "before opset 7 broadcasting depends on it")
     reduced = sorted(normalised(context.value("axes", ()), rank)) or list(range(rank))
     perm = [index for index in range(rank) if index not in reduced] + reduced
     last = context.array(list(range(rank - len(reduced), rank)), "axes")
-    turned = context.emit("Transpose", [data], "to_last", perm=perm) if rank else data
-    total = context.emit(
-        "Add", _log_sum_exp_parts(context, turned, last if rank else "", 1, given, working), "total"
-    )
+    turned = op.Transpose(data, perm=perm) if rank else data
+    total = op.Add(*_log_sum_exp_parts(context, turned, last if rank else "", 1, given, working))
     if not rank:
         finish(context, "Identity", [total], given, working)
     elif context.value("keepdims", 1):
@@ -138,12 +138,13 @@ def _log_sum_exp_of_last(context: Context, data: str, given: int, working: int) 
         finish(context, "Squeeze", [total, last], given, working)
 
 
-def _finite_maximum(context: Context, data: str, axes: str, given: int, working: int) -> str:
+def _finite_maximum(context: Context, data: str, axes: str, given: int, working: int) -> Value:
     """The maximum over the axes, kept as dimensions of 1, with ±inf replaced by finite numbers.
 
     Subtracting an infinite maximum would give NaN; a finite one leaves the infinities as they are.
     """
-    top = _reduce(context, "ReduceMax", data, axes, "max", 1)
+    op = context.op
+    top = _reduce(context, "ReduceMax", data, axes, 1)
     # Integers are all less than float's limits, which any version of Clip can hold.
     most = _HIGHEST[working if given == working else TensorProto.FLOAT]
     low, high = (
@@ -151,11 +152,11 @@ def _finite_maximum(context: Context, data: str, axes: str, given: int, working:
         for bound, hint in ((-most, "lowest"), (most, "highest"))
     )
     if given == TensorProto.DOUBLE and context.target_opset < 11:
-        return context.emit("Max", [context.emit("Min", [top, high]), low], "finite_max")
-    return context.emit("Clip", [top, low, high], "finite_max")
+        return op.Max(op.Min(top, high), low)
+    return op.Clip(top, low, high)
 
 
-def _softmax_axes(context: Context) -> str:
+def _softmax_axes(context: Context) -> Value:
     """The axes that a Softmax or LogSoftmax at the target normalises over, as an input."""
     since_13 = context.source_opset >= 13
     axis = context.value("axis", -1 if since_13 else 1)
@@ -170,28 +171,31 @@ def _softmax_axes(context: Context) -> str:
 
 def _exponentials(context: Context) -> tuple[str, str, int, int]:
     """``Exp(x - m)`` and its sum over the axes; the data shifted comes first."""
+    op = context.op
     data, given, working = widened(context, 0)
     axes = _softmax_axes(context)
     # Not made finite: where the maximum is infinite the operators give NaN.
-    top = context.emit("ReduceMax", [data, axes], "max")
-    return context.emit("Sub", [data, top], "shifted"), axes, given, working
+    top = op.ReduceMax(data, axes)
+    return op.Sub(data, top), axes, given, working
 
 
 def _softmax(context: Context) -> str:
     """``e / ReduceSum(e)`` with e = ``Exp(x - max)``."""
+    op = context.op
     shifted, axes, given, working = _exponentials(context)
-    exponentials = context.emit("Exp", [shifted], "exp")
-    total = context.emit("ReduceSum", [exponentials, axes], "sum")
+    exponentials = op.Exp(shifted)
+    total = op.ReduceSum(exponentials, axes)
     finish(context, "Div", [exponentials, total], given, working)
     return "e / ReduceSum(e) with e = Exp(x - max)"
 
 
 def _log_softmax(context: Context) -> str:
     """``s - Log(ReduceSum(Exp(s)))`` with s = ``x - max``."""
+    op = context.op
     shifted, axes, given, working = _exponentials(context)
-    exponentials = context.emit("Exp", [shifted], "exp")
-    total = context.emit("ReduceSum", [exponentials, axes], "sum")
-    logarithm = context.emit("Log", [total], "log")
+    exponentials = op.Exp(shifted)
+    total = op.ReduceSum(exponentials, axes)
+    logarithm = op.Log(total)
     finish(context, "Sub", [shifted, logarithm], given, working)
     return "s - Log(ReduceSum(Exp(s))) with s = x - max"
 

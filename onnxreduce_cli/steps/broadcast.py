@@ -46,6 +46,7 @@ def without_attributes(context: Context) -> None:
     """
     if context.attribute("broadcast") is None and context.attribute("axis") is None:
         return
+    second: str
     first, second = context.input(0), context.input(1)
     if context.value("broadcast", 0):
         second = placed_within(context, second, first)
@@ -65,6 +66,7 @@ def with_attributes(context: Context) -> None:
     within the first as it is: of shapes [4, 1] and [1, 3] ``Sub(x, y)`` becomes
     ``Sub<broadcast=1>(Tile(x, [1, 3]), Squeeze(y))``.
     """
+    outer: str
     outer, inner = context.input(0), context.input(1)
     first, second = dims_of(context, outer), dims_of(context, inner)
     if outer == inner or (first is not None and first == second and None not in first):
@@ -89,7 +91,7 @@ def with_attributes(context: Context) -> None:
         return
     axis, ones = found
     if ones:
-        inner = context.emit("Squeeze", [inner], "within", axes=ones)
+        inner = context.op.Squeeze(inner, axes=ones)
     at_end = axis + len(second) - len(ones) == len(first)
     context.replace(op_type, [outer, inner], broadcast=1, axis=None if at_end else axis)
 

@@ -104,6 +104,18 @@ class Operators(ABC):
         check(op_type, self.opset)
         return cast(Emit, partial(self._call, op_type))
 
+    def emit(
+        self,
+        op_type: str,
+        *inputs: str | None,
+        outputs: Sequence[str] | None = None,
+        like: ValueType | None = None,
+        **attributes: Any,
+    ) -> Value:
+        """Emit a node of an operator whose name is not written here."""
+        emit: Emit = getattr(self, op_type)
+        return emit(*inputs, outputs=outputs, like=like, **attributes)
+
     def _call(
         self,
         op_type: str,
@@ -112,20 +124,32 @@ class Operators(ABC):
         like: ValueType | None = None,
         **attributes: Any,
     ) -> Value | tuple[Value, ...]:
-        given = [name or "" for name in inputs]
-        found = self._emit(op_type, given, outputs, like, attributes)
-        return tuple(found) if isinstance(outputs, int) else found[0]
+        name = self._fresh(op_type)
+        names = [name]
+        if isinstance(outputs, int):
+            names += [self._fresh(op_type) for _ in range(1, outputs)]
+        elif outputs is not None:
+            names = list(outputs)
+        node = self._new()
+        node.op_type, node.name = op_type, name
+        fill(node, [given or "" for given in inputs], attributes)
+        node.output.extend(names)
+        known = self._accept(node, like)
+        if isinstance(outputs, int):
+            return tuple([Value(given, known) for given in names])
+        return Value(names[0], known)
 
     @abstractmethod
-    def _emit(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        outputs: int | Sequence[str] | None,
-        like: ValueType | None,
-        attributes: dict[str, Any],
-    ) -> list[Value]:
-        """Write a node; the values that it gives."""
+    def _fresh(self, op_type: str) -> str:
+        """A new name that derives from an operator's."""
+
+    @abstractmethod
+    def _new(self) -> NodeProto:
+        """An empty message for a node."""
+
+    @abstractmethod
+    def _accept(self, node: NodeProto, like: ValueType | None) -> Known:
+        """Take a node that is written; where the types of its outputs are looked up."""
 
 
 def check(op_type: str, opset: int) -> None:

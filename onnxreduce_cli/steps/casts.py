@@ -9,6 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.model.values import dtype_name, tensor_type
 from onnxreduce_cli.steps.births import constant
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
 
@@ -27,16 +28,17 @@ INTEGERS = frozenset(
 HALVES = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
-def cast(context: Context, name: str, to: int, outputs: Sequence[str] | None = None) -> str:
+def cast(context: Context, name: str, to: int, outputs: Sequence[str] | None = None) -> Value:
     """Emit a Cast of a value to a dtype; the name of the result."""
-    hint = f"as_{dtype_name(to)}"
+    op = context.op
+    f"as_{dtype_name(to)}"
     if context.op.opset >= 6:
-        return context.emit("Cast", [name], hint, outputs=outputs, to=to)
+        return op.Cast(name, outputs=outputs, to=to)
     # Before opset 6 the dtype is named, and shape inference knows nothing of Cast.
     known = context.type(name)
     like = tensor_type(to, None if known is None else known.dims)
     number = TensorProto.DataType.Name(to)
-    return context.emit("Cast", [name], hint, outputs=outputs, like=like, to=number)
+    return op.Cast(name, outputs=outputs, like=like, to=number)
 
 
 def there_and_back(context: Context, wide: int) -> tuple[NodeProto, int]:
@@ -81,7 +83,7 @@ def finish(
     if working == given:
         context.replace(op_type, inputs, keep=(), **values)
     else:
-        context.replace("Cast", [context.emit(op_type, inputs, **values)], keep=(), to=given)
+        context.replace("Cast", [context.op.emit(op_type, *inputs, **values)], keep=(), to=given)
 
 
 @up("Cast", 6, "to: from a dtype's name to its number")
@@ -109,14 +111,15 @@ def infinities_up(context: Context) -> None:
     A Cast to anything but a FNUZ float8 stays as it is. Where the dtype that a CastLike casts to
     is only known at run time, an If asks for it.
     """
+    op = context.op
     if not _saturates_to_fnuz(context):
         return
     numbers, elem_type = _numbers(context)
     if elem_type not in _WITH_INFINITIES:
         return
-    infinite = context.emit("IsInf", [numbers], "is_infinite")
+    infinite = op.IsInf(numbers)
     nan = constant(context, float("nan"), elem_type, "nan")
-    finite = context.emit("Where", [infinite, nan, numbers], "finite")
+    finite = op.Where(infinite, nan, numbers)
     if _target_type(context) is None:
         _where_fnuz(context, finite)
     else:
@@ -130,20 +133,15 @@ def infinities_down(context: Context) -> None:
 
     `round_mode` goes, which acts on float8e8m0 only.
     """
+    op = context.op
     inputs = list(context.node.input)
     if _saturates_to_fnuz(context):
         numbers, elem_type = _numbers(context)
         if elem_type in _WITH_INFINITIES:
             for positive, number in ((1, _LARGEST_FNUZ), (0, -_LARGEST_FNUZ)):
-                infinite = context.emit(
-                    "IsInf",
-                    [numbers],
-                    "is_infinite",
-                    detect_positive=positive,
-                    detect_negative=1 - positive,
-                )
+                infinite = op.IsInf(numbers, detect_positive=positive, detect_negative=1 - positive)
                 largest = constant(context, number, elem_type, "largest")
-                numbers = context.emit("Where", [infinite, largest, numbers], "finite")
+                numbers = op.Where(infinite, largest, numbers)
             inputs[0] = numbers
     if context.attribute("round_mode") is not None or inputs != list(context.node.input):
         context.replace(inputs=inputs, drop=("round_mode",))
@@ -183,12 +181,13 @@ def _where_fnuz(context: Context, finite: str) -> None:
     Of all floats these alone have no negative zero; what becomes of the infinities of the others
     depends on it, and integers have no word in it.
     """
+    op = context.op
     like = context.input(1)
-    zero = context.emit("CastLike", [context.scalar(-0.0, "zero"), like], "its_zero")
+    zero = op.CastLike(context.scalar(-0.0, "zero"), like)
     number = cast(context, zero, TensorProto.FLOAT)
     one = context.scalar(1.0, "one")
-    sign = context.emit("Div", [one, number], "sign")
-    positive = context.emit("Greater", [sign, context.scalar(0.0, "none")], "is_fnuz")
+    sign = op.Div(one, number)
+    positive = op.Greater(sign, context.scalar(0.0, "none"))
     branches: dict[str, Any] = {}
     for branch, data in (("then_branch", finite), ("else_branch", context.input(0))):
         result = context.fresh("cast")

@@ -24,6 +24,7 @@ from onnxreduce_cli.steps.births import (
     static,
     times,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 
@@ -37,16 +38,17 @@ def or_equal(context: Context) -> None:
     """``GreaterOrEqual(a, b)`` becomes ``Or(Greater(a, b), Equal(a, b))``; of integers, which
     have no NaN, ``Not(Less(a, b))``.
     """
+    op = context.op
     strict, opposite = _STRICT[context.node.op_type]
     inputs = [context.input(0), context.input(1)]
     if context.elem_type(inputs[0]) in INTEGERS:
-        context.replace("Not", [context.emit(opposite, inputs)], keep=())
+        context.replace("Not", [op.emit(opposite, *inputs)], keep=())
         return
-    parts = [context.emit(strict, inputs), context.emit("Equal", inputs)]
+    parts = [op.emit(strict, *inputs), op.Equal(*inputs)]
     context.replace("Or", parts, keep=())
 
 
-def _limit(context: Context, value: float) -> str:
+def _limit(context: Context, value: float) -> Value:
     elem_type = context.need_elem_type(context.input(0), "it is compared with a number of it")
     return constant(context, value, elem_type, "limit")
 
@@ -57,14 +59,11 @@ def is_nan(context: Context) -> None:
     context.replace("Not", [_is_ordered(context)], keep=())
 
 
-def _is_ordered(context: Context) -> str:
+def _is_ordered(context: Context) -> Value:
     """Where the input is no NaN."""
+    op = context.op
     data = context.input(0)
-    parts = [
-        context.emit("Less", [data, _limit(context, np.inf)]),
-        context.emit("Greater", [data, _limit(context, -np.inf)]),
-    ]
-    return context.emit("Or", parts, "ordered")
+    return op.Or(op.Less(data, _limit(context, np.inf)), op.Greater(data, _limit(context, -np.inf)))
 
 
 @born("IsInf", 10, "beyond the highest or the lowest finite number")
@@ -88,7 +87,9 @@ def is_inf(context: Context) -> None:
         op_type, bound = chosen[0]
         context.replace(op_type, [data, _limit(context, bound)], keep=())
     else:
-        parts = [context.emit(op_type, [data, _limit(context, bound)]) for op_type, bound in chosen]
+        parts = [
+            context.op.emit(op_type, data, _limit(context, bound)) for op_type, bound in chosen
+        ]
         context.replace("Or", parts, keep=())
 
 
@@ -98,17 +99,17 @@ def sign(context: Context) -> None:
 
     Of floats that is divided by 1, or by 0 where x is NaN: that gives NaN again.
     """
+    op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "the result is cast to it")
     zero = constant(context, 0, elem_type, "zero")
     parts = [
-        cast(context, context.emit(op_type, [data, zero]), elem_type)
-        for op_type in ("Greater", "Less")
+        cast(context, op.emit(op_type, data, zero), elem_type) for op_type in ("Greater", "Less")
     ]
     if elem_type in INTEGERS:
         context.replace("Sub", parts, keep=())
         return
-    apart = context.emit("Sub", parts, "side")
+    apart = op.Sub(*parts)
     number = cast(context, _is_ordered(context), elem_type)
     context.replace("Div", [apart, number], keep=())
 
@@ -127,63 +128,64 @@ def where(context: Context) -> None:
     Blending ``c * x + (1 - c) * y`` would be wrong where what is not chosen is NaN or infinite;
     of integers it is exact, and needs no shapes.
     """
+    op = context.op
     condition, first, second = (context.input(index) for index in range(3))
     elem_type = context.need_elem_type(first, "how to choose depends on it")
     if elem_type in (TensorProto.INT32, TensorProto.INT64):
         chosen = cast(context, condition, elem_type)
-        apart = context.emit("Sub", [first, second], "apart")
-        part = context.emit("Mul", [apart, chosen], "part")
+        apart = op.Sub(first, second)
+        part = op.Mul(apart, chosen)
         context.replace("Add", [part, second], keep=())
         return
     if None in [context.settled_rank(name) for name in (first, second)]:
         context = context.at(shapes.OPSET)
+        op = context.op
     here, there = _places(context, first), _places(context, second)
     size = _size(context, first)
     if isinstance(size, int):
-        behind = context.scalar(size, "size")
+        behind: str = context.scalar(size, "size")
     else:
         behind = squeezed(context, size.name, [0])
-    there = context.emit("Add", [there, behind], "behind")
-    flat = [
-        context.emit("Reshape", [name, context.array([-1], "flat")], "flat")
-        for name in (first, second)
-    ]
-    both = context.emit("Concat", flat, "both", axis=0)
+    there = op.Add(there, behind)
+    flat = [op.Reshape(name, context.array([-1], "flat")) for name in (first, second)]
+    both = op.Concat(*flat, axis=0)
     chosen = cast(context, condition, TensorProto.INT64)
-    apart = context.emit("Sub", [here, there], "apart")
-    part = context.emit("Mul", [apart, chosen], "part")
-    places = context.emit("Add", [part, there], "chosen")
+    apart = op.Sub(here, there)
+    part = op.Mul(apart, chosen)
+    places = op.Add(part, there)
     context.replace("Gather", [both, places], keep=(), axis=0)
 
 
 def _size(context: Context, name: str) -> int | Later:
     """How many elements a tensor has."""
+    op = context.op
     dims = static(dims_of(context, name))
     if dims is not None:
         return math.prod(dims)
     one = context.array([1], "one")
-    return Later(lambda: context.emit("Reshape", [context.emit("Size", [name]), one]))
+    return Later(lambda: op.Reshape(op.Size(name), one))
 
 
 def _places(context: Context, name: str) -> str:
     """In a tensor's shape the place of each element in the flat tensor, int64."""
+    op = context.op
     dims = static(dims_of(context, name))
     if dims is not None and math.prod(dims) <= folding.LIMIT:
         places = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
         return context.array(places, "places")
     rank = context.rank(name)
     if rank is None:
-        shape = context.emit("Shape", [name], "shape")
+        shape = op.Shape(name)
         return shapes.reshaped(context, arange(context, _size(context, name)), shape)
     step: Number = 1
     found = ""
     for axis in reversed(range(rank)):
         length = size_of(context, name, axis)
         shape = context.array([-1] + [1] * (rank - 1 - axis), "along_axis")
-        along = context.emit("Reshape", [arange(context, length), shape], "numbers")
+        along = op.Reshape(arange(context, length), shape)
         if step != 1:
-            along = context.emit("Mul", [along, as_name(context, step)], "places")
-        found = context.emit("Add", [found, along], "places") if found else along
+            along = op.Mul(along, as_name(context, step))
+        found = op.Add(found, along) if found else along
         if axis:
             step = times(context, step, length)
     return found

@@ -54,7 +54,7 @@ def _as_inputs(context: Context, limits: list[str]) -> None:
         context.replace(inputs=[data, *limits], drop=drop)
         return
     low, high = (repeated(context, limit, [data]) for limit in limits)
-    context.replace("Min", [context.emit("Max", [data, low], "raised"), high], drop=drop)
+    context.replace("Min", [context.op.Max(data, low), high], drop=drop)
 
 
 @down("Clip", 6, "the limits written out")
@@ -79,7 +79,7 @@ def limits_to_inputs(context: Context) -> None:
     purpose = "its limits get the same"
     elem_type = context.need_elem_type(context.input(0), purpose)
     dtype = numpy_dtype(elem_type)
-    inputs = [context.input(0)]
+    inputs: list[str] = [context.input(0)]
     for name, limit in zip(_LIMITS, _type_limits(TensorProto.FLOAT), strict=True):
         given = context.value(name)
         if given is None and elem_type == TensorProto.FLOAT:
@@ -127,7 +127,7 @@ def _max_and_min(context: Context, elem_type: int) -> None:
         context.input(index) or context.scalar(limit, "limit", elem_type)
         for index, limit in enumerate(_type_limits(elem_type), 1)
     )
-    raised = context.emit("Max", [context.input(0), low], "raised")
+    raised = context.op.Max(context.input(0), low)
     context.replace("Min", [raised, high])
 
 
@@ -137,6 +137,7 @@ def integers(context: Context) -> None:
 
     Of 64 bits it becomes ``Where(max < y, max, y)`` with y as ``Where(x < min, min, x)``.
     """
+    op = context.op
     data, output = context.input(0), context.node.output[0]
     elem_type = context.need_elem_type(data, "integers came with opset 12")
     if elem_type not in INTEGERS:
@@ -148,10 +149,10 @@ def integers(context: Context) -> None:
         return
     low, high = context.input(1), context.input(2)
     if low:
-        below = context.emit("Less", [data, low], "below")
-        data = context.emit("Where", [below, low, data], "raised")
+        below = op.Less(data, low)
+        data = op.Where(below, low, data)
     if high:
-        above = context.emit("Less", [high, data], "above")
+        above = op.Less(high, data)
         context.replace("Where", [above, high, data])
     else:
         context.replace("Identity", [data])
@@ -168,5 +169,5 @@ def ordered_limits(context: Context) -> None:
         return
     bounds = [context.constant(name) for name in (low, high)]
     if bounds[0] is None or bounds[1] is None or not np.all(bounds[0] <= bounds[1]):
-        raised = context.emit("Max", [context.input(0), low], "raised")
+        raised = context.op.Max(context.input(0), low)
         context.replace("Min", [raised, high])

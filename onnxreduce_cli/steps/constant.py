@@ -58,17 +58,18 @@ def sparse_to_dense(context: Context) -> None:
         _as_tensor(context, ("sparse_value",))
         return
     context = context.at(11)  # ScatterElements came with it.
+    op = context.op
     values, places = (numpy_helper.to_array(item) for item in (sparse.values, sparse.indices))
     if places.ndim == 2:
         places = np.ravel_multi_index(tuple(places.T), tuple(sparse.dims))
     zero = numpy_helper.from_array(np.zeros(1, values.dtype))
     length = context.array([size], "size")
-    zeros = context.emit("ConstantOfShape", [length], "zeros", value=zero)
+    zeros = op.ConstantOfShape(length, value=zero)
     given = [
         context.array(array, hint)
         for array, hint in ((places.astype(np.int64), "places"), (values, "values"))
     ]
-    flat = context.emit("ScatterElements", [zeros, *given], "flat", axis=0)
+    flat = op.ScatterElements(zeros, *given, axis=0)
     context.replace("Reshape", [flat, context.array(list(sparse.dims), "shape")], keep=())
 
 
@@ -123,7 +124,7 @@ def _in_two_parts(context: Context, array: npt.NDArray[Any], elem_type: int) -> 
     high, factor, low = (
         cast(context, context.array(part.astype(np.float64), "part"), elem_type) for part in parts
     )
-    context.replace("Add", [context.emit("Mul", [high, factor], "high"), low], keep=())
+    context.replace("Add", [context.op.Mul(high, factor), low], keep=())
 
 
 def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.float64] | None:

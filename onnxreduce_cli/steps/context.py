@@ -106,8 +106,9 @@ class Context:
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
-        taken_over: the names of graphs within what is emitted, each with that of the node's attribute
-            whose graph it takes over: with the nodes as they are here, and maybe others around.
+        taken_over: the names of graphs within what is emitted, each with that of the node's
+            attribute whose graph it takes over: with the nodes as they are here, and maybe others
+            around.
     """
 
     def __init__(
@@ -171,13 +172,9 @@ class Context:
         """What has been asked about the node's values so far."""
         return self._made.asked
 
-    @asked.setter
-    def asked(self, asked: Asked) -> None:
-        self._made.asked = asked
-
     @property
     def _facts(self) -> ConversionFacts:
-        self.asked = Asked.MORE
+        self._made.asked = Asked.MORE
         return self._workspace.facts
 
     @property
@@ -197,7 +194,7 @@ class Context:
 
     # What is known
 
-    def input(self, index: int) -> str:
+    def input(self, index: int) -> Value:
         """The node's input at `index`; empty where it is absent."""
         return Value(self.node.input[index] if index < len(self.node.input) else "", self)
 
@@ -258,7 +255,7 @@ class Context:
 
     def producer(self, name: str) -> NodeProto | None:
         """The node of the model that makes the value, if one does."""
-        self.asked = Asked.MORE
+        self._made.asked = Asked.MORE
         owner = self.scope.resolve(name) if name else None
         return None if owner is None else owner.producers.get(name)
 
@@ -272,12 +269,12 @@ class Context:
 
     def elem_type(self, name: str) -> int | None:
         """A tensor's `TensorProto.DataType`, if known."""
-        self.asked = max(self.asked, Asked.KINDS)
+        self._made.asked = max(self._made.asked, Asked.KINDS)
         return self._workspace.facts.elem_type(self.scope, name)
 
     def kind(self, name: str) -> str | None:
         """The value's type as schemas spell it, if known."""
-        self.asked = max(self.asked, Asked.KINDS)
+        self._made.asked = max(self._made.asked, Asked.KINDS)
         return self._workspace.facts.kind(self.scope, name)
 
     def allowed_kinds(self, name: str) -> frozenset[str] | None:
@@ -368,65 +365,13 @@ class Context:
 
     # What replaces the node
 
-    def fresh(self, hint: str) -> str:
+    def fresh(self, hint: str) -> Value:
         """A new value name, derived from the node's own."""
-        self.asked = Asked.MORE
-        return self._fresh(hint)
+        self._made.asked = Asked.MORE
+        return Value(self._fresh(hint), self)
 
     def _fresh(self, hint: str) -> str:
         return self._workspace.names.fresh(f"{self._base}_{hint}")
-
-    def emit(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        hint: str = "",
-        *,
-        outputs: Sequence[str] | None = None,
-        like: ValueType | None = None,
-        **values: Any,
-    ) -> str:
-        """Emit a helper node, by the opset that the context is bound to.
-
-        Args:
-            op_type: its operator.
-            inputs: its inputs; trailing empty names are dropped.
-            hint: the end of the names generated for it; by default its operator's name.
-            outputs: its outputs, where they are not to be generated (one output then).
-            like: the output's type, where shape inference cannot tell it.
-            values: its attributes; None leaves one out, an `AttributeProto` is taken over.
-
-        Returns:
-            the name of its first output.
-        """
-        check(op_type, self._opset)
-        return self._written(op_type, inputs, outputs, like, values, hint)[0]
-
-    def _written(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        outputs: int | Sequence[str] | None,
-        like: ValueType | None,
-        attributes: dict[str, Any],
-        hint: str = "",
-    ) -> list[Value]:
-        """Emit a node of an operator that is known to exist; the values that it gives."""
-        node = self._workspace.drafts.node.add(op_type=op_type)
-        fill(node, inputs, attributes)
-        names = [self.fresh(hint or op_type)]
-        node.name = names[0]
-        if outputs is not None:
-            names = (
-                names + [self.fresh(op_type) for _ in range(1, outputs)]
-                if isinstance(outputs, int)
-                else list(outputs)
-            )
-        node.output.extend(names)
-        self._accept(node)
-        if like is not None:
-            self._facts.declare_type(self.scope, names[0], like)
-        return [Value(name, self) for name in names]
 
     def replace(
         self,
@@ -448,6 +393,8 @@ class Context:
             keep: attributes to keep, all others are left out; by default all are kept.
             values: attributes to set; None leaves one out.
         """
+        if op_type is not None:
+            check(op_type, self._opset)
         node = self._workspace.drafts.node.add()
         node.CopyFrom(self.node)
         if op_type is not None:
@@ -495,7 +442,7 @@ class Context:
 
     def tensor(self, name: str) -> TensorProto | None:
         """The tensor that holds a constant, however large; None where there is none."""
-        self.asked = Asked.MORE
+        self._made.asked = Asked.MORE
         owner = self.scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
             return None
@@ -505,7 +452,7 @@ class Context:
         value = attributes.find(producer, "value")
         return value.t if producer.op_type == "Constant" and value is not None else None
 
-    def taken_for(self, tensor: TensorProto, elem_type: int, dims: Sequence[int]) -> str:
+    def taken_for(self, tensor: TensorProto, elem_type: int, dims: Sequence[int]) -> Value:
         """A constant of another dtype with the bytes of a tensor, which are not looked at."""
         copy = self._workspace.drafts.initializer.add()
         copy.CopyFrom(tensor)
@@ -513,12 +460,12 @@ class Context:
         copy.dims[:] = dims
         copy.name = self.fresh("bytes")
         if not self.has_initializers:
-            return self.emit("Constant", [], "bytes", value=copy)
+            return self.op.Constant(value=copy)
         self.initializers.append(copy)
         self._facts.declare_type(self.scope, copy.name, tensor_type(elem_type, tuple(dims)))
-        return copy.name
+        return Value(copy.name, self)
 
-    def array(self, values: Array | Sequence[int], hint: str) -> str:
+    def array(self, values: Array | Sequence[int], hint: str) -> Value:
         """A constant of the scope: an initializer, or a Constant node in a function body.
 
         Equal constants of one scope are one. A sequence of ints becomes an int64 tensor.
@@ -528,7 +475,7 @@ class Context:
             quick = (tuple(values),)
             name = self._constants.get(quick)
             if name is not None:
-                return name
+                return Value(name, self)
         array = np.asarray(values, np.int64 if quick is not None else None)
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
         strings = elem_type == TensorProto.STRING
@@ -541,9 +488,9 @@ class Context:
             self._workspace.facts.define(self.scope, name, array, elem_type)
         if quick is not None:
             self._constants.add(quick, name)
-        return name
+        return Value(name, self)
 
-    def scalar(self, value: float, hint: str, elem_type: int = 0) -> str:
+    def scalar(self, value: float, hint: str, elem_type: int = 0) -> Value:
         """A constant of rank 0; by default int64 for an int and float for a float."""
         if elem_type:
             dtype = numpy_dtype(elem_type)
@@ -551,7 +498,7 @@ class Context:
             dtype = np.dtype(np.int64 if isinstance(value, int) else np.float32)
         return self.array(np.array(value, dtype), hint)
 
-    def reference(self, attribute: AttributeProto, hint: str) -> str:
+    def reference(self, attribute: AttributeProto, hint: str) -> Value:
         """A constant that holds what an attribute reference of the function stands for."""
         key = ("reference", attribute.ref_attr_name)
         name = self._constants.get(key)
@@ -561,11 +508,11 @@ class Context:
             self._constants.references[name] = attribute
             ints = ValueType("tensor(int64)", TensorProto.INT64, (None,))
             self._facts.declare_type(self.scope, name, ints)
-        return name
+        return Value(name, self)
 
     def reference_behind(self, name: str) -> AttributeProto | None:
         """The attribute reference that a constant holds; None where it holds none."""
-        self.asked = Asked.MORE
+        self._made.asked = Asked.MORE
         reference = self._constants.references.get(name)
         if reference is not None:
             return reference
@@ -588,12 +535,16 @@ class Builder(Operators):
         self.opset = opset
         self._context = context
 
-    def _emit(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        outputs: int | Sequence[str] | None,
-        like: ValueType | None,
-        attributes: dict[str, Any],
-    ) -> list[Value]:
-        return self._context._written(op_type, inputs, outputs, like, attributes)
+    def _fresh(self, op_type: str) -> str:
+        self._context._made.asked = Asked.MORE
+        return self._context._fresh(op_type)
+
+    def _new(self) -> NodeProto:
+        return self._context._workspace.drafts.node.add()
+
+    def _accept(self, node: NodeProto, like: ValueType | None) -> Context:
+        context = self._context
+        context._accept(node)
+        if like is not None:
+            context.state_type(node.output[0], like)
+        return context

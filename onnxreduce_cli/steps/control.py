@@ -49,9 +49,8 @@ def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
 
     Each makes one round or none, and what a Loop carries may change its shape.
     """
-    condition = context.emit(
-        "Reshape", [context.input(0), context.array([], "scalar")], "condition"
-    )
+    op = context.op
+    condition = op.Reshape(context.input(0), context.array([], "scalar"))
     outputs = [name or context.fresh("unused") for name in context.node.output]
     types = []
     for name, pair in zip(outputs, zip(*given, strict=True), strict=True):
@@ -62,7 +61,7 @@ def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
     for name in _BRANCHES:
         attribute = context.attribute(name)
         assert attribute is not None
-        taken = condition if name == _BRANCHES[0] else context.emit("Not", [condition], "otherwise")
+        taken = condition if name == _BRANCHES[0] else op.Not(condition)
         count = cast(context, taken, TensorProto.INT64)
         body = GraphProto()
         body.CopyFrom(attribute.g)
@@ -77,7 +76,7 @@ def _as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
         of_one_round(context, body, carried)
         if name == _BRANCHES[0]:
             values = [context.fresh("chosen") for _ in outputs]
-            context.emit("Loop", inputs, outputs=values, body=body)
+            op.Loop(*inputs, outputs=values, body=body)
             for value, elem_type in zip(values, types, strict=True):
                 context.state_type(value, tensor_type(elem_type, None))
         else:

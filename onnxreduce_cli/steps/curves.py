@@ -7,29 +7,32 @@ from collections.abc import Sequence
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import constant
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 
 
-def number(context: Context, value: float, elem_type: int) -> str:
+def number(context: Context, value: float, elem_type: int) -> Value:
     """A constant of rank 0."""
     return constant(context, value, elem_type, "number")
 
 
-def between(context: Context, name: str, low: float, high: float, elem_type: int) -> str:
+def between(context: Context, name: str, low: float, high: float, elem_type: int) -> Value:
     """A value cut off at both ends; ONNX Runtime's Clip takes no doubles before opset 12."""
+    op = context.op
     if elem_type == TensorProto.FLOAT:
-        return context.emit("Clip", [name], "clipped", min=float(low), max=float(high))
-    least = context.emit("Min", [name, number(context, high, elem_type)], "least")
-    return context.emit("Max", [least, number(context, low, elem_type)], "clipped")
+        return op.Clip(name, min=float(low), max=float(high))
+    least = op.Min(name, number(context, high, elem_type))
+    return op.Max(least, number(context, low, elem_type))
 
 
 def polynomial(
     context: Context, variable: str, coefficients: Sequence[float], elem_type: int
-) -> str:
+) -> Value:
     """A polynomial's value; the coefficient of the lowest power comes first."""
+    op = context.op
     *lower, highest = coefficients
     total = number(context, highest, elem_type)
     for coefficient in reversed(lower):
-        product = context.emit("Mul", [variable, total], "product")
-        total = context.emit("Add", [product, number(context, coefficient, elem_type)], "sum")
+        product = op.Mul(variable, total)
+        total = op.Add(product, number(context, coefficient, elem_type))
     return total

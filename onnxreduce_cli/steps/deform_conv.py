@@ -18,6 +18,7 @@ from onnxreduce_cli.steps.births import (
     static,
     times,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
@@ -40,6 +41,7 @@ def deform_conv(context: Context) -> None:
     given = context.need_elem_type(context.input(0), "places are computed in that dtype")
     working = int(TensorProto.FLOAT) if given in HALVES else given
     context = context.at(13)  # Its operators are read with their inputs of then.
+    op = context.op
     data, weights, offset, bias, mask = (
         cast(context, name, working) if name and working != given else name
         for name in (context.input(index) for index in range(5))
@@ -51,20 +53,20 @@ def deform_conv(context: Context) -> None:
     batch, *lengths = (scalar(context, size_of(context, data, axis)) for axis in (0, *axes))
     after = [size_of(context, offset, axis) for axis in axes]
 
-    def reshaped(name: str, dims: list[Number], hint: str) -> str:
+    def reshaped(name: str, dims: list[Number]) -> str:
         """Of dimensions that may be known at run time only; -1 and 0 are as for Reshape."""
         stated = tuple(dim if isinstance(dim, int) and dim > 0 else None for dim in dims)
         like = tensor_type(working, stated)
-        return context.emit("Reshape", [name, _shape(context, dims)], hint, like=like)
+        return op.Reshape(name, _shape(context, dims), like=like)
 
     # Images in rows, one for each group of channels that have their offsets in common.
     apart = [0, shared, -1, *(size_of(context, data, axis) for axis in axes)]
-    images = reshaped(data, apart, "images")
+    images = reshaped(data, apart)
     perm = [0, 1, *range(3, spatial + 3), 2]
-    last = context.emit("Transpose", [images], "channels_last", perm=perm)
-    rows = reshaped(last, [-1, size_of(context, images, 2)], "rows")
+    last = op.Transpose(images, perm=perm)
+    rows = reshaped(last, [-1, size_of(context, images, 2)])
 
-    of_each = reshaped(offset, [0, shared, prod(kernel), spatial, *after], "offsets")
+    of_each = reshaped(offset, [0, shared, prod(kernel), spatial, *after])
     moved = Term(context, of_each, working)
     first = counted(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
     along = []
@@ -73,19 +75,19 @@ def deform_conv(context: Context) -> None:
         along.append(_taps(place, length.cast(working)))
     taken = gathered(rows, first, lengths, along)
     if mask:
-        factor = reshaped(mask, [0, shared, prod(kernel), *after, 1], "mask")
-        taken = context.emit("Mul", [taken, factor], "masked")
+        factor = reshaped(mask, [0, shared, prod(kernel), *after, 1])
+        taken = op.Mul(taken, factor)
 
     # [N, offset groups, kernel, places..., channels] to [N, groups, channels * kernel, places].
     perm = [0, 1, spatial + 3, 2, *range(3, spatial + 3)]
-    turned = context.emit("Transpose", [taken], "channels_first", perm=perm)
+    turned = op.Transpose(taken, perm=perm)
     width = times(context, size_of(context, weights, 1), prod(kernel))
-    columns = reshaped(turned, [0, groups, width, -1], "columns")
-    matrices = reshaped(weights, [groups, -1, width], "matrices")
-    product = context.emit("MatMul", [matrices, columns], "product")
-    result = reshaped(product, [0, size_of(context, weights, 0), *after], "result")
+    columns = reshaped(turned, [0, groups, width, -1])
+    matrices = reshaped(weights, [groups, -1, width])
+    product = op.MatMul(matrices, columns)
+    result = reshaped(product, [0, size_of(context, weights, 0), *after])
     if bias:
-        result = context.emit("Add", [result, reshaped(bias, [-1, *[1] * spatial], "bias")])
+        result = op.Add(result, reshaped(bias, [-1, *[1] * spatial]))
     if working == given:
         context.replace("Identity", [result], keep=())
     else:
@@ -105,13 +107,13 @@ def _kernel(context: Context) -> tuple[int, ...]:
     return known
 
 
-def _shape(context: Context, numbers: list[Number]) -> str:
+def _shape(context: Context, numbers: list[Number]) -> Value:
     """A shape of numbers of which some may be known at run time only."""
     known = [number for number in numbers if isinstance(number, int)]
     if len(known) == len(numbers):
         return context.array(known, "shape")
     parts = [as_name(context, number) for number in numbers]
-    return context.emit("Concat", parts, "shape", axis=0)
+    return context.op.Concat(*parts, axis=0)
 
 
 def _grid(

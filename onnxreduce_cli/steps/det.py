@@ -33,7 +33,7 @@ def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
     known = static(dims_of(context, data))
     if known is not None:
         return context.array(list(known[:-2]), "batch"), math.prod(known[:-2]), known[-1]
-    shape = context.emit("Shape", [data], "shape")
+    shape = context.op.Shape(data)
     batch = part(context, shape, 0, -2)
     return batch, product(context, batch), size_of(context, data, -1)
 
@@ -53,18 +53,19 @@ def det(context: Context) -> None:
     alone in their rows and columns, lead to NaN.
     """
     context = context.at(OPSET)
+    op = context.op
     data, output = context.input(0), context.node.output[0]
     given = context.need_elem_type(data, "it is computed in double")
     batch, count, size = _sizes(context, data)
     names = [as_name(context, number) for number in (count, size, size)]
-    sizes = context.emit("Concat", names, "three", axis=0)
+    sizes = op.Concat(*names, axis=0)
     if given != _DOUBLE:
         data = cast(context, data, _DOUBLE)
     matrices = reshaped(context, data, sizes, (None, None, None))
     numbers = arange(context, count)
     matrix = unsqueezed(context, numbers, [1])
     zero, one, two = (constant(context, value, _DOUBLE, "number") for value in (0, 1, 2))
-    ones = context.emit("Add", [context.emit("Mul", [cast(context, matrix, _DOUBLE), zero]), one])
+    ones = op.Add(op.Mul(cast(context, matrix, _DOUBLE), zero), one)
     others = part(context, arange(context, size), 1, END)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
@@ -74,37 +75,37 @@ def det(context: Context) -> None:
             "first": [context.array([index], "bound") for index in (0, 1, 2)],
             "rest": [context.array([index], "bound") for index in (1, END, 2)],
         }
-        rows = body.emit("Flatten", [left], "rows", axis=2)
-        column = body.emit("Gather", [left, first], "column", axis=2)
-        sizes = body.emit("Abs", [column], "sizes")
-        largest = body.emit("ArgMax", [sizes], "largest", axis=1, keepdims=1)
-        height = body.emit("Add", [body.emit("Shape", [others]), context.array([1], "one")])
-        start = body.emit("Mul", [matrix, height], "start")
-        taken = body.emit("Gather", [rows, body.emit("Add", [start, largest])], "taken", axis=0)
+        rows = body.Flatten(left, axis=2)
+        column = body.Gather(left, first, axis=2)
+        sizes = body.Abs(column)
+        largest = body.ArgMax(sizes, axis=1, keepdims=1)
+        height = body.Add(body.Shape(others), context.array([1], "one"))
+        start = body.Mul(matrix, height)
+        taken = body.Gather(rows, body.Add(start, largest), axis=0)
         # The first row takes the place of the one that is taken.
-        same = body.emit("Equal", [others, largest], "same")
-        moved = body.emit("Mul", [others, body.emit("Cast", [same], to=int(TensorProto.INT64))])
-        places = body.emit("Add", [start, body.emit("Sub", [others, moved])], "places")
-        kept = body.emit("Gather", [rows, places], "kept", axis=0)
-        pivot = body.emit("Gather", [taken, first], "pivot", axis=2)
+        same = body.Equal(others, largest)
+        moved = body.Mul(others, body.Cast(same, to=int(TensorProto.INT64)))
+        places = body.Add(start, body.Sub(others, moved))
+        kept = body.Gather(rows, places, axis=0)
+        pivot = body.Gather(taken, first, axis=2)
         # Where it is 0, the others are too: by 1 they can be divided.
-        other = body.emit("Not", [body.emit("Greater", [body.emit("Abs", [pivot]), zero])])
-        divisor = body.emit("Add", [pivot, body.emit("Cast", [other], to=int(_DOUBLE))])
-        divisor = body.emit("Unsqueeze", [divisor, context.array([2], "axis")], "divisor")
-        heads = body.emit("Slice", [kept, *bounds["first"]], "heads")
-        factors = body.emit("Div", [heads, divisor], "factors")
-        tail = body.emit("Slice", [taken, *bounds["rest"]], "tail")
-        rest = body.emit("Slice", [kept, *bounds["rest"]], "rest")
-        reduced = body.emit("Sub", [rest, body.emit("Mul", [factors, tail])], "reduced")
-        swapped = body.emit("Cast", [largest], "swapped", to=int(TensorProto.BOOL))
-        swaps = body.emit("Cast", [swapped], "swaps", to=int(_DOUBLE))
-        sign = body.emit("Sub", [one, body.emit("Mul", [swaps, two])], "sign")
-        signed = body.emit("Mul", [pivot, sign], "signed")
+        other = body.Not(body.Greater(body.Abs(pivot), zero))
+        divisor = body.Add(pivot, body.Cast(other, to=int(_DOUBLE)))
+        divisor = body.Unsqueeze(divisor, context.array([2], "axis"))
+        heads = body.Slice(kept, *bounds["first"])
+        factors = body.Div(heads, divisor)
+        tail = body.Slice(taken, *bounds["rest"])
+        rest = body.Slice(kept, *bounds["rest"])
+        reduced = body.Sub(rest, body.Mul(factors, tail))
+        swapped = body.Cast(largest, to=int(TensorProto.BOOL))
+        swaps = body.Cast(swapped, to=int(_DOUBLE))
+        sign = body.Sub(one, body.Mul(swaps, two))
+        signed = body.Mul(pivot, sign)
         ends = [context.array([index], "bound") for index in (0, -1, 0)]
         return [
             reduced,
-            body.emit("Slice", [others, *ends], "fewer"),
-            body.emit("Mul", [found, signed], "product"),
+            body.Slice(others, *ends),
+            body.Mul(found, signed),
         ], []
 
     carried = [
@@ -114,7 +115,7 @@ def det(context: Context) -> None:
     ]
     inputs, graph = loop(context, as_name(context, size), carried, write)
     outputs = [context.fresh(hint) for hint in ("left", "none", "product")]
-    context.emit("Loop", inputs, outputs=outputs, body=graph)
+    op.Loop(*inputs, outputs=outputs, body=graph)
     result = outputs[2]
     if given != _DOUBLE:
         result = cast(context, result, given)

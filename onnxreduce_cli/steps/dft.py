@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,6 +26,7 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast, widened
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.curves import number
@@ -61,34 +63,37 @@ def axis_to_attribute(context: Context) -> None:
         context.replace(inputs=[context.input(0), context.input(1)], axis=axis)
         return
     context.settle("what is known of its axis")
-    listed = context.emit("Reshape", [context.input(2), context.array([1], "one")], "axis")
+    listed = context.op.Reshape(context.input(2), context.array([1], "one"))
     _around(context, listed)
 
 
 def _around(context: Context, axis: str) -> None:
     """``DFT<axis=1>`` of the signal in four dimensions: the axis, before, after and the last."""
+    op = context.op
     data = context.input(0)
-    shape = context.emit("Shape", [data], "shape")
+    shape = op.Shape(data)
     front, last = part(context, shape, 0, -1), element(context, shape, -1)
     rank = size_of(context, shape, 0)
     axis = axes_from_front(context, axis, rank)
     places = arange(context, minus(context, rank, 1))
     one = context.array([1], "one")
     before, after = (
-        product(context, context.emit("Where", [context.emit("Less", pair), front, one], "sizes"))
+        product(context, op.Where(op.Less(*pair), front, one))
         for pair in ([places, axis], [axis, places])
     )
-    sizes = [before, element(context, front, axis), after, last]
-    four = reshaped(context, data, context.emit("Concat", sizes, "four", axis=0), (None,) * 4)
+    four = reshaped(
+        context,
+        data,
+        op.Concat(before, element(context, front, axis), after, last, axis=0),
+        (None,) * 4,
+    )
     outputs = [context.fresh("transform")]
     context.replace(inputs=[four, context.input(1)], outputs=outputs, axis=1)
-    found = context.emit("Shape", outputs, "shape")
-    here = context.emit("Equal", [places, axis], "here")
-    sizes = [
-        context.emit("Where", [here, element(context, found, 1), front], "sizes"),
-        element(context, found, -1),
-    ]
-    wanted = context.emit("Concat", sizes, "wanted", axis=0)
+    found = op.Shape(*outputs)
+    here = op.Equal(places, axis)
+    wanted = op.Concat(
+        op.Where(here, element(context, found, 1), front), element(context, found, -1), axis=0
+    )
     reshaped(context, outputs[0], wanted, output=context.node.output[0])
 
 
@@ -129,9 +134,11 @@ def dft(context: Context) -> None:
     The matrix is a constant where its sizes are known and it is small. Otherwise it is gathered at
     run time from N angles. Other dimensions are transposed to the front, and back.
     """
+    op = context.op
     given_axis, rank = context.value("axis", 1), context.settled_rank(context.input(0))
     if rank is None:
         context = context.at(17)
+        op = context.op
         _around(context, context.array([given_axis], "axis"))
         return
     axis = normalised((given_axis,), rank)[0]
@@ -143,19 +150,18 @@ def dft(context: Context) -> None:
     taken = _least(context, size, half if kind.is_real else length)
     given_size = length if kind.is_real else half
     if taken != size:
-        inputs = [data, arange(context, taken)]
-        data = context.emit("Gather", inputs, "taken", axis=axis)
+        data = op.Gather(data, arange(context, taken), axis=axis)
     perm = [*(index for index in range(rank - 1) if index != axis), axis, rank - 1]
     if axis != rank - 2:
-        data = context.emit("Transpose", [data], "turned", perm=perm)
+        data = op.Transpose(data, perm=perm)
     rows = times(context, taken, kind.parts)
     data = _folded_last(context, data, rank - 2, [rows])
     matrix = _matrix(context, kind, length, taken, given_size, working)
-    data = context.emit("MatMul", [data, matrix], "transform")
+    data = op.MatMul(data, matrix)
     data = _folded_last(context, data, rank - 2, [given_size, 1 if kind.is_real else 2])
     if axis != rank - 2:
         back = [perm.index(index) for index in range(rank)]
-        data = context.emit("Transpose", [data], "turned_back", perm=back)
+        data = op.Transpose(data, perm=back)
     if working == given:
         context.replace("Identity", [data], keep=())
     else:
@@ -168,15 +174,15 @@ def _kind(context: Context, data: str, rank: int) -> tuple[str, _Kind]:
     Where it is not known whether the signal has an imaginary part, zeros are put behind, and the
     first two parts taken.
     """
+    op = context.op
     inverse, onesided = (bool(context.value(name, 0)) for name in ("inverse", "onesided"))
     dims = dims_of(context, context.input(0)) or ()
     parts = dims[-1] if dims else None
     if not isinstance(parts, int):
         zero = number(context, 0, context.elem_type(data) or TensorProto.FLOAT)
-        zeros = context.emit("Expand", [zero, context.emit("Shape", [data])], "zeros")
-        both = context.emit("Concat", [data, zeros], "both", axis=rank - 1)
-        inputs = [both, context.array([0, 1], "parts")]
-        data = context.emit("Gather", inputs, "parts", axis=rank - 1)
+        zeros = op.Expand(zero, op.Shape(data))
+        both = op.Concat(data, zeros, axis=rank - 1)
+        data = op.Gather(both, context.array([0, 1], "parts"), axis=rank - 1)
         parts = 2
     return data, _Kind(inverse, onesided, parts)
 
@@ -191,31 +197,34 @@ def _length(context: Context, kind: _Kind, size: Number) -> Number:
 
 def _least(context: Context, first: Number, second: Number) -> Number:
     """The lesser of two sizes."""
+    op = context.op
     if first == second:
         return first
     if isinstance(first, int) and isinstance(second, int):
         return min(first, second)
     names = [as_name(context, value) for value in (first, second)]
-    is_less = context.emit("Less", names, "is_less")
-    return context.emit("Where", [is_less, *names], "least")
+    is_less = op.Less(*names)
+    return op.Where(is_less, *names)
 
 
-def _folded_last(context: Context, data: str, kept: int, sizes: list[Number]) -> str:
+def _folded_last(context: Context, data: str, kept: int, sizes: list[Number]) -> Value:
     """The tensor with its first dimensions as they are, and the given ones after them."""
-    names = [context.array([0] * kept, "kept")] if kept else []
+    op = context.op
+    names: list[str] = [context.array([0] * kept, "kept")] if kept else []
     names += [as_name(context, size) for size in sizes]
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         shape = context.array([0] * kept + known, "shape")
     else:
-        shape = context.emit("Concat", names, "shape", axis=0)
-    return context.emit("Reshape", [data, shape], "shaped")
+        shape = op.Concat(*names, axis=0)
+    return op.Reshape(data, shape)
 
 
 def _matrix(
     context: Context, kind: _Kind, length: Number, taken: Number, given: Number, elem_type: int
-) -> str:
+) -> Value:
     """What each part of each element taken gives to each part of each element of the result."""
+    op = context.op
     columns = 1 if kind.is_real else 2
     if isinstance(length, int) and isinstance(taken, int) and isinstance(given, int):
         places = np.outer(np.arange(taken), np.arange(given)) % max(length, 1)
@@ -226,17 +235,17 @@ def _matrix(
             values = values.transpose(0, 2, 1, 3).reshape(taken * kind.parts, given * columns)
             return context.array(values.astype(numpy_dtype(elem_type)), "matrix")
     counts = [arange(context, count) for count in (taken, given)]
-    turns = context.emit("Mul", [unsqueezed(context, counts[0], [1]), counts[1]], "turns")
-    places_name = context.emit("Mod", [turns, as_name(context, length)], "places")
+    turns = op.Mul(unsqueezed(context, counts[0], [1]), counts[1])
+    places_name = op.Mod(turns, as_name(context, length))
     table = _table(context, kind, length)
-    values_name = context.emit("Gather", [table, places_name], "values", axis=0)
+    values_name = op.Gather(table, places_name, axis=0)
     if kind.is_real:
         weights = _weights(context, kind, counts[0], length)
-        values_name = context.emit("Mul", [values_name, weights], "weighted")
+        values_name = op.Mul(values_name, weights)
     if elem_type != TensorProto.DOUBLE:
         values_name = cast(context, values_name, elem_type)
-    turned = context.emit("Transpose", [values_name], "matrices", perm=[0, 2, 1, 3])
-    return context.emit("Flatten", [turned], "matrix", axis=2)
+    turned = op.Transpose(values_name, perm=[0, 2, 1, 3])
+    return op.Flatten(turned, axis=2)
 
 
 def _written_table(kind: _Kind, length: int) -> Array:
@@ -255,43 +264,40 @@ def _written_weights(length: int, taken: int) -> Array:
     return np.stack([real, 2 * (real - 1)], axis=1)
 
 
-def _table(context: Context, kind: _Kind, length: Number) -> str:
+def _table(context: Context, kind: _Kind, length: Number) -> Value:
     """What the parts of an element give when turned, for each angle; double."""
+    op = context.op
     if isinstance(length, int) and length * kind.parts * 2 <= MOST_WRITTEN:
         return context.array(_written_table(kind, length), "table")
     double = TensorProto.DOUBLE
     count = cast(context, as_name(context, length), double)
-    step = context.emit("Div", [number(context, 2 * np.pi, double), count], "step")
-    angles = context.emit("Mul", [cast(context, arange(context, length), double), step], "angles")
+    step = op.Div(number(context, 2 * np.pi, double), count)
+    angles = op.Mul(cast(context, arange(context, length), double), step)
     # The columns of the turned axes: what is 1 of the cosines, and what of the sines.
     axes = np.eye(2)
     cos, sin = (kind.turned(*axes[:, index : index + 1]) for index in range(2))
     parts = [
-        context.emit(
-            "Mul",
-            [
-                unsqueezed(context, context.emit(op_type, [angles]), [1, 2]),
-                context.array(factors, "factors"),
-            ],
-            "part",
+        op.Mul(
+            unsqueezed(context, op.emit(op_type, angles), [1, 2]), context.array(factors, "factors")
         )
         for op_type, factors in (("Cos", cos), ("Sin", sin))
     ]
-    table = context.emit("Add", parts, "table")
-    return context.emit("Div", [table, count], "table") if kind.inverse else table
+    table = op.Add(*parts)
+    return op.Div(table, count) if kind.inverse else table
 
 
-def _weights(context: Context, kind: _Kind, frequencies: str, length: Number) -> str:
+def _weights(context: Context, kind: _Kind, frequencies: str, length: Number) -> Value:
     """The same at run time, of shape [frequencies, 1, parts, 1]."""
+    op = context.op
     zero, two = context.array([0], "zero"), context.array([2], "two")
-    twice = context.emit("Mul", [frequencies, two], "twice")
+    twice = op.Mul(frequencies, two)
     once = [
-        cast(context, context.emit("Equal", pair), TensorProto.DOUBLE)
+        cast(context, op.Equal(*pair), TensorProto.DOUBLE)
         for pair in ([frequencies, zero], [twice, as_name(context, length)])
     ]
     one, both = (number(context, value, TensorProto.DOUBLE) for value in (1, 2))
-    real = context.emit("Sub", [context.emit("Sub", [both, once[0]]), once[1]], "real")
-    more = context.emit("Sub", [real, one], "more")
-    columns = [real, context.emit("Mul", [more, both], "imaginary")][: kind.parts]
+    real = op.Sub(op.Sub(both, once[0]), once[1])
+    more = op.Sub(real, one)
+    columns: Sequence[str] = [real, op.Mul(more, both)][: kind.parts]
     columns = [unsqueezed(context, column, [1, 2, 3]) for column in columns]
-    return context.emit("Concat", columns, "weights", axis=2)
+    return op.Concat(*columns, axis=2)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from onnx import TensorProto, helper
 
 from onnxreduce_cli.steps.births import born
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Context
 
 
-def _uniform(context: Context, shaped: str, elem_type: int) -> str:
+def _uniform(context: Context, shaped: str, elem_type: int) -> Value:
     """Random numbers in [0, 1) in the shape of a tensor, with the node's seed."""
     seed = context.value("seed")
     seeded = None if seed is None else helper.make_attribute("seed", float(seed))
-    return context.emit("RandomUniformLike", [shaped], "drawn", dtype=elem_type, seed=seeded)
+    return context.op.RandomUniformLike(shaped, dtype=elem_type, seed=seeded)
 
 
 def _wide(context: Context) -> tuple[str, int]:
@@ -30,7 +31,7 @@ def bernoulli(context: Context) -> None:
     """``Bernoulli(p)`` becomes ``Cast(Less(RandomUniformLike(p), p))``."""
     given = context.need_elem_type(context.input(0), "the result has it")
     data, working = _wide(context)
-    hits = context.emit("Less", [_uniform(context, data, working), data], "hits")
+    hits = context.op.Less(_uniform(context, data, working), data)
     to = context.value("dtype") or given
     if to == TensorProto.BOOL:
         context.replace("Identity", [hits], keep=())

@@ -10,6 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import constant
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
@@ -64,9 +65,10 @@ def is_test_written(context: Context) -> None:
 def _all_ones(context: Context, output: str, one: np.ndarray) -> None:
     """A mask that drops nothing."""
     context = context.at(max(context.op.opset, 9))
-    shape = context.emit("Shape", [context.input(0)], "shape")
+    op = context.op
+    shape = op.Shape(context.input(0))
     value = numpy_helper.from_array(one)
-    context.emit("ConstantOfShape", [shape], "mask", outputs=[output], value=value)
+    op.ConstantOfShape(shape, outputs=[output], value=value)
 
 
 @up("Dropout", 10, "mask: cast to the dtype of the data where it is read")
@@ -138,7 +140,7 @@ def _working(context: Context) -> int:
     return TensorProto.DOUBLE if given == TensorProto.DOUBLE else TensorProto.FLOAT
 
 
-def _effective_ratio(context: Context, at_run_time: bool) -> str:
+def _effective_ratio(context: Context, at_run_time: bool) -> Value:
     """The ratio, of rank 0; 0 where a mode only known at run time is not training."""
     given, working = context.input(1), _working(context)
     known = context.constant(given) if given else np.array(0.5)
@@ -148,34 +150,35 @@ def _effective_ratio(context: Context, at_run_time: bool) -> str:
         ratio = context.scalar(float(known.reshape(-1)[0]), "ratio", working)
     if not at_run_time:
         return ratio
-    return context.emit("Mul", [ratio, _scalar(context, context.input(2), working)], "ratio")
+    return context.op.Mul(ratio, _scalar(context, context.input(2), working))
 
 
-def _scalar(context: Context, name: str, elem_type: int) -> str:
+def _scalar(context: Context, name: str, elem_type: int) -> Value:
     wide = cast(context, name, elem_type)
     if context.rank(name) == 0:
         return wide
-    return context.emit("Reshape", [wide, context.array([], "scalar")], "scalar")
+    return context.op.Reshape(wide, context.array([], "scalar"))
 
 
-def _drop(context: Context, ratio: str, mask: str) -> str:
+def _drop(context: Context, ratio: str, mask: str) -> Value:
     """``Dropout(x, ratio, true)`` becomes ``x * (1 / (1 - ratio)) * mask`` with ``mask =
     Not(Less(RandomUniformLike(x), ratio))``; with a ratio of 0 that is x, and a mask all true.
 
     Returns:
         the mask, a bool; called `mask` if that is not empty.
     """
+    op = context.op
     data, working = context.input(0), _working(context)
     given = context.need_elem_type(data, "it is multiplied by a factor of it")
     seed = context.value("seed")
     seeded = None if seed is None else helper.make_attribute("seed", float(seed))
-    drawn = context.emit("RandomUniformLike", [data], "drawn", dtype=working, seed=seeded)
-    dropped = context.emit("Less", [drawn, ratio], "dropped")
-    kept = context.emit("Not", [dropped], "kept", outputs=[mask] if mask else None)
+    drawn = op.RandomUniformLike(data, dtype=working, seed=seeded)
+    dropped = op.Less(drawn, ratio)
+    kept = op.Not(dropped, outputs=[mask] if mask else None)
     one = constant(context, 1, working, "one")
-    scale = context.emit("Div", [one, context.emit("Sub", [one, ratio], "share")], "scale")
+    scale = op.Div(one, op.Sub(one, ratio))
     if given != working:
         scale = cast(context, scale, given)
-    scaled = context.emit("Mul", [data, scale], "scaled")
+    scaled = op.Mul(data, scale)
     context.replace("Mul", [scaled, cast(context, kept, given)], context.node.output[:1], keep=())
     return kept

@@ -125,6 +125,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
 
     Both are moved to the end, made one, and every (n + 1)th of its elements is taken.
     """
+    op = context.op
     while True:
         twice = [label for label, count in Counter(operand.labels).items() if count > 1]
         if not twice:
@@ -142,18 +143,18 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         name = operand.name
         perm = [*others, *places]
         if perm != sorted(perm):
-            name = context.emit("Transpose", [name], "to_end", perm=perm)
+            name = op.Transpose(name, perm=perm)
         if isinstance(length, int):
             shape = context.array([0] * len(others) + [length**2], "flat")
             diagonal = context.array(np.arange(length) * (length + 1), "diagonal")
         else:
             whole = as_name(context, times(context, length, length))
             copied = context.array([0] * len(others), "copied")
-            shape = context.emit("Concat", [copied, whole], "flat", axis=0)
+            shape = op.Concat(copied, whole, axis=0)
             apart = as_name(context, plus(context, length, 1))
-            diagonal = context.emit("Mul", [arange(context, length), apart], "diagonal")
-        name = context.emit("Reshape", [name, shape], "flat")
-        name = context.emit("Gather", [name, diagonal], "diagonal", axis=len(others))
+            diagonal = op.Mul(arange(context, length), apart)
+        name = op.Reshape(name, shape)
+        name = op.Gather(name, diagonal, axis=len(others))
         operand = Operand(name, (*(operand.labels[index] for index in others), label))
 
 
@@ -166,6 +167,7 @@ def _summed(context: Context, operand: Operand, needed: set[str]) -> Operand:
 
 def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -> Operand:
     """The product of two operands, summed over what they share and nobody needs."""
+    op = context.op
     left = _summed(context, left, needed | set(right.labels))
     right = _summed(context, right, needed | set(left.labels))
     shared = [label for label in left.labels if label in right.labels]
@@ -176,7 +178,7 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
     if not contracted:
         labels = (*batch, *only_left, *only_right)
         inputs = [_arranged(context, operand, labels) for operand in (left, right)]
-        return Operand(context.emit("Mul", inputs, "product"), labels)
+        return Operand(op.Mul(*inputs), labels)
     # Labels that are no row or column of the matrices are dimensions before them.
     outer = (*batch, *only_left[:-1], *only_right[:-1])
     row, column = only_left[-1:], only_right[-1:]
@@ -188,14 +190,14 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
     if len(inner) > 1:
         # The dimensions to contract come last in both, so all others keep their places.
         shape = context.array([0] * (len(outer) + 1) + [merged or 0], "merged")
-        first = context.emit("Reshape", [first, shape], "merged")
+        first = op.Reshape(first, shape)
         second = _arranged(context, right, (*outer, *(column or [""]), *inner))
-        second = context.emit("Reshape", [second, shape], "merged")
+        second = op.Reshape(second, shape)
         perm = [*range(len(outer)), len(outer) + 1, len(outer)]
-        second = context.emit("Transpose", [second], "turned", perm=perm)
+        second = op.Transpose(second, perm=perm)
     else:
         second = _arranged(context, right, (*outer, *inner, *(column or [""])))
-    name = context.emit("MatMul", [first, second], "product")
+    name: str = op.MatMul(first, second)
     missing = [len(outer) + place for place, found in enumerate((row, column)) if not found]
     name = squeezed(context, name, missing)
     return _summed(context, Operand(name, (*outer, *row, *column)), needed)
@@ -216,6 +218,6 @@ def _arranged(context: Context, operand: Operand, labels: Sequence[str]) -> str:
     perm = [operand.labels.index(label) for label in own]
     name = operand.name
     if perm != sorted(perm):
-        name = context.emit("Transpose", [name], "arranged", perm=perm)
+        name = context.op.Transpose(name, perm=perm)
     axes = [index for index, label in enumerate(labels) if label not in operand.labels]
     return unsqueezed(context, name, axes)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import born
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast, finish, widened
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.curves import between, number, polynomial
@@ -20,11 +21,12 @@ class _Polynomial:
     half: float
     coefficients: tuple[float, ...]
 
-    def of(self, context: Context, name: str, elem_type: int) -> str:
+    def of(self, context: Context, name: str, elem_type: int) -> Value:
         """Emit its value at `name`."""
-        centred = context.emit("Sub", [name, number(context, self.middle, elem_type)], "centred")
+        op = context.op
+        centred = op.Sub(name, number(context, self.middle, elem_type))
         scale = number(context, 1 / self.half, elem_type)
-        variable = context.emit("Mul", [centred, scale], "variable")
+        variable = op.Mul(centred, scale)
         return polynomial(context, variable, self.coefficients, elem_type)
 
 
@@ -102,22 +104,20 @@ def erf(context: Context) -> None:
     off where Erf is 1. The sign brings NaN back.
     """
     context = context.at(9)  # Sign came with the same opset; its own step goes on.
+    op = context.op
     data, given, working = widened(context, TensorProto.FLOAT)
     how = _IN_DOUBLE if working == TensorProto.DOUBLE else _IN_FLOAT
     one = number(context, 1, working)
-    size = context.emit("Abs", [data], "size")
+    size = op.Abs(data)
     below = between(context, size, 0, 1, working)
     beyond = between(context, size, 1, how.end, working)
-    square = context.emit("Mul", [below, below], "square")
-    near = context.emit("Mul", [below, how.near.of(context, square, working)], "near")
-    rest = context.emit("Exp", [how.far.of(context, beyond, working)], "rest")
-    far = context.emit("Sub", [one, rest], "far")
-    is_near = cast(context, context.emit("Less", [size, one]), working)
-    is_far = context.emit("Sub", [one, is_near], "is_far")
-    parts = [
-        context.emit("Mul", [part, chosen], "part")
-        for part, chosen in ((near, is_near), (far, is_far))
-    ]
-    curve = context.emit("Add", parts, "curve")
-    sign = context.emit("Sign", [data], "sign")
+    square = op.Mul(below, below)
+    near = op.Mul(below, how.near.of(context, square, working))
+    rest = op.Exp(how.far.of(context, beyond, working))
+    far = op.Sub(one, rest)
+    is_near = cast(context, op.Less(size, one), working)
+    is_far = op.Sub(one, is_near)
+    parts = [op.Mul(part, chosen) for part, chosen in ((near, is_near), (far, is_far))]
+    curve = op.Add(*parts)
+    sign = op.Sign(data)
     finish(context, "Mul", [curve, sign], given, working)

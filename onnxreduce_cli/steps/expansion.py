@@ -33,7 +33,7 @@ def one_shape(context: Context) -> None:
         return
     op_type = context.node.op_type
     if op_type == "Sum" and len(names) > 1:
-        total = reduce(lambda a, b: context.emit("Add", [a, b], "sum"), names[:-1])
+        total = reduce(lambda a, b: context.op.Add(a, b), names[:-1])
         context.replace("Add", [total, names[-1]])
         return
     if len(names) == 1:

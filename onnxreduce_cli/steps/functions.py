@@ -130,7 +130,7 @@ def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str
         if context.node.output[0] in outputs:
             context.replace(node.op_type, inputs, outputs, keep=(), **values)
         else:
-            context.emit(node.op_type, inputs, outputs=outputs, **values)
+            context.op.emit(node.op_type, *inputs, outputs=outputs, **values)
 
 
 def _emit_branch(context: Context, node: NodeProto, chosen: bool, names: dict[str, str]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import from_front, never_negative, size_along
@@ -15,7 +16,7 @@ from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, impossible, up
 
 
-def _non_negative(context: Context) -> str:
+def _non_negative(context: Context) -> Value:
     """The node's indices, its second input, counted from the front of its axis."""
     data, indices = context.input(0), context.input(1)
     if never_negative(context, indices):
@@ -66,14 +67,15 @@ def scatter(context: Context) -> None:
 )
 def none_from_back(context: Context) -> None:
     """``OneHot(indices, depth, values)`` gets ``Where(indices < 0, depth, indices)``."""
+    op = context.op
     indices = context.input(0)
     if never_negative(context, indices):
         return
     # Other dtypes are cast to int64 by the operator itself.
     whole = cast(context, indices, TensorProto.INT64)
     depth = _depth(context)
-    below = context.emit("Less", [whole, context.scalar(0, "zero")], "negative")
-    inputs = [context.emit("Where", [below, depth, whole], "indices"), *context.node.input[1:]]
+    below = op.Less(whole, context.scalar(0, "zero"))
+    inputs = [op.Where(below, depth, whole), *context.node.input[1:]]
     context.replace(inputs=inputs)
 
 
@@ -100,18 +102,19 @@ def hot_from_front(context: Context) -> None:
         context.replace(inputs=[indices, *context.node.input[1:]], axis=axis)
 
 
-def _depth(context: Context) -> str:
+def _depth(context: Context) -> Value:
     """The number of classes as an int64 of rank 0: the input may have rank 1 and any dtype."""
     constant = context.constant(context.input(1))
     if constant is not None:
         return context.scalar(int(constant.reshape(-1)[0]), "depth")
     whole = cast(context, context.input(1), TensorProto.INT64)
-    return context.emit("Reshape", [whole, context.array([], "scalar")], "depth")
+    return context.op.Reshape(whole, context.array([], "scalar"))
 
 
 @down(("ArgMax", "ArgMin"), 12, "select_last_index: the first of the reversed elements")
 def last_index(context: Context) -> None:
     """``ArgMax<select_last_index=1>(x)`` becomes ``size - 1 - ArgMax(Slice<step -1>(x))``."""
+    op = context.op
     if not context.value("select_last_index", 0):
         if context.attribute("select_last_index") is not None:
             context.replace(drop=("select_last_index",))
@@ -120,10 +123,10 @@ def last_index(context: Context) -> None:
     ends = context.array([-(2**63) + 1], "ends")
     step = context.array([-1], "last")
     inputs = [context.input(0), step, ends, context.array([axis], "axes"), step]
-    backwards = context.emit("Slice", inputs, "backwards")
+    backwards = op.Slice(*inputs)
     found = context.replace(
         inputs=[backwards], outputs=[context.fresh("index")], drop=("select_last_index",)
     ).output[0]
     size = size_along(context, context.input(0), axis, TensorProto.INT64)
-    last = context.emit("Sub", [size, context.scalar(1, "one")], "last_index")
-    context.emit("Sub", [last, found], "from_front", outputs=[context.node.output[0]])
+    last = op.Sub(size, context.scalar(1, "one"))
+    op.Sub(last, found, outputs=[context.node.output[0]])

@@ -25,6 +25,7 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import from_front, never_negative
@@ -75,32 +76,33 @@ def element_places(context: Context) -> str:
             numbers = arange(context, size_of(context, context.input(1), dimension))
             behind = list(range(1, rank - dimension))
             part = unsqueezed(context, _scaled(context, numbers, stride), behind)
-        place = part if place is None else context.emit("Add", [place, part], "places")
+        place = part if place is None else context.op.Add(place, part)
         if dimension:
             stride = times(context, stride, size_of(context, data, dimension))
     assert place is not None
     return place
 
 
-def _element_places_of_any_rank(context: Context) -> str:
+def _element_places_of_any_rank(context: Context) -> Value:
     """The same where a rank is only known at run time."""
     context = context.at(OPSET)
+    op = context.op
     data, indices, axis = context.input(0), context.input(1), context.value("axis", 0)
-    sizes = context.emit("Shape", [data], "sizes")
+    sizes = op.Shape(data)
     apart = strides(context, sizes)
     rank = rank_at_run_time(context, data)
     number = context.array([axis], "axis")
     is_axis = among(context, rank, axes_from_front(context, number, rank) if axis < 0 else number)
-    others = context.emit("Where", [is_axis, context.array([0], "zero"), apart], "others")
+    others = op.Where(is_axis, context.array([0], "zero"), apart)
     if context.elem_type(indices) != TensorProto.INT64:
         indices = cast(context, indices, TensorProto.INT64)
-    shape = context.emit("Shape", [indices], "shape")
+    shape = op.Shape(indices)
     along = flat(context, indices)
     if not never_negative(context, context.input(1)):
         length = element(context, sizes, axis)
         along = from_front(context, along, length, TensorProto.INT64)
-    along = context.emit("Mul", [along, element(context, apart, axis)], "along")
-    place = context.emit("Add", [places(context, shape, others), along], "places")
+    along = op.Mul(along, element(context, apart, axis))
+    place = op.Add(places(context, shape, others), along)
     shaped = context.fresh("places")
     restored(context, place, indices, shape, shaped)
     return shaped
@@ -116,7 +118,7 @@ def _counted_from_front(context: Context, indices: str, size: Number) -> str:
 
 
 def _scaled(context: Context, name: str, stride: Number) -> str:
-    return name if stride == 1 else context.emit("Mul", [name, as_name(context, stride)], "part")
+    return name if stride == 1 else context.op.Mul(name, as_name(context, stride))
 
 
 @born(
@@ -126,6 +128,7 @@ def gather_nd(context: Context) -> None:
     """``GatherND(x, indices)`` with x of shape [2, 3, 4] and indices of [5, 2] becomes
     ``Gather(Reshape(x, [-1, 4]), 3 * indices[:, 0] + indices[:, 1])``.
     """
+    op = context.op
     data = context.input(0)
     if not _ranks_are_known(context):
         _gather_slices_of_any_rank(context)
@@ -146,13 +149,14 @@ def gather_nd(context: Context) -> None:
             for size in sizes[:depth]:
                 rows = times(context, rows, size)
             parts = [as_name(context, number) for number in (rows, *sizes[depth:])]
-            shape = context.emit("Concat", parts, "merged", axis=0)
-        data = context.emit("Reshape", [data, shape], "merged")
+            shape = op.Concat(*parts, axis=0)
+        data = op.Reshape(data, shape)
     context.replace("Gather", [data, place], keep=(), axis=0)
 
 
 def _flat_places(context: Context, dims: Dims) -> tuple[str, int]:
     """Where the indices point in the data with the indexed dimensions made one, and how many."""
+    op = context.op
     indices = context.input(1)
     shape = need_dims(context, indices, _PLACES)
     depth = shape[-1]
@@ -168,12 +172,12 @@ def _flat_places(context: Context, dims: Dims) -> tuple[str, int]:
     for dimension in reversed(range(depth)):
         size = size_of(context, context.input(0), dimension)
         column = context.scalar(dimension, "column")
-        part = context.emit("Gather", [indices, column], "column", axis=len(shape) - 1)
+        part: str = op.Gather(indices, column, axis=len(shape) - 1)
         if not never_negative(context, indices):
-            length = context.emit("Squeeze", [as_name(context, size)], "length", axes=[0])
+            length = op.Squeeze(as_name(context, size), axes=[0])
             part = from_front(context, part, length, TensorProto.INT64)
         part = _scaled_scalar(context, part, stride)
-        place = part if place is None else context.emit("Add", [place, part], "places")
+        place = part if place is None else op.Add(place, part)
         stride = times(context, stride, size)
     assert place is not None
     return place, depth
@@ -212,41 +216,43 @@ def _slices_of_any_rank(context: Context, batch_dims: int = 0) -> tuple[str, str
         the number of each slice that is pointed to, in one dimension; the sizes of the batch and
         the indexed dimensions; those of a slice; and those of the indices but for the last.
     """
+    op = context.op
     data, indices = context.input(0), context.input(1)
-    sizes, shape = (context.emit("Shape", [name], "sizes") for name in (data, indices))
+    sizes, shape = (op.Shape(name) for name in (data, indices))
     depth = element(context, shape, -1)
     end = depth
     if batch_dims:
-        end = context.emit("Add", [depth, context.array([batch_dims], "batch_dims")], "end")
+        end = op.Add(depth, context.array([batch_dims], "batch_dims"))
     before, behind = part(context, sizes, 0, end), part(context, sizes, end, END)
     indexed = part(context, before, batch_dims, END) if batch_dims else before
     lead = part(context, shape, 0, -1)
-    rows = context.emit("Concat", [product(context, lead), depth], "rows", axis=0)
+    rows = op.Concat(product(context, lead), depth, axis=0)
     indices = reshaped(context, indices, rows, (None, None))
     if not never_negative(context, context.input(1)):
         indices = from_front(context, indices, indexed, TensorProto.INT64)
-    parts = context.emit("Mul", [indices, strides(context, indexed)], "parts")
+    parts = op.Mul(indices, strides(context, indexed))
     number = reduced(context, "ReduceSum", parts, [1], keep=False)
     if batch_dims:
         batch = part(context, lead, 0, batch_dims)
         counted = arange(context, product(context, batch))
-        first = context.emit("Mul", [counted, product(context, indexed)], "first_in_batch")
+        first = op.Mul(counted, product(context, indexed))
         each = product(context, part(context, lead, batch_dims, END))
-        by_batch = context.emit("Concat", [product(context, batch), each], "by_batch", axis=0)
+        by_batch = op.Concat(product(context, batch), each, axis=0)
         number = reshaped(context, number, by_batch, (None, None))
-        number = context.emit("Add", [number, unsqueezed(context, first, [1])], "number")
+        number = op.Add(number, unsqueezed(context, first, [1]))
         number = flat(context, number)
     return number, before, behind, lead
 
 
 def _gather_slices_of_any_rank(context: Context, batch_dims: int = 0) -> None:
     context = context.at(OPSET)
+    op = context.op
     number, before, behind, lead = _slices_of_any_rank(context, batch_dims)
     data = context.input(0)
     slices = [product(context, sizes) for sizes in (before, behind)]
-    matrix = reshaped(context, data, context.emit("Concat", slices, "matrix", axis=0), (None, None))
-    gathered = context.emit("Gather", [matrix, number], "gathered", axis=0)
-    shape = context.emit("Concat", [lead, behind], "shape", axis=0)
+    matrix = reshaped(context, data, op.Concat(*slices, axis=0), (None, None))
+    gathered = op.Gather(matrix, number, axis=0)
+    shape = op.Concat(lead, behind, axis=0)
     # What is empty is made in its shape; all else is reshaped to it.
     nothing = _of_shape(context, shape)
     restored(context, gathered, nothing, shape, context.node.output[0])
@@ -255,40 +261,43 @@ def _gather_slices_of_any_rank(context: Context, batch_dims: int = 0) -> None:
 def _gather_nothing(context: Context, slices: tuple[int, ...]) -> None:
     """Slices without elements, of which Reshape cannot make one dimension of the indexed ones."""
     context = context.at(OPSET)
-    lead = part(context, context.emit("Shape", [context.input(1)], "sizes"), 0, -1)
-    shape = context.emit("Concat", [lead, context.array(slices, "slice")], "shape", axis=0)
+    op = context.op
+    lead = part(context, op.Shape(context.input(1)), 0, -1)
+    shape = op.Concat(lead, context.array(slices, "slice"), axis=0)
     context.replace("Identity", [_of_shape(context, shape)], keep=())
 
 
-def _of_shape(context: Context, shape: str) -> str:
+def _of_shape(context: Context, shape: str) -> Value:
     """Some tensor of the data's dtype, of a shape known at run time."""
     elem_type = context.need_elem_type(context.input(0), "what has no elements is made in it")
-    found = context.emit("ConstantOfShape", [shape], "nothing")
+    found = context.op.ConstantOfShape(shape)
     return found if elem_type == TensorProto.FLOAT else cast(context, found, elem_type)
 
 
 def _scatter_slices_of_any_rank(context: Context) -> None:
     context = context.at(OPSET)
+    op = context.op
     number, _, behind, _ = _slices_of_any_rank(context)
     data, updates = context.input(0), context.input(2)
     size = product(context, behind)
-    first = context.emit("Mul", [unsqueezed(context, number, [1]), size], "first_places")
-    at = context.emit("Add", [first, arange(context, size)], "all_places")
+    first = op.Mul(unsqueezed(context, number, [1]), size)
+    at = op.Add(first, arange(context, size))
     inputs = [flat(context, name) for name in (data, at, updates)]
-    changed = context.emit("ScatterElements", inputs, "scattered", axis=0)
-    shape = context.emit("Shape", [data], "shape")
+    changed = op.ScatterElements(*inputs, axis=0)
+    shape = op.Shape(data)
     restored(context, changed, data, shape, context.node.output[0])
 
 
 def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
     """The product with a stride, which does not add a dimension to a scalar."""
+    op = context.op
     if stride == 1:
         return name
     if isinstance(stride, int):
         factor = context.scalar(stride, "stride")
     else:
-        factor = context.emit("Squeeze", [as_name(context, stride)], "stride", axes=[0])
-    return context.emit("Mul", [name, factor], "part")
+        factor = op.Squeeze(as_name(context, stride), axes=[0])
+    return op.Mul(name, factor)
 
 
 @born("ScatterND", 11, "Scatter into the flattened data", blocks=NO_COUNTING)
@@ -296,6 +305,7 @@ def scatter_nd(context: Context) -> None:
     """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
     ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.
     """
+    op = context.op
     data, indices, updates = (context.input(index) for index in range(3))
     if not _ranks_are_known(context):
         _scatter_slices_of_any_rank(context)
@@ -309,15 +319,12 @@ def scatter_nd(context: Context) -> None:
     for axis in range(depth, len(dims)):
         size = times(context, size, size_of(context, data, axis))
     # One row for each index, with the places of all its elements.
-    rows = context.emit("Reshape", [place, context.array([-1, 1], "rows")], "rows")
+    rows = op.Reshape(place, context.array([-1, 1], "rows"))
     if size != 1:
-        first = context.emit("Mul", [rows, as_name(context, size)], "first_places")
-        rows = context.emit("Add", [first, arange(context, size)], "all_places")
+        first = op.Mul(rows, as_name(context, size))
+        rows = op.Add(first, arange(context, size))
     at, values, changed = (flat(context, name) for name in (rows, updates, data))
-    result = context.emit("Scatter", [changed, at, values], "scattered", axis=0)
+    result = op.Scatter(changed, at, values, axis=0)
     known = static(dims)
-    if known is None:
-        shape = context.emit("Shape", [data], "shape")
-    else:
-        shape = context.array(known, "shape")
+    shape = op.Shape(data) if known is None else context.array(known, "shape")
     context.replace("Reshape", [result, shape], keep=())

@@ -18,6 +18,7 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -36,6 +37,7 @@ def trilu(context: Context) -> None:
     """``Trilu(x, k)`` becomes ``Where(mask, x, 0)``: a constant mask where the last two dimensions
     and k are known and the mask is small, else ``Not(Less(columns - rows, k))``.
     """
+    op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "what is left out is a zero of it")
     upper = bool(context.value("upper", 1))
@@ -48,10 +50,10 @@ def trilu(context: Context) -> None:
         mask = context.array(apart >= bound if upper else apart <= bound, "mask")
     else:
         places = [arange(context, number) for number in (rows, columns)]
-        difference = context.emit("Sub", [places[1], unsqueezed(context, places[0], [1])], "apart")
+        difference = op.Sub(places[1], unsqueezed(context, places[0], [1]))
         bound_name = context.input(1) or context.array([0], "zero")
-        beyond = context.emit("Less" if upper else "Greater", [difference, bound_name], "outside")
-        mask = context.emit("Not", [beyond], "mask")
+        beyond = op.emit("Less" if upper else "Greater", difference, bound_name)
+        mask = op.Not(beyond)
     context.replace("Where", [mask, data, constant(context, 0, elem_type, "zero")], keep=())
 
 
@@ -70,6 +72,7 @@ def expand(context: Context) -> None:
 
     Where the sizes are not known, a dimension is repeated as often as the shape says if it is 1.
     """
+    data: str
     data, shape = context.input(0), context.input(1)
     dims, lengths = dims_of(context, data), dims_of(context, shape)
     known = context.constant(shape)
@@ -92,44 +95,46 @@ def expand(context: Context) -> None:
             return
     if len(dims) > rank:
         ones = context.array([1] * (len(dims) - rank), "ones")
-        shape = context.emit("Concat", [ones, shape], "wanted", axis=0)
+        shape = context.op.Concat(ones, shape, axis=0)
     _repeat(context, data, shape)
 
 
 def _repeat(context: Context, data: str, shape: str) -> None:
     """Repeat each dimension that is 1 as often as the shape says, which has one for each."""
+    op = context.op
     one = context.array([1], "one")
-    sizes = context.emit("Shape", [data], "sizes")
-    single = cast(context, context.emit("Equal", [sizes, one], "is_one"), TensorProto.INT64)
-    more = context.emit("Sub", [shape, one], "more")
-    extra = context.emit("Mul", [single, more], "extra")
-    context.replace("Tile", [data, context.emit("Add", [extra, one], "repeats")], keep=())
+    sizes = op.Shape(data)
+    single = cast(context, op.Equal(sizes, one), TensorProto.INT64)
+    more = op.Sub(shape, one)
+    extra = op.Mul(single, more)
+    context.replace("Tile", [data, op.Add(extra, one)], keep=())
 
 
 def _of_one_rank(context: Context) -> tuple[str, str]:
     """The node's data and shape, the shorter one with dimensions of 1 put in front by a Loop."""
+    op = context.op
     data, shape = context.input(0), context.input(1)
     elem_type = context.need_elem_type(data, "it is carried through a Loop")
-    rank = context.emit("Shape", [context.emit("Shape", [data], "sizes")], "rank")
-    length = context.emit("Shape", [shape], "length")
+    rank = op.Shape(op.Shape(data))
+    length = op.Shape(shape)
 
     def put_before(body: Body) -> tuple[list[str], list[Carried]]:
-        return [body.emit("Unsqueeze", body.values, "put_before", axes=[0])], []
+        return [body.Unsqueeze(*body.values, axes=[0])], []
 
     def lengthen(body: Body) -> tuple[list[str], list[Carried]]:
         ones = context.array([1], "one")
-        return [body.emit("Concat", [ones, *body.values], "longer", axis=0)], []
+        return [body.Concat(ones, *body.values, axis=0)], []
 
     found = []
     for count, name, carried_type, dims, write in (
         ([length, rank], data, elem_type, None, put_before),
         ([rank, length], shape, TensorProto.INT64, (None,), lengthen),
     ):
-        missing = context.emit("Sub", count, "missing")
+        missing = op.Sub(*count)
         carried = Carried(name, carried_type, dims)
         inputs, graph = loop(context, missing, [carried], write)
         like = tensor_type(carried_type, dims)
-        found.append(context.emit("Loop", inputs, "of_one_rank", like=like, body=graph))
+        found.append(op.Loop(*inputs, like=like, body=graph))
     return found[0], found[1]
 
 
@@ -138,23 +143,26 @@ def range_(context: Context) -> None:
     """``Range(start, limit, delta)`` becomes ``Add(start, Mul(i, delta))`` with
     ``i = Squeeze(NonZero(ConstantOfShape<value=1>(count)))``; before opset 9 a Loop counts.
     """
+    op = context.op
     start, limit, delta = (context.input(index) for index in range(3))
     elem_type = context.need_elem_type(start, "how to count depends on it")
-    apart = context.emit("Sub", [limit, start], "apart")
+    apart = op.Sub(limit, start)
     if elem_type in INTEGERS:
-        wide = [_as(context, name, elem_type, TensorProto.INT64) for name in (apart, delta)]
+        to = TensorProto.INT64
+        wide = [_as(context, apart, elem_type, to), _input_as(context, 2, elem_type, to)]
         count = _whole_steps(context, *wide)
     else:
-        wide = [_as(context, name, elem_type, TensorProto.DOUBLE) for name in (apart, delta)]
-        steps = context.emit("Ceil", [context.emit("Div", wide, "steps")], "whole_steps")
-        count = cast(context, context.emit("Relu", [steps], "count"), TensorProto.INT64)
+        to = TensorProto.DOUBLE
+        wide = [_as(context, apart, elem_type, to), _input_as(context, 2, elem_type, to)]
+        steps = op.Ceil(op.Div(*wide))
+        count = cast(context, op.Relu(steps), TensorProto.INT64)
     # Function bodies of other operators give Range tensors of shape [1] for scalars.
-    count = context.emit("Reshape", [count, context.array([1], "one")], "rounds")
+    count = op.Reshape(count, context.array([1], "one"))
     numbers = arange(context, count)
     numbers = _as(context, numbers, TensorProto.INT64, elem_type)
     scaled = numbers
     if not _is(context, delta, 1):
-        scaled = context.emit("Mul", [numbers, delta], "scaled")
+        scaled = op.Mul(numbers, delta)
     if _is(context, start, 0):
         context.replace("Identity", [scaled], keep=())
     else:
@@ -162,10 +170,15 @@ def range_(context: Context) -> None:
 
 
 def _as(context: Context, name: str, given: int, wanted: int) -> str:
-    known = context.constant(name)
+    return name if given == wanted else cast(context, name, wanted)
+
+
+def _input_as(context: Context, index: int, given: int, wanted: int) -> str:
+    """An input in another dtype; a constant is another constant then, which emits nothing."""
+    known = context.constant(context.input(index))
     if known is not None:
         return context.array(known.astype(numpy_dtype(wanted)), "number")
-    return name if given == wanted else cast(context, name, wanted)
+    return _as(context, context.input(index), given, wanted)
 
 
 def _is(context: Context, name: str, value: int) -> bool:
@@ -173,20 +186,21 @@ def _is(context: Context, name: str, value: int) -> bool:
     return known is not None and bool(np.all(known == value))
 
 
-def _whole_steps(context: Context, apart: str, delta: str) -> str:
+def _whole_steps(context: Context, apart: str, delta: str) -> Value:
     """How many steps of `delta` it takes to cover `apart`, 0 if they lead away; int64."""
+    op = context.op
     zero = context.array(np.array(0, np.int64), "zero")
     if _is(context, delta, 1):
         steps = apart
-        forward = cast(context, context.emit("Greater", [apart, zero]), TensorProto.INT64)
+        forward = cast(context, op.Greater(apart, zero), TensorProto.INT64)
     else:
-        whole = context.emit("Div", [apart, delta], "whole")
-        covered = context.emit("Mul", [whole, delta], "covered")
-        exact = context.emit("Not", [context.emit("Equal", [covered, apart])], "is_rest")
-        steps = context.emit("Add", [whole, cast(context, exact, TensorProto.INT64)], "steps")
-        signs = [context.emit("Greater", [name, zero]) for name in (apart, delta)]
-        forward = cast(context, context.emit("Equal", signs, "forward"), TensorProto.INT64)
-    return context.emit("Mul", [steps, forward], "count")
+        whole = op.Div(apart, delta)
+        covered = op.Mul(whole, delta)
+        exact = op.Not(op.Equal(covered, apart))
+        steps = op.Add(whole, cast(context, exact, TensorProto.INT64))
+        signs = [op.Greater(name, zero) for name in (apart, delta)]
+        forward = cast(context, op.Equal(*signs), TensorProto.INT64)
+    return op.Mul(steps, forward)
 
 
 @born("OneHot", 9, "compared with every class, and the values gathered", blocks=NO_COUNTING)
@@ -194,6 +208,7 @@ def one_hot(context: Context) -> None:
     """``OneHot<axis=-1>(indices, depth, values)`` becomes
     ``Gather(values, Cast(Equal(Unsqueeze(indices), classes)))``.
     """
+    op = context.op
     indices, depth, values = (context.input(index) for index in range(3))
     axis, rank, turned = context.value("axis", -1), context.settled_rank(indices), False
     if rank is not None:
@@ -201,6 +216,7 @@ def one_hot(context: Context) -> None:
         behind = rank - axis
     else:
         context = context.at(11)  # Before, Unsqueeze has no negative axes; its step goes on.
+        op = context.op
         if turned := axis >= 0:
             indices, axis = mirrored(context, indices), -1 - axis
         behind = -1 - axis
@@ -210,12 +226,12 @@ def one_hot(context: Context) -> None:
     else:
         number = _as(context, depth, context.elem_type(depth) or 0, TensorProto.INT64)
         if context.rank(depth) != 1:
-            number = context.emit("Reshape", [number, context.array([1], "one")], "depth")
+            number = op.Reshape(number, context.array([1], "one"))
         classes = arange(context, number)
     classes = unsqueezed(context, classes, list(range(1, behind + 1)))
     given = context.need_elem_type(indices, "they are compared with integers")
     numbers = unsqueezed(context, _as(context, indices, given, TensorProto.INT64), [axis])
-    hits = context.emit("Equal", [numbers, classes], "hits")
+    hits = op.Equal(numbers, classes)
     inputs = [values, cast(context, hits, TensorProto.INT64)]
     if not turned:
         context.replace("Gather", inputs, keep=(), axis=0)
@@ -230,6 +246,7 @@ def eye_like(context: Context) -> None:
 
     Where the shape is not known, or large, it is ``Cast(Equal(rows + 1, columns))``.
     """
+    op = context.op
     data, k = context.input(0), context.value("k", 0)
     to = context.value("dtype") or context.need_elem_type(data, "the result has it")
     rows, columns = (size_of(context, data, axis) for axis in (0, 1))
@@ -239,6 +256,6 @@ def eye_like(context: Context) -> None:
         context.replace("Identity", [cast(context, context.array(eye, "eye"), to)], keep=())
         return
     places = [arange(context, number) for number in (rows, columns)]
-    row = unsqueezed(context, context.emit("Add", [places[0], context.array([k], "k")]), [1])
-    diagonal = context.emit("Equal", [row, places[1]], "diagonal")
+    row = unsqueezed(context, op.Add(places[0], context.array([k], "k")), [1])
+    diagonal = op.Equal(row, places[1])
     context.replace("Cast", [diagonal], keep=(), to=to)

@@ -86,6 +86,7 @@ def grid_sample(context: Context) -> None:
     data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
     # Its operators are read with their inputs of today.
     context = context.at(max(context.op.opset, 13))
+    op = context.op
     batch, *lengths = (
         scalar(context, size_of(context, data, axis)) for axis in (0, *range(2, spatial + 2))
     )
@@ -94,12 +95,10 @@ def grid_sample(context: Context) -> None:
         for axis, length in enumerate(lengths)
     ]
     perm = [0, *range(2, spatial + 2), 1]
-    last = context.emit("Transpose", [data], "channels_last", perm=perm)
+    last = op.Transpose(data, perm=perm)
     channels = as_name(context, size_of(context, data, 1))
-    flat_shape = context.emit(
-        "Concat", [context.array([-1], "all"), channels], "flat_shape", axis=0
-    )
-    flat = context.emit("Reshape", [last, flat_shape], "flat")
+    flat_shape = op.Concat(context.array([-1], "all"), channels, axis=0)
+    flat = op.Reshape(last, flat_shape)
     first = counted(batch, TensorProto.INT64).shaped(-1, *[1] * spatial)
     total = gathered(flat, first, lengths, along)
     perm = [0, spatial + 1, *range(1, spatial + 1)]

@@ -8,6 +8,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.quantized_again import quantized_again
@@ -96,19 +97,20 @@ def _held(context: Context, name: str, holder: int) -> str:
     return held
 
 
-def _unpacked(context: Context, tensor: TensorProto, holder: int) -> str:
+def _unpacked(context: Context, tensor: TensorProto, holder: int) -> Value:
     """``Reshape(Gather(table, Cast<int32>(bytes)), dims)``: what each byte of a tensor holds.
 
     So large data stays where it is, in the file too, and as small as it is.
     """
+    op = context.op
     each, size = _IN_A_BYTE.get(tensor.data_type, 1), math.prod(tensor.dims)
     every = TensorProto(data_type=tensor.data_type, raw_data=bytes(range(256)), dims=[256 * each])
     table = numpy_helper.to_array(every).astype(numpy_dtype(holder)).reshape(256, each)
     data = context.taken_for(tensor, TensorProto.UINT8, [-(-size // each)])
     whole = cast(context, data, TensorProto.INT32)
-    values = context.emit("Gather", [context.array(table, "table"), whole], "values", axis=0)
+    values = op.Gather(context.array(table, "table"), whole, axis=0)
     if size % each:
-        flat = context.emit("Reshape", [values, context.array([-1], "flat")], "flat")
+        flat = op.Reshape(values, context.array([-1], "flat"))
         ends = [context.array([number], "end") for number in (0, size)]
-        values = context.emit("Slice", [flat, *ends], "without_rest")
-    return context.emit("Reshape", [values, context.array([*tensor.dims], "dims")], "held")
+        values = op.Slice(flat, *ends)
+    return op.Reshape(values, context.array([*tensor.dims], "dims"))

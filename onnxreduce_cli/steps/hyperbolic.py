@@ -14,6 +14,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import born
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast, finish, widened
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.curves import between, number, polynomial
@@ -27,10 +28,11 @@ def _odd(context: Context, curve: Curve, most: float) -> None:
 
     s is ``Abs(x)``, cut off below where the quotient is 1, and above at `most`.
     """
+    op = context.op
     data, given, working = widened(context, TensorProto.FLOAT)
     least = float(np.finfo(numpy_dtype(working)).eps) ** 2
-    size = between(context, context.emit("Abs", [data]), least, most, working)
-    slope = context.emit("Div", [curve(context, size, working), size], "slope")
+    size = between(context, op.Abs(data), least, most, working)
+    slope = op.Div(curve(context, size, working), size)
     finish(context, "Mul", [data, slope], given, working)
 
 
@@ -45,74 +47,80 @@ def _grown(context: Context, size: str, elem_type: int) -> tuple[str, str]:
 
     The first overflows where its double would not, if it were not multiplied in that order.
     """
+    op = context.op
     half = number(context, 0.5, elem_type)
-    root = context.emit("Exp", [context.emit("Mul", [size, half], "halved")], "root")
-    grown = context.emit("Mul", [context.emit("Mul", [root, half]), root], "grown")
-    shrunk = context.emit("Div", [context.emit("Div", [half, root]), root], "shrunk")
+    root = op.Exp(op.Mul(size, half))
+    grown = op.Mul(op.Mul(root, half), root)
+    shrunk = op.Div(op.Div(half, root), root)
     return grown, shrunk
 
 
-def _sinh(context: Context, size: str, elem_type: int) -> str:
+def _sinh(context: Context, size: str, elem_type: int) -> Value:
     """``Exp(s) / 2 - Exp(-s) / 2``, below 1 its series.
 
     Both are computed and one is taken, the other multiplied by 0: it is finite.
     """
+    op = context.op
     one = number(context, 1, elem_type)
-    far = context.emit("Sub", _grown(context, size, elem_type), "far")
-    square = context.emit("Mul", [size, size], "square")
+    far = op.Sub(*_grown(context, size, elem_type))
+    square = op.Mul(size, size)
     terms = 9 if elem_type == TensorProto.DOUBLE else 6
     series = [1 / factorial(2 * index + 1) for index in range(terms)]
-    near = context.emit("Mul", [size, polynomial(context, square, series, elem_type)], "near")
-    is_near = cast(context, context.emit("Less", [size, one]), elem_type)
-    is_far = context.emit("Sub", [one, is_near], "is_far")
-    parts = [context.emit("Mul", pair, "part") for pair in ([near, is_near], [far, is_far])]
-    return context.emit("Add", parts, "sinh")
+    near = op.Mul(size, polynomial(context, square, series, elem_type))
+    is_near = cast(context, op.Less(size, one), elem_type)
+    is_far = op.Sub(one, is_near)
+    parts = [op.Mul(*pair) for pair in ([near, is_near], [far, is_far])]
+    return op.Add(*parts)
 
 
-def _log1p(context: Context, name: str, elem_type: int) -> str:
+def _log1p(context: Context, name: str, elem_type: int) -> Value:
     """``Log(1 + t)``, less what the sum was rounded up by, so that small t keep their digits."""
+    op = context.op
     one = number(context, 1, elem_type)
-    log = context.emit("Log", [context.emit("Add", [name, one], "raised")], "log")
+    log = op.Log(op.Add(name, one))
     small = between(context, name, 0, 1, elem_type)
-    raised = context.emit("Add", [small, one], "raised")
-    excess = context.emit("Sub", [context.emit("Sub", [raised, one]), small], "excess")
-    return context.emit("Sub", [log, context.emit("Div", [excess, raised])], "log1p")
+    raised = op.Add(small, one)
+    excess = op.Sub(op.Sub(raised, one), small)
+    return op.Sub(log, op.Div(excess, raised))
 
 
-def _acosh_of(context: Context, half: str, elem_type: int) -> str:
+def _acosh_of(context: Context, half: str, elem_type: int) -> Value:
     """``Acosh(1 + 2 * h)``: ``2 * log1p(p + h / (1 + Sqrt(1 + h)))`` with ``p = Sqrt(h)``.
 
     The quotient is ``1 / (i + Sqrt(i * i + i))`` with ``i = 1 / h``, which an infinite h leaves
     infinite.
     """
+    op = context.op
     one = number(context, 1, elem_type)
-    inverse = context.emit("Div", [one, half], "inverse")
-    square = context.emit("Mul", [inverse, inverse], "square")
-    root = context.emit("Sqrt", [context.emit("Add", [square, inverse])], "root")
-    rest = context.emit("Div", [one, context.emit("Add", [inverse, root])], "rest")
-    raised = context.emit("Add", [context.emit("Sqrt", [half]), rest], "raised")
+    inverse = op.Div(one, half)
+    square = op.Mul(inverse, inverse)
+    root = op.Sqrt(op.Add(square, inverse))
+    rest = op.Div(one, op.Add(inverse, root))
+    raised = op.Add(op.Sqrt(half), rest)
     log = _log1p(context, raised, elem_type)
-    return context.emit("Add", [log, log], "twice")
+    return op.Add(log, log)
 
 
-def _asinh(context: Context, size: str, elem_type: int) -> str:
+def _asinh(context: Context, size: str, elem_type: int) -> Value:
     """``Acosh(Sqrt(1 + s * s))``: its h is ``s / (j + Sqrt(1 + j * j)) / 2`` with ``j = 1 / s``."""
+    op = context.op
     one = number(context, 1, elem_type)
-    inverse = context.emit("Div", [one, size], "inverse")
-    square = context.emit("Mul", [inverse, inverse], "square")
-    root = context.emit("Sqrt", [context.emit("Add", [square, one])], "root")
-    slope = context.emit("Add", [inverse, root], "slope")
-    twice = context.emit("Div", [size, slope], "twice")
-    half = context.emit("Mul", [twice, number(context, 0.5, elem_type)], "half")
+    inverse = op.Div(one, size)
+    square = op.Mul(inverse, inverse)
+    root = op.Sqrt(op.Add(square, one))
+    slope = op.Add(inverse, root)
+    twice = op.Div(size, slope)
+    half = op.Mul(twice, number(context, 0.5, elem_type))
     return _acosh_of(context, half, elem_type)
 
 
-def _atanh(context: Context, size: str, elem_type: int) -> str:
+def _atanh(context: Context, size: str, elem_type: int) -> Value:
     """``log1p(2 * s / (1 - s)) / 2``; from 1 on it is of a negative number, or infinite."""
-    rest = context.emit("Sub", [number(context, 1, elem_type), size], "rest")
-    odds = context.emit("Div", [context.emit("Add", [size, size]), rest], "odds")
+    op = context.op
+    rest = op.Sub(number(context, 1, elem_type), size)
+    odds = op.Div(op.Add(size, size), rest)
     log = _log1p(context, odds, elem_type)
-    return context.emit("Mul", [log, number(context, 0.5, elem_type)], "halved")
+    return op.Mul(log, number(context, 0.5, elem_type))
 
 
 @born("Sinh", 9, "exponentials, below 1 a series")
@@ -130,7 +138,7 @@ def cosh(context: Context) -> None:
     ``s = Abs(x)``.
     """
     data, given, working = widened(context, TensorProto.FLOAT)
-    size = context.emit("Abs", [data])
+    size = context.op.Abs(data)
     finish(context, "Add", _grown(context, size, working), given, working)
 
 
@@ -148,9 +156,10 @@ def acosh(context: Context) -> None:
     """``Acosh(x)`` becomes ``2 * log1p(p + h / (1 + Sqrt(1 + h)))`` with ``h = (x - 1) / 2`` and
     ``p = Sqrt(h)``, which is NaN below 1.
     """
+    op = context.op
     data, given, working = widened(context, TensorProto.FLOAT)
-    above = context.emit("Sub", [data, number(context, 1, working)], "above")
-    half = context.emit("Mul", [above, number(context, 0.5, working)], "half")
+    above = op.Sub(data, number(context, 1, working))
+    half = op.Mul(above, number(context, 0.5, working))
     finish(context, "Identity", [_acosh_of(context, half, working)], given, working)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import END, part, squeezed
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
@@ -56,28 +57,30 @@ def never_negative(context: Context, name: str) -> bool:
 
 def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
     """The size of a dimension, of rank 0 and in the dtype of the indices into it."""
+    op = context.op
     known = context.type(name)
     if known is not None and known.dims is not None:
         dim = known.dims[axis]
         if isinstance(dim, int):
             return context.scalar(dim, "size", elem_type)
         axis %= len(known.dims)
-    shape = context.emit("Shape", [name], "shape")
+    shape = op.Shape(name)
     if axis < 0:  # Gather takes no negative index before opset 11.
         size = squeezed(context, part(context, shape, axis, axis + 1 or END), [0])
     else:
-        size = context.emit("Gather", [shape, context.scalar(axis, "axis")], "size", axis=0)
+        size = op.Gather(shape, context.scalar(axis, "axis"), axis=0)
     return size if elem_type == TensorProto.INT64 else cast(context, size, elem_type)
 
 
-def from_front(context: Context, indices: str, size: str, elem_type: int) -> str:
+def from_front(context: Context, indices: str, size: str, elem_type: int) -> Value:
     """Add `size` to the indices that are negative.
 
     ``indices + Cast(indices < 0) * size``; compared in float, which every opset does and which
     keeps the sign of every integer.
     """
+    op = context.op
     zero = context.scalar(0.0, "zero")
     compared = cast(context, indices, TensorProto.FLOAT)
-    below = cast(context, context.emit("Less", [compared, zero], "negative"), elem_type)
-    added = context.emit("Mul", [below, size], "added")
-    return context.emit("Add", [indices, added], "indices")
+    below = cast(context, op.Less(compared, zero), elem_type)
+    added = op.Mul(below, size)
+    return op.Add(indices, added)

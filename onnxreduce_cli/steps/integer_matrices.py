@@ -21,6 +21,7 @@ def product_of_parts(context: Context) -> None:
     What is higher wraps, as it does in the integers. The parts have 16 bits where no more than
     2**21 products are added, else 11, for up to 2**31.
     """
+    op = context.op
     given = context.elem_type(context.input(0))
     if given not in INTEGERS:
         return
@@ -32,11 +33,11 @@ def product_of_parts(context: Context) -> None:
     for place in reversed(range(count)):
         # From the highest down: what there is so far moves up, what belongs here is added.
         if total:
-            total = context.emit("Mul", [total, unit], "raised")
+            total = op.Mul(total, unit)
         for index in range(place + 1):
-            product = context.emit("MatMul", [first[index], second[place - index]], "product")
+            product = op.MatMul(first[index], second[place - index])
             part = cast(context, product, TensorProto.INT64)
-            total = context.emit("Add", [total, part], "total") if total else part
+            total = op.Add(total, part) if total else part
     context.replace("Cast", [total], to=given)
 
 
@@ -52,11 +53,12 @@ def _length(context: Context) -> int:
 
 def _parts(context: Context, name: str, count: int, unit: str) -> list[str]:
     """Numbers in parts, the lowest first, each less than `unit` and of their sign; in double."""
+    op = context.op
     rest = cast(context, name, TensorProto.INT64)
     parts = []
     for _ in range(count - 1):
-        high = context.emit("Div", [rest, unit], "high")
-        parts.append(context.emit("Sub", [rest, context.emit("Mul", [high, unit], "cut")], "low"))
+        high = op.Div(rest, unit)
+        parts.append(op.Sub(rest, op.Mul(high, unit)))
         rest = high
     return [cast(context, part, TensorProto.DOUBLE) for part in (*parts, rest)]
 
@@ -74,13 +76,14 @@ def integers_apart(context: Context) -> None:
         return
     assert given is not None
     context = context.at(9)  # There MatMul takes integers; its own step leads on.
+    op = context.op
     terms = []
     factors = [
-        context.emit("Transpose", [name], "turned") if context.value(attribute, 0) else name
+        op.Transpose(name) if context.value(attribute, 0) else name
         for attribute, name in zip(("transA", "transB"), context.node.input, strict=False)
     ]
     for attribute, name in (
-        ("alpha", context.emit("MatMul", factors, "product")),
+        ("alpha", op.MatMul(*factors)),
         ("beta", context.input(2)),
     ):
         scale = context.value(attribute, 1.0)
@@ -90,7 +93,7 @@ def integers_apart(context: Context) -> None:
                 "use whole numbers",
             )
         if scale != 1:
-            name = context.emit("Mul", [name, context.scalar(int(scale), attribute, given)])
+            name = op.Mul(name, context.scalar(int(scale), attribute, given))
         terms.append(name)
     context.replace("Add", terms, keep=())
 
@@ -108,6 +111,7 @@ def slope_of_integers(context: Context) -> None:
         context.replace("Identity", [data])
         return
     context = context.at(9)  # Where came with it.
-    negative = context.emit("Less", [data, context.scalar(0, "zero", given)], "is_negative")
-    scaled = context.emit("Mul", [data, context.input(1)], "scaled")
+    op = context.op
+    negative = op.Less(data, context.scalar(0, "zero", given))
+    scaled = op.Mul(data, context.input(1))
     context.replace("Where", [negative, scaled, data])

@@ -18,6 +18,7 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.windows import Axis, Places, axes, places, written
@@ -39,18 +40,19 @@ def with_indices(context: Context) -> None:
     that begin with it and go on to what is larger.
     """
     context = context.at(max(context.op.opset, 13))
+    op = context.op
     found = axes(context)
     inside = [_inside(context, axis) for axis in found]
     table = _table(context, found, inside)
     elements = _elements(context, written(context, table))
-    first = context.emit("Gather", [elements, context.scalar(0, "first")], "first", axis=3)
-    is_nan, first_is_nan = (context.emit("IsNaN", [name], "is_nan") for name in (elements, first))
+    first = op.Gather(elements, context.scalar(0, "first"), axis=3)
+    is_nan, first_is_nan = (op.IsNaN(name) for name in (elements, first))
     lowest = context.array(np.array(-np.inf, _dtype(context)), "lowest")
-    ordered = context.emit("Where", [is_nan, lowest, elements], "ordered")
+    ordered = op.Where(is_nan, lowest, elements)
     largest = reduced(context, "ReduceMax", ordered, [3], keep=False)
-    largest = context.emit("Where", [first_is_nan, first, largest], "largest")
-    place = context.emit("ArgMax", [ordered], "place", axis=3, keepdims=0)
-    place = context.emit("Where", [first_is_nan, context.scalar(0, "first"), place], "place")
+    largest = op.Where(first_is_nan, first, largest)
+    place = op.ArgMax(ordered, axis=3, keepdims=0)
+    place = op.Where(first_is_nan, context.scalar(0, "first"), place)
     if context.value("storage_order", 0):
         table = _table(context, found, inside, columns_first=True)
     index = _index(context, found, table, place)
@@ -61,24 +63,26 @@ def with_indices(context: Context) -> None:
     if given in HALVES:
         largest = cast(context, largest, int(given or 0))
     context.replace("Reshape", [largest, shape], [output], keep=())
-    context.emit("Reshape", [index, shape], "indices", outputs=[indices])
+    op.Reshape(index, shape, outputs=[indices])
 
 
 def _dtype(context: Context) -> type:
     return np.float64 if context.elem_type(context.input(0)) == TensorProto.DOUBLE else np.float32
 
 
-def _elements(context: Context, table: str) -> str:
+def _elements(context: Context, table: str) -> Value:
     """The elements of each window: [n, c, windows, kernel]; halves in float."""
+    op = context.op
     data = context.input(0)
     if context.need_elem_type(data, "the largest are of that dtype") in HALVES:
         data = cast(context, data, TensorProto.FLOAT)
-    channels = context.emit("Reshape", [data, context.array([0, 0, -1], "shape")], "channels")
-    return context.emit("Gather", [channels, table], "elements", axis=2)
+    channels = op.Reshape(data, context.array([0, 0, -1], "shape"))
+    return op.Gather(channels, table, axis=2)
 
 
 def _inside(context: Context, axis: Axis) -> Places:
     """Where the elements of each window are along an axis, those in the padding moved out of it."""
+    op = context.op
     where, step = places(context, axis), axis.window.dilation
     if not isinstance(where, str) and isinstance(axis.size, int) and isinstance(axis.begin, int):
         where = where - axis.begin
@@ -91,12 +95,12 @@ def _inside(context: Context, axis: Axis) -> Places:
     size, zero = as_name(context, axis.size), context.array([0], "zero")
 
     def chosen(above: str, below: str, yes: str, no: str) -> str:
-        return context.emit("Where", [context.emit("Less", [below, above]), yes, no], "inside")
+        return op.Where(op.Less(below, above), yes, no)
 
-    place = chosen(zero, place, context.emit("Mod", [place, dilation], "from_first"), place)
-    end = context.emit("Sub", [size, context.array([1], "one")], "end")
-    back = context.emit("Mod", [context.emit("Sub", [end, place], "back"), dilation], "back")
-    place = chosen(size, place, place, context.emit("Sub", [end, back], "from_last"))
+    place = chosen(zero, place, op.Mod(place, dilation), place)
+    end = op.Sub(size, context.array([1], "one"))
+    back = op.Mod(op.Sub(end, place), dilation)
+    place = chosen(size, place, place, op.Sub(end, back))
     return chosen(zero, place, zero, place)
 
 
@@ -104,6 +108,7 @@ def _table(
     context: Context, found: list[Axis], inside: list[Places], *, columns_first: bool = False
 ) -> Places:
     """Where the elements of each window are in a flattened channel: [windows, kernel]."""
+    op = context.op
     count = len(found)
     kernel = math.prod(axis.window.kernel for axis in found)
     strides: list[Number] = []
@@ -127,8 +132,8 @@ def _table(
         parts.append(unsqueezed(context, scaled, list(_others(at, count))))
     added = parts[0]
     for scaled in parts[1:]:
-        added = context.emit("Add", [added, scaled], "places")
-    return context.emit("Reshape", [added, context.array([-1, kernel], "shape")], "table")
+        added = op.Add(added, scaled)
+    return op.Reshape(added, context.array([-1, kernel], "shape"))
 
 
 def _others(at: int, count: int) -> tuple[int, ...]:
@@ -136,8 +141,9 @@ def _others(at: int, count: int) -> tuple[int, ...]:
     return tuple(index for index in range(2 * count) if index % count != at)
 
 
-def _index(context: Context, found: list[Axis], table: Places, place: str) -> str:
+def _index(context: Context, found: list[Axis], table: Places, place: str) -> Value:
     """The places in the whole input of the elements at `place` of each window: [n, c, windows]."""
+    op = context.op
     kernel = math.prod(axis.window.kernel for axis in found)
     windows: Number = 1
     size: Number = 1
@@ -146,23 +152,24 @@ def _index(context: Context, found: list[Axis], table: Places, place: str) -> st
     rows = times(context, arange(context, windows), kernel)
     flat = written(context, table if isinstance(table, str) else table.reshape(-1))
     if isinstance(table, str):
-        flat = context.emit("Reshape", [table, context.array([-1], "flat")], "flat")
-    at = context.emit("Add", [place, as_name(context, rows)], "at")
-    within = context.emit("Gather", [flat, at], "within", axis=0)
+        flat = op.Reshape(table, context.array([-1], "flat"))
+    at = op.Add(place, as_name(context, rows))
+    within = op.Gather(flat, at, axis=0)
     batch, channels = (size_of(context, context.input(0), at) for at in (0, 1))
     first = unsqueezed(
         context, as_name(context, times(context, arange(context, batch), channels)), [1]
     )
-    channel = context.emit("Add", [first, arange(context, channels)], "channel")
+    channel = op.Add(first, arange(context, channels))
     before = as_name(context, times(context, channel, size))
-    return context.emit("Add", [within, unsqueezed(context, before, [2])], "index")
+    return op.Add(within, unsqueezed(context, before, [2]))
 
 
-def _shape(context: Context, found: list[Axis]) -> str:
+def _shape(context: Context, found: list[Axis]) -> Value:
     """The shape of the outputs, for a Reshape that keeps the first two dimensions."""
     counts = [axis.count for axis in found]
     known = [count for count in counts if isinstance(count, int)]
     if len(known) == len(counts):
         return context.array([0, 0, *known], "shape")
-    parts = [context.array([0, 0], "kept"), *(as_name(context, count) for count in counts)]
-    return context.emit("Concat", parts, "shape", axis=0)
+    return context.op.Concat(
+        context.array([0, 0], "kept"), *(as_name(context, count) for count in counts), axis=0
+    )

@@ -25,6 +25,7 @@ from onnxreduce_cli.steps.births import (
     static,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import up
@@ -50,17 +51,18 @@ Axes = list[int] | Trailing
 
 def _trailing(context: Context, default: int = -1) -> Axes:
     """The axes from the attribute `axis` to the last."""
+    op = context.op
     axis, data = context.value("axis", default), context.input(0)
     rank = context.settled_rank(data)
     if rank is not None:
         return list(range(normalised((axis,), rank)[0] if rank else 0, rank))
     if axis < 0:
         return list(range(axis, 0))
-    sizes = context.emit("Shape", [data], "sizes")
-    behind = context.emit("Shape", [part(context, sizes, axis, END)], "behind")
+    sizes = op.Shape(data)
+    behind = op.Shape(part(context, sizes, axis, END))
     one = numpy_helper.from_array(np.ones(1, np.int64))
-    ones = context.emit("ConstantOfShape", [behind], "ones", value=one)
-    kept = context.emit("Concat", [part(context, sizes, 0, axis), ones], "kept", axis=0)
+    ones = op.ConstantOfShape(behind, value=one)
+    kept = op.Concat(part(context, sizes, 0, axis), ones, axis=0)
     return Trailing(axis, kept)
 
 
@@ -68,7 +70,7 @@ def _mean(context: Context, name: str, axes: Axes) -> str:
     """``ReduceMean(name)`` over the axes, whose dimensions are kept."""
     if isinstance(axes, list):
         return reduced(context, "ReduceMean", name, axes, keep=True)
-    rows = context.emit("Flatten", [name], "rows", axis=axes.axis)
+    rows = context.op.Flatten(name, axis=axes.axis)
     mean = reduced(context, "ReduceMean", rows, [1], keep=True)
     return shapes.reshaped(context, mean, axes.kept)
 
@@ -95,11 +97,12 @@ def _in(context: Context, name: str, working: int) -> str:
     return name if context.elem_type(name) == working else cast(context, name, working)
 
 
-def _root(context: Context, squares: str, axes: Axes, epsilon: float, working: int) -> str:
+def _root(context: Context, squares: str, axes: Axes, epsilon: float, working: int) -> Value:
     """``Sqrt(ReduceMean(squares) + epsilon)``, the dimensions kept."""
+    op = context.op
     mean = _mean(context, squares, axes)
     small = constant(context, epsilon, working, "epsilon")
-    return context.emit("Sqrt", [context.emit("Add", [mean, small], "raised")], "deviation")
+    return op.Sqrt(op.Add(mean, small))
 
 
 def _finish(context: Context, op_type: str, inputs: list[str], to: int, working: int) -> None:
@@ -108,7 +111,7 @@ def _finish(context: Context, op_type: str, inputs: list[str], to: int, working:
     if to == working:
         context.replace(op_type, inputs, output, keep=())
     else:
-        context.replace("Cast", [context.emit(op_type, inputs, "result")], output, keep=(), to=to)
+        context.replace("Cast", [context.op.emit(op_type, *inputs)], output, keep=(), to=to)
 
 
 @born("LayerNormalization", 17, "mean and deviation written out")
@@ -116,11 +119,12 @@ def layer_normalization(context: Context) -> None:
     """``LayerNormalization(x, scale, bias)`` becomes
     ``d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias`` with ``d = x - ReduceMean(x)``.
     """
+    op = context.op
     axes = _trailing(context)
     data, given, working = _working(context)
     mean = _mean(context, data, axes)
-    centred = context.emit("Sub", [data, mean], "centred")
-    square = context.emit("Mul", [centred, centred], "square")
+    centred = op.Sub(data, mean)
+    square = op.Mul(centred, centred)
     epsilon = context.value("epsilon", 1e-5)
     deviation = _root(context, square, axes, epsilon, working)
     stash = context.value("stash_type", TensorProto.FLOAT)
@@ -128,21 +132,21 @@ def layer_normalization(context: Context) -> None:
     if extra[0]:
         _output(context, mean, extra[0], working, stash)
     if extra[1]:
-        inverse = context.emit("Reciprocal", [deviation], "inverse")
+        inverse = op.Reciprocal(deviation)
         _output(context, inverse, extra[1], working, stash)
-    result = context.emit("Div", [centred, deviation], "normalized")
+    result = op.Div(centred, deviation)
     scale = _in(context, context.input(1), working)
     if not context.input(2):
         _finish(context, "Mul", [result, scale], given, working)
         return
-    scaled = context.emit("Mul", [result, scale], "scaled")
+    scaled = op.Mul(result, scale)
     _finish(context, "Add", [scaled, _in(context, context.input(2), working)], given, working)
 
 
 def _output(context: Context, name: str, output: str, working: int, to: int) -> None:
     """Let a value be one of the node's further outputs, of dtype `to`."""
     if working == to:
-        context.emit("Identity", [name], "output", outputs=[output])
+        context.op.Identity(name, outputs=[output])
     else:
         cast(context, name, to, [output])
 
@@ -152,18 +156,20 @@ def rms_normalization(context: Context) -> None:
     """``RMSNormalization(x, scale)`` becomes
     ``x / Sqrt(ReduceMean(x * x) + epsilon) * scale``.
     """
+    op = context.op
     axes = _trailing(context)
     data, _, working = _working(context)
     to = context.need_elem_type(context.input(1), "the output has it")
-    square = context.emit("Mul", [data, data], "square")
+    square = op.Mul(data, data)
     root = _root(context, square, axes, context.value("epsilon", 1e-5), working)
-    result = context.emit("Div", [data, root], "normalized")
+    result = op.Div(data, root)
     _finish(context, "Mul", [result, _in(context, context.input(1), working)], to, working)
 
 
 @born("GroupNormalization", 18, _GROUPS)
 def group_normalization(context: Context) -> None:
     """The same, but with a scale and a bias per group, applied before the Reshape back."""
+    op = context.op
     dims = dims_of(context, context.input(0))
     if _is_empty(context, dims):
         return
@@ -173,7 +179,7 @@ def group_normalization(context: Context) -> None:
     scale, bias = (
         unsqueezed(context, _in(context, context.input(index), working), [1]) for index in (1, 2)
     )
-    result = context.emit("Add", [context.emit("Mul", [result, scale], "scaled"), bias], "shifted")
+    result = op.Add(op.Mul(result, scale), bias)
     _finish(context, "Identity", [_ungrouped(context, result, dims)], given, working)
 
 
@@ -185,28 +191,30 @@ def _is_empty(context: Context, dims: Dims | None) -> bool:
     return empty
 
 
-def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> str:
+def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Value:
     """The data normalised by group, in the shape [N, number of groups, size of a group]."""
+    op = context.op
     groups = context.value("num_groups")
     known = static(dims and dims[1:])
     size = -1 if known is None else math.prod(known) // groups
     shape = context.array([0, groups, size], "grouped_shape")
-    grouped = context.emit("Reshape", [data, shape], "grouped")
+    grouped = op.Reshape(data, shape)
     mean = reduced(context, "ReduceMean", grouped, [2], keep=True)
-    centred = context.emit("Sub", [grouped, mean], "centred")
-    square = context.emit("Mul", [centred, centred], "square")
+    centred = op.Sub(grouped, mean)
+    square = op.Mul(centred, centred)
     deviation = _root(context, square, [2], context.value("epsilon", 1e-5), working)
-    return context.emit("Div", [centred, deviation], "normalized")
+    return op.Div(centred, deviation)
 
 
-def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> str:
+def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> Value:
     """The grouped data in the shape of the node's input again."""
+    op = context.op
     known = static(dims and dims[1:])
     if known is not None:
         shape = context.array([0, *known], "whole_shape")
     else:
-        shape = context.emit("Shape", [context.input(0)], "whole_shape")
-    return context.emit("Reshape", [grouped, shape], "whole")
+        shape = op.Shape(context.input(0))
+    return op.Reshape(grouped, shape)
 
 
 @born(
@@ -218,21 +226,23 @@ def mean_variance_normalization(context: Context) -> None:
     """``MeanVarianceNormalization<axes=[0, 2, 3]>(x)`` becomes
     ``d / (Sqrt(ReduceMean(d * d)) + 1e-9)`` with ``d = x - ReduceMean(x)``.
     """
+    op = context.op
     axes = tuple(context.value("axes", (0, 2, 3)))
     if any(axis < 0 for axis in axes):
         rank = context.settled_rank(context.input(0))
         if rank is None:
             context = context.at(11)  # The older ReduceMean has no negative axes; its step goes on.
+            op = context.op
         else:
             axes = normalised(axes, rank)
     data, working = context.input(0), context.need_elem_type(context.input(0), "epsilon has it")
     mean = reduced(context, "ReduceMean", data, list(axes), keep=True)
-    centred = context.emit("Sub", [data, mean], "centred")
-    square = context.emit("Mul", [centred, centred], "square")
+    centred = op.Sub(data, mean)
+    square = op.Mul(centred, centred)
     variance = reduced(context, "ReduceMean", square, list(axes), keep=True)
-    root = context.emit("Sqrt", [variance], "deviation")
+    root = op.Sqrt(variance)
     small = constant(context, 1e-9, working, "epsilon")
-    context.replace("Div", [centred, context.emit("Add", [root, small], "divisor")], keep=())
+    context.replace("Div", [centred, op.Add(root, small)], keep=())
 
 
 @up("MeanVarianceNormalization", 13, "axes: the default written out")

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.steps.births import need_loops, squeezed
-from onnxreduce_cli.steps.builder import fill
+from onnxreduce_cli.steps.builder import Operators, Value
 from onnxreduce_cli.steps.context import Context
 
 
@@ -34,29 +34,28 @@ class Carried:
         return helper.make_tensor_value_info(name, self.elem_type, self.dims)
 
 
-class Nodes:
-    """The nodes of a graph within a graph while it is written; they may read what is around it."""
+class Nodes(Operators):
+    """The nodes of a graph within a graph while it is written; they may read what is around it.
+
+    Attributes:
+        nodes: the nodes so far.
+    """
 
     def __init__(self, context: Context) -> None:
-        self._context = context
+        self.opset = context.op.opset
         self.nodes: list[NodeProto] = []
+        self._context = context
 
-    def emit(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        hint: str = "",
-        *,
-        outputs: Sequence[str] | None = None,
-        **values: Any,
-    ) -> str:
-        """Emit a node at the far side's opset; see `Context.emit`."""
-        node = NodeProto(op_type=op_type)
-        fill(node, inputs, values)
-        node.name = self._context.fresh(hint or op_type)
-        node.output.extend([node.name] if outputs is None else outputs)
+    def _fresh(self, op_type: str) -> str:
+        return self._context.fresh(op_type)
+
+    def _new(self) -> NodeProto:
+        return NodeProto()
+
+    def _accept(self, node: NodeProto, like: ValueType | None) -> Context:
         self.nodes.append(node)
-        return node.output[0]
+        assert like is None  # Inference tells the types within graphs.
+        return self._context
 
 
 class Body(Nodes):
@@ -74,10 +73,10 @@ class Body(Nodes):
         self.values = [context.fresh("current") for _ in carried]
         self.again = ""
 
-    def this(self, name: str, axis: int) -> str:
+    def this(self, name: str, axis: int) -> Value:
         """The slice that is this round's, of size 1 along `axis`."""
         one = self._context.array([1], "one")
-        return self.emit("Gather", [name, self.emit("Reshape", [self.round, one])], axis=axis)
+        return self.Gather(name, self.Reshape(self.round, one), axis=axis)
 
 
 def of_one_round(context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto]) -> None:
@@ -125,8 +124,8 @@ def loop(
     body = Body(context, carried)
     following, collected = write(body)
     unfinished = context.fresh("unfinished")
-    again = body.emit("Identity", [body.again or unfinished], "again")
-    given = [body.emit("Identity", [name], "next") for name in following]
+    again = body.Identity(body.again or unfinished)
+    given = [body.Identity(name) for name in following]
     graph = GraphProto(
         name=again,
         node=body.nodes,
@@ -152,4 +151,4 @@ def _scalar(context: Context, count: str) -> str:
         return context.array(known.reshape(()), "rounds")
     if rank is not None:
         return squeezed(context, count, list(range(rank)))
-    return context.emit("Reshape", [count, context.array([], "scalar")], "rounds")
+    return context.op.Reshape(count, context.array([], "scalar"))

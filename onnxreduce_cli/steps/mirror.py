@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 
 
-def mirrored(context: Context, name: str, output: str = "") -> str:
+def mirrored(context: Context, name: str, output: str = "") -> Value:
     """A tensor with its dimensions in reverse."""
-    return context.emit("Transpose", [name], "mirrored", outputs=[output] if output else None)
+    return context.op.Transpose(name, outputs=[output] if output else None)
 
 
 def mirrored_axes(axes: Iterable[int]) -> list[int]:

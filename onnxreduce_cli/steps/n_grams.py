@@ -32,10 +32,11 @@ def tf_idf_vectorizer(context: Context) -> None:
     rank = context.settled_rank(data)
     given = context.need_elem_type(data, "it is compared with 64-bit integers")
     context = context.at(13)
+    op = context.op
     if given != TensorProto.INT64:
         data = cast(context, data, TensorProto.INT64)
     if rank == 0:
-        data, rank = context.emit("Reshape", [data, context.array([1], "one")], "one"), 1
+        data, rank = op.Reshape(data, context.array([1], "one")), 1
     last = -1 if rank is None else rank - 1
     coordinates = context.value("ngram_indexes")
     size = max(coordinates) + 1
@@ -45,21 +46,21 @@ def tf_idf_vectorizer(context: Context) -> None:
         found.append(_counted(context, data, last, np.array(list(grams), np.int64)))
         numbers += grams.values()
     if not found:
-        itself = cast(context, context.emit("Equal", [data, data]), TensorProto.FLOAT)
+        itself = cast(context, op.Equal(data, data), TensorProto.FLOAT)
         found.append(reduced(context, "ReduceSum", itself, [last], keep=True))
     counts = found[0]
     if len(found) > 1:
-        counts = context.emit("Concat", found, "counts", axis=last)
+        counts = op.Concat(*found, axis=last)
     weights = _weights(context)
     if context.value("mode") != "IDF":
         if weights and numbers:
             factors = context.array(np.array([weights[n] for n in numbers], np.float32), "weights")
-            counts = context.emit("Mul", [counts, factors], "weighted")
+            counts = op.Mul(counts, factors)
         places = [coordinates[number] for number in numbers]
         context.replace("Identity", [_placed(context, counts, places, last, size)], keep=())
         return
     counts = _placed(context, counts, [coordinates[number] for number in numbers], last, size)
-    is_found = context.emit("Greater", [counts, context.scalar(0.0, "zero")], "is_found")
+    is_found = op.Greater(counts, context.scalar(0.0, "zero"))
     if not weights:
         context.replace("Cast", [is_found], keep=(), to=TensorProto.FLOAT)
         return
@@ -107,6 +108,7 @@ def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
 
 def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
     """How often each n-gram is found, in a last dimension in place of the data's."""
+    op = context.op
     dims = dims_of(context, data)
     size = dims[-1] if dims else None
     length = grams.shape[1]
@@ -121,21 +123,19 @@ def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
             if length > 1:
                 behind = (length - 1 - place) * step
                 bounds = [place * step, -behind if behind else _END, last]
-                inputs = [data, *(context.array([number], "bound") for number in bounds)]
-                part = context.emit("Slice", inputs, "part")
+                part = op.Slice(data, *(context.array([number], "bound") for number in bounds))
             wanted = context.array(np.ascontiguousarray(grams[:, place]), "wanted")
-            hit = context.emit(
-                "Equal", [unsqueezed(context, part, [last + 1 or -1]), wanted], "hit"
-            )
-            hits = context.emit("And", [hits, hit], "hits") if hits else hit
+            hit = op.Equal(unsqueezed(context, part, [last + 1 or -1]), wanted)
+            hits = op.And(hits, hit) if hits else hit
         number = cast(context, hits, TensorProto.FLOAT)
         count = reduced(context, "ReduceSum", number, [last if last >= 0 else -2], keep=False)
-        total = context.emit("Add", [total, count], "total") if total else count
+        total = op.Add(total, count) if total else count
     return total
 
 
 def _placed(context: Context, counts: str, places: list[int], last: int, size: int) -> str:
     """The counts at their places in the output; those of one place are added, others are 0."""
+    op = context.op
     if places == list(range(size)):
         return counts
     columns: list[list[int]] = [[] for _ in range(size)]
@@ -147,9 +147,9 @@ def _placed(context: Context, counts: str, places: list[int], last: int, size: i
         at = [
             column[layer] if is_here else 0 for column, is_here in zip(columns, here, strict=True)
         ]
-        part = context.emit("Gather", [counts, context.array(at, "at")], "placed", axis=last)
+        part = op.Gather(counts, context.array(at, "at"), axis=last)
         if not all(here):
             mask = context.array(np.array(here, np.float32), "mask")
-            part = context.emit("Mul", [part, mask], "placed")
-        total = context.emit("Add", [total, part], "total") if total else part
+            part = op.Mul(part, mask)
+        total = op.Add(total, part) if total else part
     return total

@@ -15,6 +15,7 @@ _INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
 @down(("Max", "Min"), 12, "64-bit integers chosen by Where")
 def chosen(context: Context) -> None:
     """``Max(x, y)`` of int64 becomes ``Where(Less(x, y), y, x)``."""
+    op = context.op
     if context.elem_type(context.input(0)) not in _INTEGERS_OF_64_BITS:
         return
     first, *others = context.node.input
@@ -22,9 +23,9 @@ def chosen(context: Context) -> None:
         context.replace("Identity")
     for count, other in enumerate(others, 1):
         pair = [first, other] if context.node.op_type == "Max" else [other, first]
-        inputs = [context.emit("Less", pair, "other_wins"), other, first]
+        inputs = [op.Less(*pair), other, first]
         if count < len(others):
-            first = context.emit("Where", inputs, "winner")
+            first = op.Where(*inputs)
         else:
             context.replace("Where", inputs)
 
@@ -43,14 +44,15 @@ _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16}
 @down("Equal", 11, "floats: neither less, nor greater, nor NaN")
 def neither_less_nor_greater(context: Context) -> None:
     """``Equal(x, y)`` of floats becomes ``Not(Or(Or(x < y, x > y), Or(x is NaN, y is NaN)))``."""
+    op = context.op
     if context.elem_type(context.input(0)) not in _FLOATS:
         return
     pair = [context.input(0), context.input(1)]
-    ordered = [context.emit(op_type, pair) for op_type in ("Less", "Greater")]
-    differ = context.emit("Or", ordered, "differ")
-    nans = [context.emit("IsNaN", [name], "is_nan") for name in pair]
-    unordered = context.emit("Or", nans, "unordered")
-    context.replace("Not", [context.emit("Or", [differ, unordered], "unequal")])
+    ordered = [op.emit(op_type, *pair) for op_type in ("Less", "Greater")]
+    differ = op.Or(*ordered)
+    nans = [op.IsNaN(name) for name in pair]
+    unordered = op.Or(*nans)
+    context.replace("Not", [op.Or(differ, unordered)])
 
 
 @down(
@@ -63,6 +65,7 @@ def places_of_strings(context: Context) -> None:
     """``Equal(x, y)`` of strings becomes ``Equal(places of x, places of y)`` among
     ``Unique(Concat(Reshape(x, [-1]), Reshape(y, [-1])))``.
     """
+    op = context.op
     if context.elem_type(context.input(0)) != TensorProto.STRING:
         return
     if context.target_opset < 11:
@@ -72,18 +75,18 @@ def places_of_strings(context: Context) -> None:
         )
     flat, line = [], context.array([-1], "line")
     for name in context.node.input:
-        flat.append(context.emit("Reshape", [name, line], "flat"))
+        flat.append(op.Reshape(name, line))
     # One more, so that there is something to be unique.
     more = context.array(np.array([""], object), "more")
-    both = context.emit("Concat", [*flat, more], "both", axis=0)
+    both = op.Concat(*flat, more, axis=0)
     unique, every = context.fresh("unique"), context.fresh("every_place")
-    context.emit("Unique", [both], outputs=[unique, "", every])
+    op.Unique(both, outputs=[unique, "", every])
     start, places = context.array([0], "start"), []
     for name, part in zip(context.node.input, flat, strict=True):
-        end = context.emit("Add", [start, context.emit("Shape", [part], "length")], "end")
-        own = context.emit("Slice", [every, start, end], "own_places")
-        shape = context.emit("Shape", [name], "shape")
-        places.append(context.emit("Reshape", [own, shape], "places", allowzero=1))
+        end = op.Add(start, op.Shape(part))
+        own = op.Slice(every, start, end)
+        shape = op.Shape(name)
+        places.append(op.Reshape(own, shape, allowzero=1))
         start = end
     context.replace("Equal", places)
 
@@ -94,21 +97,22 @@ def in_two_parts(context: Context) -> None:
 
     x1 is ``Div(x, 2**31)``, x0 what is left; Div cuts towards zero, and both keep the order.
     """
+    op = context.op
     elem_type = context.elem_type(context.input(0))
     if elem_type not in _INTEGERS_OF_64_BITS:
         return
     unit = context.scalar(2**31, "unit", elem_type)
     parts = []
     for name in context.node.input:
-        high = context.emit("Div", [name, unit], "high")
-        low = context.emit("Sub", [name, context.emit("Mul", [high, unit], "cut")], "low")
+        high = op.Div(name, unit)
+        low = op.Sub(name, op.Mul(high, unit))
         parts.append([cast(context, part, TensorProto.DOUBLE) for part in (high, low)])
     (high, low), (other_high, other_low) = parts
     op_type = context.node.op_type
     opposite = "Greater" if op_type == "Less" else "Less"
-    surely = context.emit(op_type, [high, other_high], "surely")
-    surely_not = context.emit(opposite, [high, other_high], "surely_not")
-    maybe = context.emit("Not", [surely_not], "maybe")
-    in_rest = context.emit(op_type, [low, other_low], "in_rest")
-    narrowly = context.emit("And", [maybe, in_rest], "narrowly")
+    surely = op.emit(op_type, high, other_high)
+    surely_not = op.emit(opposite, high, other_high)
+    maybe = op.Not(surely_not)
+    in_rest = op.emit(op_type, low, other_low)
+    narrowly = op.And(maybe, in_rest)
     context.replace("Or", [surely, narrowly])

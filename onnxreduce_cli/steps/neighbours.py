@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import constant
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.terms import Term
 
@@ -64,7 +65,7 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
     context, total = first.context, ""
     for tap in _of_all_axes(first, lengths, along):
         part = _counted(context, flat, tap)
-        total = context.emit("Add", [total, part], "sum") if total else part
+        total = context.op.Add(total, part) if total else part
     return total
 
 
@@ -84,16 +85,17 @@ def _of_all_axes(first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]
     return found
 
 
-def _counted(context: Context, flat: str, tap: Tap) -> str:
-    part = context.emit("Gather", [flat, tap.index.name], axis=0)
+def _counted(context: Context, flat: str, tap: Tap) -> Value:
+    op = context.op
+    part = op.Gather(flat, tap.index.name, axis=0)
     behind = context.array([-1], "behind")
     if tap.inside:
-        name = context.emit("Unsqueeze", [tap.inside.name, behind], "inside")
+        name = op.Unsqueeze(tap.inside.name, behind)
         elem_type = context.need_elem_type(flat, "outside it is 0 of that dtype")
-        part = context.emit("Where", [name, part, constant(context, 0, elem_type, "zero")])
+        part = op.Where(name, part, constant(context, 0, elem_type, "zero"))
     if tap.weight:
-        name = context.emit("Unsqueeze", [tap.weight.name, behind], "weight")
-        part = context.emit("Mul", [part, name], "weighted")
+        name = op.Unsqueeze(tap.weight.name, behind)
+        part = op.Mul(part, name)
     return part
 
 

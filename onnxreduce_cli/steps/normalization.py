@@ -11,6 +11,7 @@ from onnx import TensorProto
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.births import END, Number, as_name, part, quotient, size_of, unsqueezed
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
@@ -38,30 +39,32 @@ def instance_before_6(context: Context) -> None:
 
 def with_rank_4(context: Context, **values: Any) -> None:
     """The node on its input with rank 4: dimensions of 1 added, or those from the third joined."""
+    op = context.op
     data = context.input(0)
     rank = context.settled_rank(data)
     if rank == 4:
         context.replace(**values)
     elif rank in (2, 3):
         axes = list(range(rank, 4))
-        longer = context.emit("Unsqueeze", [data], "with_rank_4", axes=axes)
+        longer = op.Unsqueeze(data, axes=axes)
         output, *others = context.node.output
         outputs = [context.fresh("normal"), *others]
         context.replace(inputs=[longer, *context.node.input[1:]], outputs=outputs, **values)
-        context.emit("Squeeze", outputs[:1], outputs=[output], axes=axes)
+        op.Squeeze(*outputs[:1], outputs=[output], axes=axes)
     else:
         shape = context.array([0, 0, -1, 1], "shape")
-        joined = context.emit("Reshape", [data, shape], "with_rank_4")
+        joined = op.Reshape(data, shape)
         restored(context, [joined, *context.node.input[1:]], **values)
 
 
 def restored(context: Context, inputs: Sequence[str], **values: Any) -> None:
     """The node on other inputs, and its output in the shape of what it read before."""
+    op = context.op
     output, *others = context.node.output
     outputs = [context.fresh("normal"), *others]
     context.replace(inputs=inputs, outputs=outputs, **values)
-    shape = context.emit("Shape", [context.input(0)], "shape")
-    context.emit("Reshape", [outputs[0], shape], outputs=[output])
+    shape = op.Shape(context.input(0))
+    op.Reshape(outputs[0], shape, outputs=[output])
 
 
 # GroupNormalization
@@ -83,18 +86,19 @@ def parameters_for_channels(context: Context) -> None:
     context.replace(inputs=[context.input(0), *parameters], stash_type=elem_type)
 
 
-def _repeated(context: Context, name: str, groups: int, times: Number) -> str:
+def _repeated(context: Context, name: str, groups: int, times: Number) -> Value:
+    op = context.op
     known = context.constant(name)
     if known is not None and isinstance(times, int):
         return context.array(np.repeat(known, times), "for_channels")
-    column = context.emit("Unsqueeze", [name, context.array([1], "axes")], "column")
+    column = op.Unsqueeze(name, context.array([1], "axes"))
     if isinstance(times, int):
         shape = context.array([groups, times], "shape")
     else:
         sizes = [as_name(context, number) for number in (groups, times)]
-        shape = context.emit("Concat", sizes, "shape", axis=0)
-    wide = context.emit("Expand", [column, shape], "wide")
-    return context.emit("Reshape", [wide, context.array([-1], "flat")], "for_channels")
+        shape = op.Concat(*sizes, axis=0)
+    wide = op.Expand(column, shape)
+    return op.Reshape(wide, context.array([-1], "flat"))
 
 
 @down(
@@ -108,6 +112,7 @@ def with_instance_normalization(context: Context) -> None:
     ``n * Unsqueeze(scale) + Unsqueeze(bias)`` with n =
     ``Reshape(InstanceNormalization(Reshape(x, [0, 2, -1]), 1, 0), Shape(x))``.
     """
+    op = context.op
     data = context.input(0)
     rank = context.settled_rank(data)
     known = context.type(data)
@@ -118,30 +123,25 @@ def with_instance_normalization(context: Context) -> None:
     working = context.value("stash_type", TensorProto.FLOAT)
     groups = context.value("num_groups")
     wide = data if working == given else cast(context, data, working)
-    grouped = context.emit("Reshape", [wide, context.array([0, groups, -1], "shape")], "grouped")
+    grouped = op.Reshape(wide, context.array([0, groups, -1], "shape"))
     dtype = numpy_dtype(working)
     ones, zeros = (
         context.array(np.full(groups, value, dtype), hint)
         for value, hint in ((1, "ones"), (0, "zeros"))
     )
-    normal = context.emit(
-        "InstanceNormalization",
-        [grouped, ones, zeros],
-        "normal",
-        epsilon=context.attribute("epsilon"),
-    )
-    shape = context.emit("Shape", [data], "shape")
+    normal = op.InstanceNormalization(grouped, ones, zeros, epsilon=context.attribute("epsilon"))
+    shape = op.Shape(data)
     if rank is None:  # The dimensions after the channels count as one.
         behind = shapes.product(context, part(context, shape, 2, END))
-        three = context.emit("Concat", [part(context, shape, 0, 2), behind], "three", axis=0)
+        three = op.Concat(part(context, shape, 0, 2), behind, axis=0)
         normal = shapes.reshaped(context, normal, three, (None,) * 3)
     else:
-        normal = context.emit("Reshape", [normal, shape], "shaped")
+        normal = op.Reshape(normal, shape)
     if working != given:
         normal = cast(context, normal, given)
     axes = list(range(1, (rank or 3) - 1))
     scale, bias = (unsqueezed(context, context.input(index), axes) for index in (1, 2))
-    scaled = context.emit("Mul", [normal, scale], "scaled")
+    scaled = op.Mul(normal, scale)
     if rank is None:
         result = context.replace("Add", [scaled, bias], [context.fresh("result")], keep=())
         shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])

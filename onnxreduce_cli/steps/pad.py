@@ -29,6 +29,7 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
@@ -54,7 +55,7 @@ def pads_to_paddings(context: Context) -> None:
     rank = len(pads) // 2
     starts = [max(0, -pad) for pad in pads[:rank]]
     ends = [pad if pad < 0 else _END for pad in pads[rank:]]
-    cropped = context.emit("Slice", [context.input(0)], "cropped", starts=starts, ends=ends)
+    cropped = context.op.Slice(context.input(0), starts=starts, ends=ends)
     paddings = [max(0, pad) for pad in pads]
     context.replace(inputs=[cropped], drop=("pads",), paddings=paddings)
 
@@ -138,8 +139,9 @@ def pads_of_every_axis(context: Context) -> None:
         context.replace(inputs=[context.input(0), _of_every_axis(context), context.input(2)])
 
 
-def _of_every_axis(context: Context) -> str:
+def _of_every_axis(context: Context) -> Value:
     """The pads of a node that has axes, for all axes."""
+    op = context.op
     rank = context.rank(context.input(0))
     pads, axes = context.constant(context.input(1)), context.constant(context.input(3))
     if axes is None or rank is None:
@@ -151,30 +153,30 @@ def _of_every_axis(context: Context) -> str:
     sources += [count + at if at < count else at for at in sources]
     if pads is not None:
         return context.array([int([*pads.tolist(), 0][at]) for at in sources], "pads")
-    with_zero = [context.input(1), context.array([0], "zero")]
-    extended = context.emit("Concat", with_zero, "extended", axis=0)
-    return context.emit("Gather", [extended, context.array(sources, "places")], "pads", axis=0)
+    extended = op.Concat(context.input(1), context.array([0], "zero"), axis=0)
+    return op.Gather(extended, context.array(sources, "places"), axis=0)
 
 
-def _added_up(context: Context, rank: int | None) -> str:
+def _added_up(context: Context, rank: int | None) -> Value:
     """``ReduceSum(Reshape(pads, [2, -1, 1]) * Cast(axes == [0, 1, ...]), 1)``, at run time."""
+    op = context.op
     dimensions: Number
     if rank is None:
-        dims = context.emit("Shape", [context.input(0)], "dims")
-        dimensions = context.emit("Shape", [dims], "rank")
+        dims = op.Shape(context.input(0))
+        dimensions = op.Shape(dims)
     else:
         dimensions = rank
     given = context.input(3)
     if context.elem_type(given) != TensorProto.INT64:
         given = cast(context, given, TensorProto.INT64)
-    from_front = context.emit("Mod", [given, as_name(context, dimensions)], "from_front")
+    from_front = op.Mod(given, as_name(context, dimensions))
     column = unsqueezed(context, from_front, [1])
-    hits = context.emit("Equal", [column, arange(context, dimensions)], "hits")
+    hits = op.Equal(column, arange(context, dimensions))
     sides = context.array([2, -1, 1], "sides")
-    columns = context.emit("Reshape", [context.input(1), sides], "columns")
-    parts = context.emit("Mul", [columns, cast(context, hits, TensorProto.INT64)], "parts")
+    columns = op.Reshape(context.input(1), sides)
+    parts = op.Mul(columns, cast(context, hits, TensorProto.INT64))
     total = reduced(context, "ReduceSum", parts, [1], keep=False)
-    return context.emit("Reshape", [total, context.array([-1], "flat")], "pads")
+    return op.Reshape(total, context.array([-1], "flat"))
 
 
 @down(
@@ -215,7 +217,7 @@ def _along_axes(context: Context, pads: str) -> None:
         if last:
             context.replace(op_type, inputs, [output], keep=(), axis=axis)
         else:
-            data = context.emit(op_type, inputs, "padded", axis=axis)
+            data = context.op.emit(op_type, *inputs, axis=axis)
 
 
 def _sides(context: Context, pads: str) -> list[tuple[Number, Number]]:
@@ -243,7 +245,7 @@ def _along_axis(
             return "Concat", _between_ends(context, data, axis, before, after)
     if mode == "constant":
         value = _expanded(context, data, axis, 1, rank)
-        data = context.emit("Concat", [data, value], "with_value", axis=axis)
+        data = context.op.Concat(data, value, axis=axis)
     return "Gather", [data, _places(context, size, before, after, mode)]
 
 
@@ -271,18 +273,20 @@ def _between_ends(context: Context, data: str, axis: int, before: int, after: in
     return [part for part in parts if part]
 
 
-def _part(context: Context, data: str, axis: int, start: int, end: int) -> str:
+def _part(context: Context, data: str, axis: int, start: int, end: int) -> Value:
+    op = context.op
     if context.op.opset < 10:
-        return context.emit("Slice", [data], "part", starts=[start], ends=[end], axes=[axis])
+        return op.Slice(data, starts=[start], ends=[end], axes=[axis])
     bounds = [
         context.array([value], hint)
         for value, hint in ((start, "start"), (end, "end"), (axis, "axis"))
     ]
-    return context.emit("Slice", [data, *bounds], "part")
+    return op.Slice(data, *bounds)
 
 
-def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> str:
+def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> Value:
     """The value to pad with in the shape of the data, but for `count` elements along an axis."""
+    op = context.op
     value = context.input(2)
     if not value:
         elem_type = context.need_elem_type(data, "it is padded with the zero of its dtype")
@@ -292,43 +296,40 @@ def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> 
     if len(sizes) == rank:
         shape = context.array(sizes, "shape")
     else:
-        shape = context.emit("Concat", [as_name(context, dim) for dim in dims], "shape", axis=0)
-    return context.emit("Expand", [value, shape], "values")
+        shape = op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
+    return op.Expand(value, shape)
 
 
 def _places(context: Context, size: Number, before: Number, after: Number, mode: str) -> str:
     """Where in the data each element along an axis is from; `size` where it is the value."""
+    op = context.op
     numbers = (size, before, after)
     known = [number for number in numbers if isinstance(number, int)]
     if len(known) == len(numbers) and sum(known) <= MOST_WRITTEN:
         return context.array(_known_places(known, mode), "places")
     if mode == "constant":
         place = _counted(context, plus(context, plus(context, size, before), after), before)
-        inside = context.emit(
-            "And",
-            [_is_below(context, -1, place), _is_below(context, place, size)],
-            "inside",
-        )
-        return context.emit("Where", [inside, place, as_name(context, size)], "places")
+        inside = op.And(_is_below(context, -1, place), _is_below(context, place, size))
+        return op.Where(inside, place, as_name(context, size))
     (begin, cropped), (end, cut) = (_cropped(context, pad) for pad in (before, after))
     left = minus(context, minus(context, size, cropped), cut)
     place = _counted(context, plus(context, plus(context, left, begin), end), begin)
     if mode == "wrap":
-        place = context.emit("Mod", [place, as_name(context, left)], "wrapped")
+        place = op.Mod(place, as_name(context, left))
     elif mode == "edge":
         zero = context.array([0], "zero")
-        place = context.emit("Where", [_is_below(context, place, 0), zero, place], "from_first")
+        place = op.Where(_is_below(context, place, 0), zero, place)
         last = as_name(context, minus(context, left, 1))
-        place = context.emit("Where", [_is_below(context, place, last), place, last], "to_last")
+        place = op.Where(_is_below(context, place, last), place, last)
     else:
         # There and back; one element alone has nothing to mirror, and is not padded.
         twice = minus(context, plus(context, left, left), 2)
         one = context.array([1], "one")
         alone = _is_below(context, twice, one)
-        period = context.emit("Where", [alone, one, as_name(context, twice)], "period")
-        way = context.emit("Mod", [place, period], "way")
-        back = context.emit("Sub", [period, way], "back")
-        place = context.emit("Where", [_is_below(context, way, left), way, back], "mirrored")
+        period = op.Where(alone, one, as_name(context, twice))
+        way = op.Mod(place, period)
+        back = op.Sub(period, way)
+        place = op.Where(_is_below(context, way, left), way, back)
     return as_name(context, plus(context, place, cropped))
 
 
@@ -346,9 +347,8 @@ def _counted(context: Context, count: Number, before: Number) -> str:
     return as_name(context, minus(context, arange(context, count), before))
 
 
-def _is_below(context: Context, first: Number, second: Number) -> str:
-    inputs = [as_name(context, first), as_name(context, second)]
-    return context.emit("Less", inputs, "is_below")
+def _is_below(context: Context, first: Number, second: Number) -> Value:
+    return context.op.Less(as_name(context, first), as_name(context, second))
 
 
 def _cropped(context: Context, pad: Number) -> tuple[Number, Number]:

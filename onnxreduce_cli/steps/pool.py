@@ -63,6 +63,7 @@ def window_left_out(context: Context) -> None:
 
 def _cut_off(context: Context) -> None:
     """``Slice(Pool<ceil_mode=1>(x), ends=ceil((size + begin) / stride))`` along each axis."""
+    op = context.op
     names = list(context.node.output)
     ends, along = [], []
     for at, window in enumerate(layout(context), 2):
@@ -72,14 +73,14 @@ def _cut_off(context: Context) -> None:
         along.append(at)
     bounds = [
         context.array([0] * len(along), "starts"),
-        context.emit("Concat", ends, "ends", axis=0),
+        op.Concat(*ends, axis=0),
         context.array(along, "axes"),
     ]
     whole = [context.fresh("with_last") if name else "" for name in names]
     context.replace(outputs=whole)
     for name, more in zip(names, whole, strict=True):
         if name:
-            context.emit("Slice", [more, *bounds], "cut", outputs=[name])
+            op.Slice(more, *bounds, outputs=[name])
 
 
 def _written_as_padding(context: Context, *, drop: tuple[str, ...] = ()) -> None:
@@ -115,7 +116,7 @@ def _windows_gathered(context: Context) -> None:
     pooled = context.fresh("mean") if factor else output
     context.replace(inputs=[data], outputs=[pooled], strides=kernel, drop=drop)
     if factor:
-        context.emit("Mul", [pooled, factor], "of_counted", outputs=[output])
+        context.op.Mul(pooled, factor, outputs=[output])
 
 
 @down(
@@ -196,6 +197,7 @@ def whole_p(context: Context) -> None:
     """``LpPool<p=2.0, kernel_shape=[2]>(x)`` becomes ``LpPool<p=2, kernel_shape=[2]>(x)``, and with
     p=2.5 ``Pow(LpPool<p=1, kernel_shape=[2]>(Pow(Abs(x), 2.5)), 0.4)``.
     """
+    op = context.op
     p = context.value("p", 2.0)
     if context.node.op_type == "LpPool" and context.attribute("kernel_shape") is None:
         raise Blocked("it has no kernel_shape, which opset 2 requires", "write kernel_shape out")
@@ -206,12 +208,12 @@ def whole_p(context: Context) -> None:
         raise Blocked(f"its p is {p}, and no norm goes by that", "choose a positive p")
     data, given, working = widened(context, 0)
     exponents = [context.scalar(power, "power", working) for power in (p, 1 / p)]
-    size = context.emit("Abs", [data], "size")
-    powers = context.emit("Pow", [size, exponents[0]], "powers", broadcast=1)
+    size = op.Abs(data)
+    powers = op.Pow(size, exponents[0], broadcast=1)
     total = context.replace(inputs=[powers], outputs=[context.fresh("total")], p=1).output[0]
     outputs = [context.node.output[0]]
     exact = outputs if working == given else None
-    root = context.emit("Pow", [total, exponents[1]], "root", outputs=exact, broadcast=1)
+    root = op.Pow(total, exponents[1], outputs=exact, broadcast=1)
     if exact is None:
         cast(context, root, given, outputs)
 

@@ -7,6 +7,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import NO_LOOP, dims_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -67,6 +68,7 @@ def _whole_power(context: Context, other: int, constant: Array | None) -> None:
     Where an exponent is negative it is -1, 0 or 1, which double holds; a power of 0 there is what
     the cast of infinity gives.
     """
+    op = context.op
     base, exponent = context.input(0), context.input(1)
     if constant is not None and np.all(constant >= 0):
         name = _by_known_bits(context, base, constant)
@@ -79,60 +81,56 @@ def _whole_power(context: Context, other: int, constant: Array | None) -> None:
     if other != TensorProto.INT64:
         exponent = cast(context, exponent, TensorProto.INT64)
     zero, one = context.scalar(0, "zero"), context.scalar(1, "one")
-    negative = cast(context, context.emit("Less", [exponent, zero]), TensorProto.INT64)
-    others = context.emit("Sub", [one, negative], "is_not_negative")
-    above, below = (
-        context.emit("Mul", [exponent, mask], hint)
-        for mask, hint in ((others, "above"), (negative, "below"))
-    )
+    negative = cast(context, op.Less(exponent, zero), TensorProto.INT64)
+    others = op.Sub(one, negative)
+    above, below = (op.Mul(exponent, mask) for mask in (others, negative))
     whole = _by_bits(context, base, above, TensorProto.INT64, numpy_dtype(other).itemsize * 8 - 1)
     inputs = [cast(context, name, TensorProto.DOUBLE) for name in (base, below)]
-    small = cast(context, context.emit("Pow", inputs, "small"), TensorProto.INT64)
-    parts = [
-        context.emit("Mul", [power, mask], "part")
-        for power, mask in ((whole, others), (small, negative))
-    ]
+    small = cast(context, op.Pow(*inputs), TensorProto.INT64)
+    parts = [op.Mul(power, mask) for power, mask in ((whole, others), (small, negative))]
     context.replace("Add", parts, keep=())
 
 
 def _by_known_bits(context: Context, base: str, exponent: Array) -> str:
     """The product of the base's squares that the bits of the exponents ask for."""
+    op = context.op
     one = context.scalar(1, "one")
     bits = int(exponent.max(initial=0)).bit_length()
     result, square = "", base
     for bit in range(max(bits, 1)):
         if bit:
-            square = context.emit("Mul", [square, square], "square")
+            square = op.Mul(square, square)
         has_bit = exponent.astype(np.uint64) & np.uint64(1 << bit) != 0
         asked = context.array(has_bit.astype(np.int64), "bit")
-        more = context.emit("Sub", [square, one], "more")
-        factor = context.emit("Add", [context.emit("Mul", [more, asked]), one], "factor")
-        result = context.emit("Mul", [result, factor], "power") if result else factor
+        more = op.Sub(square, one)
+        factor = op.Add(op.Mul(more, asked), one)
+        result = op.Mul(result, factor) if result else factor
     return result
 
 
-def _by_bits(context: Context, base: str, exponent: str, elem_type: int, bits: int = 0) -> str:
+def _by_bits(context: Context, base: str, exponent: str, elem_type: int, bits: int = 0) -> Value:
     """The same in a Loop, a round for each bit that the exponent may have."""
+    op = context.op
     one, two = context.scalar(1, "one"), context.scalar(2, "two", elem_type)
     bits = bits or numpy_dtype(elem_type).itemsize * 8
     zero = context.scalar(0, "zero")
     flat = (
         exponent if elem_type == TensorProto.INT64 else cast(context, exponent, TensorProto.INT64)
     )
-    zeros = [context.emit("Mul", [name, zero], "zeros") for name in (base, flat)]
-    ones = context.emit("Add", [context.emit("Add", zeros, "zeros"), one], "ones")
+    zeros = [op.Mul(name, zero) for name in (base, flat)]
+    ones = op.Add(op.Add(*zeros), one)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         square, power, left = body.values
-        half = body.emit("Div", [left, two], "half")
-        bit = body.emit("Sub", [left, body.emit("Mul", [half, two])], "bit")
+        half = body.Div(left, two)
+        bit = body.Sub(left, body.Mul(half, two))
         if elem_type != TensorProto.INT64:
-            bit = body.emit("Cast", [bit], "bit", to=int(TensorProto.INT64))
-        more = body.emit("Sub", [square, one], "more")
-        factor = body.emit("Add", [body.emit("Mul", [more, bit]), one], "factor")
+            bit = body.Cast(bit, to=int(TensorProto.INT64))
+        more = body.Sub(square, one)
+        factor = body.Add(body.Mul(more, bit), one)
         return [
-            body.emit("Mul", [square, square], "square"),
-            body.emit("Mul", [power, factor], "power"),
+            body.Mul(square, square),
+            body.Mul(power, factor),
             half,
         ], []
 
@@ -140,5 +138,5 @@ def _by_bits(context: Context, base: str, exponent: str, elem_type: int, bits: i
     carried = [Carried(name, kind, dims_of(context, name)) for name, kind in kinds]
     inputs, graph = loop(context, context.scalar(bits, "bits"), carried, write)
     outputs = [context.fresh(hint) for hint in ("squares", "power", "left")]
-    context.emit("Loop", inputs, outputs=outputs, body=graph)
+    op.Loop(*inputs, outputs=outputs, body=graph)
     return outputs[1]

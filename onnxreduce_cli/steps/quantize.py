@@ -13,6 +13,7 @@ from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import dims_of, static
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.held import dequantize_held, in_float
@@ -55,6 +56,7 @@ def _made_scalar(context: Context) -> bool:
 
 
 def _scalar(context: Context, name: str) -> str:
+    op = context.op
     known = context.constant(name) if name else None
     rank = context.rank(name) if name else 0
     if rank == 0:
@@ -62,8 +64,8 @@ def _scalar(context: Context, name: str) -> str:
     if known is not None:
         return context.array(known.reshape(()), "scalar")
     if rank == 1:
-        return context.emit("Squeeze", [name], "scalar", axes=[0])
-    return context.emit("Reshape", [name, context.array([], "scalar")], "scalar")
+        return op.Squeeze(name, axes=[0])
+    return op.Reshape(name, context.array([], "scalar"))
 
 
 @down(
@@ -125,14 +127,15 @@ def quantize_blocks(context: Context) -> None:
 def _quantize_to_float8(context: Context, to: int) -> None:
     """``Cast<saturate>(Div(x, scales))``, the quotient in the scales' dtype; zero points are 0."""
     data, scale = context.input(0), context.input(1)
-    divided = context.emit("Div", [data, of_blocks(context, scale, parts(context))], "divided")
+    divided = context.op.Div(data, of_blocks(context, scale, parts(context)))
     context.replace("Cast", [divided], keep=("saturate",), to=to)
 
 
-def _zeros_like(context: Context, name: str, elem_type: int) -> str:
+def _zeros_like(context: Context, name: str, elem_type: int) -> Value:
+    op = context.op
     shape = static(dims_of(context, name))
     if shape is not None:
         return context.array(np.zeros(shape, numpy_dtype(elem_type)), "zero_point")
     zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
-    shape_of = context.emit("Shape", [name], "shape")
-    return context.emit("ConstantOfShape", [shape_of], "zero_point", value=zero)
+    shape_of = op.Shape(name)
+    return op.ConstantOfShape(shape_of, value=zero)

@@ -15,6 +15,7 @@ from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.scales import Parts, spread
@@ -69,6 +70,7 @@ def _integers(
 ) -> str | None:
     """``Clip(QuantizeLinear(x, scale, zero_point), -8, 7)`` in int8, at the source's opset."""
     context = context.at(max(context.op.opset, opset))
+    op = context.op
     inputs = list(node.input)
     dropped = ("output_dtype", "saturate")
     values: dict[str, Any] = {i.name: i for i in node.attribute if i.name not in dropped}
@@ -79,9 +81,9 @@ def _integers(
         inputs[2] = context.array(zero.astype(numpy_dtype(holder)), "held")
     else:
         values["output_dtype"] = holder
-    wide = context.emit("QuantizeLinear", inputs, "quantized", **values)
+    wide = op.QuantizeLinear(*inputs, **values)
     limits = [context.scalar(end, "end", holder) for end in ends]
-    return context.emit("Clip", [wide, *limits], "held")
+    return op.Clip(wide, *limits)
 
 
 def _floats(context: Context, node: NodeProto, grid: Grid) -> str | None:
@@ -100,28 +102,29 @@ def _floats(context: Context, node: NodeProto, grid: Grid) -> str | None:
         if given != to:
             data, given = cast(context, data, to), to
     of = Parts(data, values.get("axis", 1), values.get("block_size", 0))
-    quotient = context.emit("Div", [data, spread(context, scale, of)], "quotient")
+    quotient = context.op.Div(data, spread(context, scale, of))
     if working in HALVES:
         quotient = cast(context, cast(context, quotient, working), TensorProto.FLOAT)
     return _on_grid(context, quotient, grid, saturate=bool(values.get("saturate", 1)))
 
 
-def _on_grid(context: Context, name: str, grid: Grid, *, saturate: bool) -> str:
+def _on_grid(context: Context, name: str, grid: Grid, *, saturate: bool) -> Value:
     """``Round(x / step) * step``, where the step is that of each number's power of two."""
-    flat = context.emit("Reshape", [name, context.array([-1, 1], "column")], "flat")
+    op = context.op
+    flat = op.Reshape(name, context.array([-1, 1], "column"))
     powers = np.arange(grid.most, grid.least, -1, dtype=np.float32)
     bounds = context.array(np.exp2(powers), "powers")
-    below = context.emit("Less", [context.emit("Abs", [flat], "size"), bounds], "below")
+    below = op.Less(op.Abs(flat), bounds)
     one = context.array([1], "axis")
-    count = context.emit("ReduceSum", [cast(context, below, TensorProto.INT64), one], "count")
+    count = op.ReduceSum(cast(context, below, TensorProto.INT64), one)
     steps = np.exp2(np.append(powers, np.float32(grid.least)) - grid.digits)
-    step = context.emit("Gather", [context.array(steps, "steps"), count], "step", axis=0)
-    whole = context.emit("Round", [context.emit("Div", [flat, step], "steps")], "whole")
-    rounded = context.emit("Mul", [whole, step], "rounded")
+    step = op.Gather(context.array(steps, "steps"), count, axis=0)
+    whole = op.Round(op.Div(flat, step))
+    rounded = op.Mul(whole, step)
     beyond = grid.highest if saturate else grid.beyond
     # NaN is neither above nor below, and stays.
     for end, past in ((grid.highest, beyond), (-grid.highest, -beyond)):
         pair = [context.scalar(end, "highest"), rounded]
-        is_past = context.emit("Less", pair if end > 0 else pair[::-1], "is_past")
-        rounded = context.emit("Where", [is_past, context.scalar(past, "beyond"), rounded], "held")
-    return context.emit("Reshape", [rounded, context.emit("Shape", [name], "shape")], "held")
+        is_past = op.Less(*pair if end > 0 else pair[::-1])
+        rounded = op.Where(is_past, context.scalar(past, "beyond"), rounded)
+    return op.Reshape(rounded, op.Shape(name))

@@ -10,6 +10,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import along_axis, born, dims_of, static, unsqueezed
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.integer_products import centred, for_rows, lowest_for_nan
@@ -42,14 +43,15 @@ def q_linear_conv(context: Context) -> None:
     ``s = x_scale * w_scale / y_scale``.
     """
     context = context.at(10)  # Slice took computed ends then.
+    op = context.op
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, bias = (
         context.input(index) for index in range(9)
     )
     total = _convolved(context, x, x_zero, w, w_zero)
     if bias:
-        total = context.emit("Add", [total, _for_channels(context, bias, w, 1)], "with_bias")
-    factor = context.emit("Mul", [x_scale, w_scale], "product_scale")
-    factor = context.emit("Div", [factor, y_scale], "factor")
+        total = op.Add(total, _for_channels(context, bias, w, 1))
+    factor: str = op.Mul(x_scale, w_scale)
+    factor = op.Div(factor, y_scale)
     if context.rank(w_scale) != 0:
         factor = _for_channels(context, factor, w, 1)
     _requantize(context, total, factor, y_zero)
@@ -64,15 +66,16 @@ def _for_channels(context: Context, name: str, weights: str, axis: int) -> str:
         weights: what has as many dimensions as the data.
         axis: that of the channels.
     """
+    op = context.op
     rank, known = context.rank(weights), context.rank(name)
     if known == 0:
         return name
     if rank is None:
-        return context.emit("Reshape", [name, along_axis(context, weights, axis)], "for_channels")
+        return op.Reshape(name, along_axis(context, weights, axis))
     if known == 1:
         return unsqueezed(context, name, list(range(1, rank - axis)))
     shape = context.array([-1] + [1] * (rank - axis - 1), "shape")
-    return context.emit("Reshape", [name, shape], "for_channels")
+    return op.Reshape(name, shape)
 
 
 @born("QLinearMatMul", 10, "MatMulInteger, rescaled and rounded")
@@ -85,9 +88,10 @@ def q_linear_mat_mul(context: Context) -> None:
         context.input(index) for index in range(8)
     )
     context = context.at(10)  # MatMulInteger came with the same opset; its own step goes on.
-    total = context.emit("MatMulInteger", [a, b, a_zero, b_zero], "total")
-    factor = context.emit("Mul", [for_rows(context, a_scale, a), b_scale], "product_scale")
-    factor = context.emit("Div", [factor, y_scale], "factor")
+    op = context.op
+    total = op.MatMulInteger(a, b, a_zero, b_zero)
+    factor = op.Mul(for_rows(context, a_scale, a), b_scale)
+    factor = op.Div(factor, y_scale)
     _requantize(context, total, factor, y_zero, of_its_rank=context.rank(a) is None)
 
 
@@ -117,7 +121,7 @@ def _convolved(context: Context, x: str, x_zero: str, w: str, w_zero: str) -> st
     most = None if counts is None else math.prod(counts)
 
     def convolved(data: str, kernel: str) -> str:
-        sums = context.emit("Conv", [data, kernel], "sums", **attributes)
+        sums = context.op.Conv(data, kernel, **attributes)
         if most is None or most * 16 * 16 > _WHOLE:
             sums = cast(context, sums, TensorProto.INT64)  # From which an int32 wraps.
         return cast(context, sums, TensorProto.INT32)
@@ -141,14 +145,16 @@ def _convolved(context: Context, x: str, x_zero: str, w: str, w_zero: str) -> st
 
 def _halves(context: Context, name: str) -> tuple[str, str]:
     """Whole numbers as the sum of one below 16 and a multiple of 16: the former, and how many."""
+    op = context.op
     sixteen = context.scalar(16.0, "sixteen")
-    high = context.emit("Floor", [context.emit("Div", [name, sixteen])], "high")
-    return context.emit("Sub", [name, context.emit("Mul", [high, sixteen])], "low"), high
+    high = op.Floor(op.Div(name, sixteen))
+    return op.Sub(name, op.Mul(high, sixteen)), high
 
 
-def _joined(context: Context, low: str, high: str) -> str:
+def _joined(context: Context, low: str, high: str) -> Value:
+    op = context.op
     factor = context.scalar(16, "sixteen", TensorProto.INT32)
-    return context.emit("Add", [low, context.emit("Mul", [high, factor])], "sums")
+    return op.Add(low, op.Mul(high, factor))
 
 
 def _requantize(
@@ -164,14 +170,15 @@ def _requantize(
         of_its_rank: whether the factor may have more dimensions than the sums.
     """
     context = context.at(12)  # Round came with 11, and limits of Clip that are inputs.
+    op = context.op
     to = context.need_elem_type(zero, "it is the dtype of the result")
     limits = np.iinfo(numpy_dtype(to))
-    scaled = context.emit("Mul", [cast(context, total, TensorProto.FLOAT), factor], "scaled")
-    rounded = context.emit("Round", [scaled], "rounded")
-    moved = context.emit("Add", [rounded, cast(context, zero, TensorProto.FLOAT)], "moved")
+    scaled = op.Mul(cast(context, total, TensorProto.FLOAT), factor)
+    rounded = op.Round(scaled)
+    moved = op.Add(rounded, cast(context, zero, TensorProto.FLOAT))
     bounds = [context.scalar(float(limit), "limit") for limit in (limits.min, limits.max)]
-    clipped = context.emit("Clip", [moved, *bounds], "clipped")
+    clipped = op.Clip(moved, *bounds)
     result = lowest_for_nan(context, clipped, bounds[0])
     if of_its_rank:
-        result = context.emit("Reshape", [result, context.emit("Shape", [total])], "of_its_rank")
+        result = op.Reshape(result, op.Shape(total))
     context.replace("Cast", [result], keep=(), to=to)

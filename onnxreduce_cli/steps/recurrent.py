@@ -19,6 +19,7 @@ _LAID_OUT = (0, 5, 6)
 @down(_OPERATORS, 14, "layout=1 written as Transpose")
 def sequence_first(context: Context) -> None:
     """``RNN<layout=1>(x, w, r)`` becomes ``Transpose(RNN(Transpose(x), w, r))``."""
+    op = context.op
     if not context.value("layout", 0):
         if context.attribute("layout") is not None:
             context.replace(drop=("layout",))
@@ -26,13 +27,13 @@ def sequence_first(context: Context) -> None:
     inputs = list(context.node.input)
     for index in _LAID_OUT:
         if context.input(index):
-            inputs[index] = context.emit("Transpose", [inputs[index]], "laid_out", perm=[1, 0, 2])
+            inputs[index] = op.Transpose(inputs[index], perm=[1, 0, 2])
     outputs = [name and context.fresh("sequence_first") for name in context.node.output]
     context.replace(inputs=inputs, outputs=outputs, drop=("layout",))
     for index, (name, output) in enumerate(zip(outputs, context.node.output, strict=True)):
         if name:
             perm = [1, 0, 2] if index else [2, 0, 1, 3]
-            context.emit("Transpose", [name], outputs=[output], perm=perm)
+            op.Transpose(name, outputs=[output], perm=perm)
 
 
 @up(_OPERATORS, 7, "output_sequence dropped")

@@ -87,11 +87,7 @@ def small_integers(context: Context) -> None:
         inputs=[wide, *context.node.input[1:]], outputs=[context.fresh("float")]
     ).output[0]
     if may_be_empty(context, context.input(0)):
-        reduced = context.emit(
-            "Clip",
-            [reduced, context.scalar(low, "low"), context.scalar(high, "high")],
-            "in_range",
-        )
+        reduced = context.op.Clip(reduced, context.scalar(low, "low"), context.scalar(high, "high"))
     cast(context, reduced, elem_type, [output])
 
 

@@ -7,6 +7,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.births import NO_LOOP, born, constant, dims_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.curves import between, number
@@ -27,6 +28,7 @@ def mod(context: Context) -> None:
     """``Mod(a, b)`` of integers becomes ``r + b * Cast(r and b have different signs)`` with
     ``r = a - b * (a / b)``; with ``fmod=1`` it is r alone, and without negative numbers as well.
     """
+    op = context.op
     first, second = context.input(0), context.input(1)
     given = context.need_elem_type(first, "what is exact depends on it")
     if given == TensorProto.DOUBLE:
@@ -44,36 +46,34 @@ def mod(context: Context) -> None:
     if given == TensorProto.INT64 and (known is None or np.any(known == -1)):
         # The lowest number divided by -1 overflows, which may end the process; 1 leaves no rest
         # either.
-        minus = context.emit("Equal", [second, constant(context, -1, working, "minus_one")])
+        minus = op.Equal(second, constant(context, -1, working, "minus_one"))
         two = constant(context, 2, working, "two")
-        more = context.emit("Mul", [cast(context, minus, working), two], "more")
-        divisor = context.emit("Add", [second, more], "divisor")
-    whole = context.emit("Div", [first, divisor], "whole")
-    covered = context.emit("Mul", [whole, divisor], "covered")
-    rest = context.emit("Sub", [first, covered], "rest")
+        more = op.Mul(cast(context, minus, working), two)
+        divisor = op.Add(second, more)
+    whole = op.Div(first, divisor)
+    covered = op.Mul(whole, divisor)
+    rest = op.Sub(first, covered)
     if not context.value("fmod", 0) and given not in _UNSIGNED:
         zero = constant(context, 0, working, "zero")
-        rest_signs = [context.emit(op_type, [rest, zero]) for op_type in ("Less", "Greater")]
-        divisor_signs = [context.emit(op_type, [divisor, zero]) for op_type in ("Greater", "Less")]
-        pairs = [
-            context.emit("And", [a, b], "apart")
-            for a, b in zip(rest_signs, divisor_signs, strict=True)
-        ]
-        apart = cast(context, context.emit("Or", pairs, "signs_differ"), working)
-        added = context.emit("Mul", [divisor, apart], "added")
-        rest = context.emit("Add", [rest, added], "remainder")
+        rest_signs = [op.emit(op_type, rest, zero) for op_type in ("Less", "Greater")]
+        divisor_signs = [op.emit(op_type, divisor, zero) for op_type in ("Greater", "Less")]
+        pairs = [op.And(a, b) for a, b in zip(rest_signs, divisor_signs, strict=True)]
+        apart = cast(context, op.Or(*pairs), working)
+        added = op.Mul(divisor, apart)
+        rest = op.Add(rest, added)
     if working == given:
         context.replace("Identity", [rest], keep=())
     else:
         context.replace("Cast", [rest], keep=(), to=given)
 
 
-def _side(context: Context, name: str, elem_type: int) -> str:
+def _side(context: Context, name: str, elem_type: int) -> Value:
     """1 or -1 as a finite number is, zero as it is; NaN stays."""
+    op = context.op
     info = np.finfo(numpy_dtype(elem_type))
-    size = context.emit("Abs", [name], "size")
+    size = op.Abs(name)
     limits = float(info.smallest_subnormal), float(info.max)
-    return context.emit("Div", [name, between(context, size, *limits, elem_type)], "side")
+    return op.Div(name, between(context, size, *limits, elem_type))
 
 
 #: Up to more than the exponents of two numbers are apart, in steps of what 53 bits leave.
@@ -90,24 +90,25 @@ def _of_floats(context: Context, given: int) -> None:
     In double nothing of that is rounded: each quotient has as many bits as go with those of b, and
     is further from the next whole number than it could be rounded. Infinite b is made more than a.
     """
+    op = context.op
     first, second = context.input(0), context.input(1)
     if given == TensorProto.FLOAT16:
         first, second = (cast(context, name, TensorProto.FLOAT) for name in (first, second))
     finite = float(np.finfo(np.float32).max)
-    size = context.emit("Abs", [second], "size")
-    infinite = context.emit("Greater", [size, number(context, finite, TensorProto.FLOAT)])
+    size = op.Abs(second)
+    infinite = op.Greater(size, number(context, finite, TensorProto.FLOAT))
     limited = between(context, size, 0, finite, TensorProto.FLOAT)
     infinite, divisor = (cast(context, name, TensorProto.DOUBLE) for name in (infinite, limited))
-    beyond = context.emit("Mul", [infinite, number(context, 2.0**200, TensorProto.DOUBLE)])
-    divisor = context.emit("Add", [divisor, beyond], "divisor")
-    rest = cast(context, context.emit("Abs", [first]), TensorProto.DOUBLE)
+    beyond = op.Mul(infinite, number(context, 2.0**200, TensorProto.DOUBLE))
+    divisor = op.Add(divisor, beyond)
+    rest = cast(context, op.Abs(first), TensorProto.DOUBLE)
     for shift in reversed(_SHIFTS[given]):
         step = divisor
         if shift:
             scale = number(context, 2.0**shift, TensorProto.DOUBLE)
-            step = context.emit("Mul", [divisor, scale], "step")
-        whole = context.emit("Floor", [context.emit("Div", [rest, step])], "whole")
-        rest = context.emit("Sub", [rest, context.emit("Mul", [whole, step])], "rest")
+            step = op.Mul(divisor, scale)
+        whole = op.Floor(op.Div(rest, step))
+        rest = op.Sub(rest, op.Mul(whole, step))
     sides = [cast(context, rest, TensorProto.FLOAT), _side(context, first, TensorProto.FLOAT)]
     finish(context, "Mul", sides, given, TensorProto.FLOAT)
 
@@ -123,45 +124,46 @@ def _of_doubles(context: Context) -> None:
     Neither doubling and halving nor the difference of numbers so close is rounded. The rest is NaN
     where ``Abs(a) - Abs(a)`` or ``0 / b`` is; where b is infinite, it is a.
     """
+    op = context.op
     first, second = context.input(0), context.input(1)
-    size, given = (context.emit("Abs", [name], "size") for name in (first, second))
+    size, given = (op.Abs(name) for name in (first, second))
     zero, half, one = (number(context, value, TensorProto.DOUBLE) for value in (0, 0.5, 1))
     finite = number(context, float(np.finfo(np.float64).max), TensorProto.DOUBLE)
-    divisor = context.emit("Min", [given, finite], "divisor")
-    infinite = context.emit("Greater", [given, divisor], "is_infinite")
-    spared = context.emit("Mul", [size, cast(context, infinite, TensorProto.DOUBLE)], "spared")
-    nothing = context.emit("Sub", [size, size], "zero_or_nan")
-    no_divisor = context.emit("Div", [zero, given], "zero_or_nan")
-    nan = context.emit("Add", [nothing, no_divisor], "zero_or_nan")
-    divided = context.emit("Sub", [size, spared], "divided")
-    dividend = context.emit("Add", [divided, nan], "dividend")
-    start = context.emit("Add", [divisor, nan], "start")
+    divisor = op.Min(given, finite)
+    infinite = op.Greater(given, divisor)
+    spared = op.Mul(size, cast(context, infinite, TensorProto.DOUBLE))
+    nothing = op.Sub(size, size)
+    no_divisor = op.Div(zero, given)
+    nan = op.Add(nothing, no_divisor)
+    divided = op.Sub(size, spared)
+    dividend = op.Add(divided, nan)
+    start = op.Add(divisor, nan)
     dims = dims_of(context, dividend)
 
     def write_doubling(body: Body) -> tuple[list[str], list[Carried]]:
         current, count = body.values
-        twice = body.emit("Add", [current, current], "twice")
-        fits = body.emit("Less", [twice, dividend], "fits")
-        fitting = body.emit("Cast", [fits], "fitting", to=int(TensorProto.DOUBLE))
-        more = body.emit("Mul", [current, fitting], "more")
-        total = body.emit("ReduceSum", [fitting], "total", keepdims=0)
-        body.again = body.emit("Cast", [total], "again", to=int(TensorProto.BOOL))
-        counted = body.emit("Add", [count, context.scalar(1, "one")], "counted")
-        return [body.emit("Add", [current, more], "doubled"), counted], []
+        twice = body.Add(current, current)
+        fits = body.Less(twice, dividend)
+        fitting = body.Cast(fits, to=int(TensorProto.DOUBLE))
+        more = body.Mul(current, fitting)
+        total = body.ReduceSum(fitting, keepdims=0)
+        body.again = body.Cast(total, to=int(TensorProto.BOOL))
+        counted = body.Add(count, context.scalar(1, "one"))
+        return [body.Add(current, more), counted], []
 
     def write_halving(body: Body) -> tuple[list[str], list[Carried]]:
         rest, current = body.values
-        fits = body.emit("Not", [body.emit("Less", [rest, current])], "fits")
-        fitting = body.emit("Cast", [fits], "fitting", to=int(TensorProto.DOUBLE))
-        taken = body.emit("Mul", [current, fitting], "taken")
-        left = body.emit("Sub", [rest, taken], "left")
+        fits = body.Not(body.Less(rest, current))
+        fitting = body.Cast(fits, to=int(TensorProto.DOUBLE))
+        taken = body.Mul(current, fitting)
+        left = body.Sub(rest, taken)
         # At first what is left may be d once more.
-        done = body.emit("Less", [left, current], "done")
-        above = body.emit("Greater", [current, divisor], "above")
-        halved = body.emit("And", [done, above], "is_halved")
-        halving = body.emit("Cast", [halved], "halving", to=int(TensorProto.DOUBLE))
-        scale = body.emit("Sub", [one, body.emit("Mul", [halving, half])], "scale")
-        return [left, body.emit("Mul", [current, scale], "next")], []
+        done = body.Less(left, current)
+        above = body.Greater(current, divisor)
+        halved = body.And(done, above)
+        halving = body.Cast(halved, to=int(TensorProto.DOUBLE))
+        scale = body.Sub(one, body.Mul(halving, half))
+        return [left, body.Mul(current, scale)], []
 
     carried = [
         Carried(start, TensorProto.DOUBLE, dims),
@@ -169,11 +171,11 @@ def _of_doubles(context: Context) -> None:
     ]
     inputs, graph = loop(context, context.scalar(_MOST_DOUBLINGS, "most"), carried, write_doubling)
     largest, count = context.fresh("largest"), context.fresh("count")
-    context.emit("Loop", inputs, outputs=[largest, count], body=graph)
-    rounds = context.emit("Add", [count, context.scalar(2, "two")], "rounds")
+    op.Loop(*inputs, outputs=[largest, count], body=graph)
+    rounds = op.Add(count, context.scalar(2, "two"))
     carried = [Carried(name, TensorProto.DOUBLE, dims) for name in (dividend, largest)]
     inputs, graph = loop(context, rounds, carried, write_halving)
     rest, last = context.fresh("rest"), context.fresh("last")
-    context.emit("Loop", inputs, outputs=[rest, last], body=graph)
-    whole = context.emit("Add", [rest, spared], "whole")
+    op.Loop(*inputs, outputs=[rest, last], body=graph)
+    whole = op.Add(rest, spared)
     context.replace("Mul", [whole, _side(context, first, TensorProto.DOUBLE)], keep=())

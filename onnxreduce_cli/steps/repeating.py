@@ -22,6 +22,7 @@ from onnxreduce_cli.steps.births import (
     need_loops,
     static,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -79,7 +80,7 @@ def repeated(context: Context, name: str, others: Sequence[str]) -> str:
     ranked = [dims for dims in shapes if dims is not None]
     if len(ranked) < len(shapes):
         for other in others:
-            name = _tiled(context, name, context.emit("Shape", [other], "sizes"), None)
+            name = _tiled(context, name, context.op.Shape(other), None)
         return name
     wanted = together(ranked)
     found = _by_known_counts(context, name, wanted)
@@ -123,7 +124,7 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
     name = _lengthened(context, name, len(wanted))
     if all(count == 1 for count in known):
         return name
-    return context.emit("Tile", [name, context.array(known, "repeats")], "expanded")
+    return context.op.Tile(name, context.array(known, "repeats"))
 
 
 def _lengthened(context: Context, name: str, rank: int) -> str:
@@ -137,19 +138,20 @@ def _unsqueezed(context: Context, name: str, axes: list[int]) -> str:
     constant = context.constant(name) if axes else None
     if constant is not None:
         return context.array(np.expand_dims(constant, axes), "aligned")
-    return context.emit("Unsqueeze", [name], "aligned", axes=axes) if axes else name
+    return context.op.Unsqueeze(name, axes=axes) if axes else name
 
 
-def _sizes(context: Context, name: str, rank: int) -> str:
+def _sizes(context: Context, name: str, rank: int) -> Value:
     """A tensor's shape, with 1 for each dimension that it lacks."""
-    sizes = context.emit("Shape", [name], "sizes")
+    op = context.op
+    sizes = op.Shape(name)
     missing = rank - len(dims_of(context, name) or ())
     if not missing:
         return sizes
-    return context.emit("Concat", [context.array([1] * missing, "ones"), sizes], "sizes", axis=0)
+    return op.Concat(context.array([1] * missing, "ones"), sizes, axis=0)
 
 
-def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> str:
+def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> Value:
     """The value with each dimension of 1 repeated to the size that `sizes` gives for it.
 
     Its result is said to have the shape `wanted`, as far as that is known.
@@ -162,23 +164,23 @@ def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> str:
         repeats = _repeats(context, name, sizes)
     elem_type = context.elem_type(name)
     like = None if elem_type is None else tensor_type(elem_type, wanted)
-    return context.emit("Tile", [name, repeats], "expanded", like=like)
+    return context.op.Tile(name, repeats, like=like)
 
 
-def _repeats(context: Context, name: str, sizes: str) -> str:
+def _repeats(context: Context, name: str, sizes: str) -> Value:
     """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0."""
+    op = context.op
     own = dims_of(context, name)
     one = context.array([1] * (1 if own is None else len(own)), "ones")
     numbers = static(own)
     if numbers is None:
-        inputs = [context.emit("Shape", [name], "own_sizes"), one]
-        same = context.emit("Equal", inputs, "is_one")
+        same = op.Equal(op.Shape(name), one)
         single = cast(context, same, TensorProto.INT64)
     else:
         single = context.array([int(number == 1) for number in numbers], "is_one")
-    more = context.emit("Sub", [sizes, one], "more")
-    extra = context.emit("Mul", [single, more], "extra")
-    return context.emit("Add", [extra, one], "repeats")
+    more = op.Sub(sizes, one)
+    extra = op.Mul(single, more)
+    return op.Add(extra, one)
 
 
 # Where a rank is only known at run time
@@ -201,36 +203,37 @@ def placed_within(context: Context, name: str, outer: str) -> str:
     return _unsqueezed(context, name, list(range(inner, inner + behind)))
 
 
-def _behind(context: Context, axis: int, name: str, outer: str) -> str:
+def _behind(context: Context, axis: int, name: str, outer: str) -> Value:
     """How many dimensions `outer` has behind those of the value that stands in it at `axis`."""
+    op = context.op
     if axis < 0:
         from_axis = context.array([-axis], "from_axis")
     else:
-        ends = [rank_of(context, outer), context.array([axis], "axis")]
-        from_axis = context.emit("Sub", ends, "from_axis")
-    return context.emit("Sub", [from_axis, rank_of(context, name)], "behind")
+        from_axis = op.Sub(rank_of(context, outer), context.array([axis], "axis"))
+    return op.Sub(from_axis, rank_of(context, name))
 
 
-def trailing_ones(context: Context, name: str, count: str) -> str:
+def trailing_ones(context: Context, name: str, count: str) -> Value:
     """The value with dimensions of 1 behind its own: as many as the int64 tensor `count` says."""
-    pieces = [context.emit("Shape", [name], "sizes"), ones(context, count)]
-    shape = context.emit("Concat", pieces, "shape", axis=0)
-    return context.emit("Reshape", [name, shape], "aligned")
+    op = context.op
+    shape = op.Concat(op.Shape(name), ones(context, count), axis=0)
+    return op.Reshape(name, shape)
 
 
-def ones(context: Context, count: Number) -> str:
+def ones(context: Context, count: Number) -> Value:
     """As many ones, an int64 tensor."""
     if isinstance(count, int):
         return context.array([1] * count, "ones")
-    return context.emit("Tile", [context.array([1], "one"), as_name(context, count)], "ones")
+    return context.op.Tile(context.array([1], "one"), as_name(context, count))
 
 
-def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> str:
+def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> Value:
     """A tensor's rank as a tensor of shape [1]."""
+    op = context.op
     rank = context.rank(name)
     if rank is not None:
         return context.array(np.array([rank], numpy_dtype(elem_type)), "rank")
-    found = context.emit("Shape", [context.emit("Shape", [name], "shape")], "rank")
+    found = op.Shape(op.Shape(name))
     return found if elem_type == TensorProto.INT64 else cast(context, found, elem_type)
 
 
@@ -243,6 +246,7 @@ def aligned(context: Context, name: str, other: str) -> str:
     Raises:
         Blocked: a rank is not known, and the conversion leads below opset 7.
     """
+    op = context.op
     own, wanted = context.settled_rank(name), context.settled_rank(other)
     if own is not None and wanted is not None:
         return _lengthened(context, name, max(own, wanted))
@@ -251,11 +255,11 @@ def aligned(context: Context, name: str, other: str) -> str:
     need_loops(context, reason, OR_STATE)
     elem_type = context.need_elem_type(name, "it is carried through a Loop")
     ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
-    apart = context.emit("Sub", ranks, "apart")
-    missing = cast(context, context.emit("Relu", [apart], "missing"), TensorProto.INT64)
+    apart = op.Sub(*ranks)
+    missing = cast(context, op.Relu(apart), TensorProto.INT64)
 
     def unsqueezed(body: Body) -> tuple[list[str], list[Carried]]:
-        return [body.emit("Unsqueeze", body.values, "longer", axes=[0])], []
+        return [body.Unsqueeze(*body.values, axes=[0])], []
 
     inputs, body = loop(context, missing, [Carried(name, elem_type, None)], unsqueezed)
-    return context.emit("Loop", inputs, "aligned", like=tensor_type(elem_type, None), body=body)
+    return op.Loop(*inputs, like=tensor_type(elem_type, None), body=body)

@@ -9,6 +9,7 @@ from onnx import TensorProto
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
 from onnxreduce_cli.steps.births import static
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.reduce import may_be_empty
@@ -133,14 +134,15 @@ def _inferred(elements: tuple[int | None, ...], open_places: set[int]) -> tuple[
     return tuple(found)
 
 
-def _empty_everywhere(context: Context, data: str, shape: str) -> str:
+def _empty_everywhere(context: Context, data: str, shape: str) -> Value:
     """`data` with the rank of the result: all sizes 0 if it is empty, else 1 up to the last."""
-    flat = context.emit("Reshape", [data, context.array([-1], "flat_shape")], "flat")
-    any_element = cast(context, context.emit("Shape", [flat], "count"), TensorProto.BOOL)
+    op = context.op
+    flat = op.Reshape(data, context.array([-1], "flat_shape"))
+    any_element = cast(context, op.Shape(flat), TensorProto.BOOL)
     one_or_none = cast(context, any_element, TensorProto.INT64)
-    length = context.emit("Shape", [shape], "length")
-    sizes = context.emit("Expand", [one_or_none, length], "sizes")
-    return context.emit("Expand", [flat, sizes], "empty_everywhere")
+    length = op.Shape(shape)
+    sizes = op.Expand(one_or_none, length)
+    return op.Expand(flat, sizes)
 
 
 _FLATTENED = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
@@ -161,13 +163,14 @@ def reshaped(context: Context) -> None:
         return
     # Shape has start and end there, and a Reshape takes a 0 for what it is.
     context = context.at(15)
+    op = context.op
     products: list[str] = []
     for part, ends in ((slice(axis), {"end": axis}), (slice(axis, None), {"start": axis})):
         numbers = None if dims is None else static(dims[part])
         if numbers is not None:
             products.append(context.array([math.prod(numbers)], "size"))
         else:
-            sizes = context.emit("Shape", [data], "sizes", **ends)
-            products.append(context.emit("ReduceProd", [sizes], "size", keepdims=1))
-    shape = context.emit("Concat", products, "shape", axis=0)
+            sizes = op.Shape(data, **ends)
+            products.append(op.ReduceProd(sizes, keepdims=1))
+    shape = op.Concat(*products, axis=0)
     context.replace("Reshape", [data, shape], keep=(), allowzero=1)

@@ -20,6 +20,7 @@ import numpy as np
 
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.births import MOST_WRITTEN, NO_COUNTING, dims_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.resizing import (
@@ -82,6 +83,7 @@ def mapping_written_out(context: Context) -> None:
     Nearest takes the element below where an axis is enlarged, the one above where it is shrunk:
     where both happen, or may happen, one Resize shrinks and a second enlarges.
     """
+    op = context.op
     roi = context.array(np.array([], np.float32), "roi")
     data, scales = context.input(0), context.input(1)
     asymmetric: dict[str, Any] = {"coordinate_transformation_mode": "asymmetric"}
@@ -96,11 +98,9 @@ def mapping_written_out(context: Context) -> None:
         context.replace(inputs=[data, roi, scales], **asymmetric, nearest_mode="ceil")
         return
     one = context.scalar(1.0, "one")
-    shrinking = context.emit("Clip", [scales, "", one], "shrinking")
-    enlarging = context.emit("Clip", [scales, one], "enlarging")
-    shrunk = context.emit(
-        "Resize", [data, roi, shrinking], "shrunk", **asymmetric, nearest_mode="ceil"
-    )
+    shrinking = op.Clip(scales, "", one)
+    enlarging = op.Clip(scales, one)
+    shrunk = op.Resize(data, roi, shrinking, **asymmetric, nearest_mode="ceil")
     context.replace(inputs=[shrunk, roi, enlarging], **asymmetric, nearest_mode="floor")
 
 
@@ -254,6 +254,9 @@ def all_axes(context: Context) -> None:
     method = method_of(context)
     smooths = method.antialias and method.mode != "nearest" and not _only_enlarges(context)
     method = replace(method, antialias=smooths)
+    roi: str
+    scales: str
+    sizes: str
     data, roi, scales, sizes = (context.input(index) for index in range(4))
     if keeps_ratio(context):
         in_ratio = _in_ratio(context)
@@ -313,19 +316,17 @@ def _in_ratio(context: Context) -> tuple[str, str] | None:
 
 def _spread(
     context: Context, rest: Array | None, indices: Sequence[int], values: str, hint: str
-) -> str:
+) -> Value:
     """The vector `rest`, or the input's shape, with `values` at `indices`."""
+    op = context.op
     known = context.constant(values)
     if rest is not None and known is not None:
         spread = rest.copy()
         spread[list(indices)] = known
         return context.array(spread, hint)
     places = context.array(list(indices), "axes")
-    if rest is None:
-        whole = context.emit("Shape", [context.input(0)], "shape")
-    else:
-        whole = context.array(rest, "rest")
-    return context.emit("ScatterElements", [whole, places, values], hint)
+    whole = op.Shape(context.input(0)) if rest is None else context.array(rest, "rest")
+    return op.ScatterElements(whole, places, values)
 
 
 def _lengths_of_others(dims: Dims | None, axes: Sequence[int]) -> Array | None:

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.births import NO_LOOP, born, reduced, size_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -87,6 +88,7 @@ def _by_gather(context: Context, *, half_pixel: bool) -> None:
     if working != given:
         data = cast(context, data, working)
     context = context.at(13)  # ReduceSum takes its axes as an input there, ReduceMax not yet.
+    op = context.op
     sides = [_side(context, axis, working, half_pixel=half_pixel) for axis in (0, 1)]
     any_sample = sides[0].samples.greater(0) & sides[1].samples.greater(0)
     averages = context.value("mode", "avg") == "avg"
@@ -96,23 +98,23 @@ def _by_gather(context: Context, *, half_pixel: bool) -> None:
     ]
     # One row and one column of zeros, which is what is beyond the image.
     pads = context.array([0, 0, 0, 0, 0, 0, 1, 1], "pads")
-    padded = context.emit("Pad", [data, pads], "and_zeros")
+    padded = op.Pad(data, pads)
     (row, row_weight), (column, column_weight) = taps
     row_weight = row_weight.shaped(0, 0, 0, 0, 1)
     names = [row.name, row_weight.name, column.name, column_weight.name]
 
-    def reduction(body: Body, name: str, axes: list[int]) -> str:
+    def reduction(body: Body, name: str, axes: list[int]) -> Value:
         if averages:
-            return body.emit("ReduceSum", [name, context.array(axes, "axes")], keepdims=0)
-        return body.emit("ReduceMax", [name], axes=axes, keepdims=0)
+            return body.ReduceSum(name, context.array(axes, "axes"), keepdims=0)
+        return body.ReduceMax(name, axes=axes, keepdims=0)
 
     def write(body: Body) -> tuple[Sequence[str], Sequence[Carried]]:
-        which = body.emit("Gather", [batch, body.round], "which", axis=0)
-        found = body.emit("Gather", [padded, which], "image", axis=0)
-        own = [body.emit("Gather", [name, body.round], "own", axis=0) for name in names]
+        which = body.Gather(batch, body.round, axis=0)
+        found = body.Gather(padded, which, axis=0)
+        own = [body.Gather(name, body.round, axis=0) for name in names]
         for axis, index, weight in ((1, own[0], own[1]), (2, own[2], own[3])):
-            taken = body.emit("Gather", [found, index], "taken", axis=axis)
-            weighted = body.emit("Mul", [taken, weight], "weighted")
+            taken = body.Gather(found, index, axis=axis)
+            weighted = body.Mul(taken, weight)
             found = reduction(body, weighted, [axis + 1, axis + 2])
         return [body.values[0]], [Carried(found, working, (None, sides[0].parts, sides[1].parts))]
 
@@ -120,11 +122,11 @@ def _by_gather(context: Context, *, half_pixel: bool) -> None:
     carried = [Carried(count, TensorProto.INT64, ())]
     inputs, graph = loop(context, count, carried, write)
     rest, aligned = context.fresh("rest"), context.fresh("aligned")
-    context.emit("Loop", inputs, outputs=[rest, aligned], body=graph)
+    op.Loop(*inputs, outputs=[rest, aligned], body=graph)
     if averages:
         samples = sides[0].samples.most(1) * sides[1].samples.most(1)
         number = samples.shaped(-1, 1, 1, 1).name
-        aligned = context.emit("Div", [aligned, number], "average")
+        aligned = op.Div(aligned, number)
     if working == given:
         context.replace("Identity", [aligned], keep=())
     else:
@@ -147,8 +149,13 @@ def _side(context: Context, axis: int, working: int, *, half_pixel: bool) -> _Si
         samples = term(context, [ratio], working)
         return _Side(start, part, samples, term(context, ratio, TensorProto.INT64), parts)
     samples = part.ceil()
-    counts = [samples.name, term(context, [1], working).name]
-    most = reduced(context, "ReduceMax", context.emit("Concat", counts, axis=0), [0], keep=False)
+    most = reduced(
+        context,
+        "ReduceMax",
+        context.op.Concat(samples.name, term(context, [1], working).name, axis=0),
+        [0],
+        keep=False,
+    )
     return _Side(start, part, samples, Term(context, most, working).cast(TensorProto.INT64), parts)
 
 

@@ -20,33 +20,34 @@ def round_(context: Context) -> None:
 
     The sign is -1 where x or its reciprocal is negative: zeros keep theirs.
     """
+    op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "it is compared with numbers of it")
     zero, half, one, two = (
         constant(context, value, elem_type, hint)
         for value, hint in ((0, "zero"), (0.5, "half"), (1, "one"), (2, "two"))
     )
-    size = context.emit("Abs", [data], "size")
+    size = op.Abs(data)
     # From here on numbers have no fraction, and infinity less infinity is NaN.
     most = 2.0 ** np.finfo(numpy_dtype(elem_type)).nmant
     limit = constant(context, most, elem_type, "without_fraction")
-    small = context.emit("Less", [size, limit], "has_fraction")
-    kept = context.emit("Where", [small, size, zero], "small_size")
-    lower = context.emit("Floor", [kept], "lower")
-    fraction = context.emit("Sub", [kept, lower], "fraction")
-    halved = context.emit("Mul", [lower, half], "halved")
-    rest = context.emit("Sub", [halved, context.emit("Floor", [halved])], "half_if_odd")
-    odd = context.emit("Greater", [rest, zero], "is_odd")
-    below_half = context.emit("Less", [fraction, half], "below_half")
-    tie = context.emit("And", [odd, context.emit("Not", [below_half])], "half_and_odd")
-    nearer = context.emit("Greater", [fraction, half], "above_half")
-    more = cast(context, context.emit("Or", [tie, nearer], "is_raised"), elem_type)
-    rounded = context.emit("Add", [lower, more], "rounded")
-    magnitude = context.emit("Where", [small, rounded, size], "magnitude")
-    sides = [data, context.emit("Reciprocal", [data])]
-    negative = context.emit("Or", [context.emit("Less", [side, zero]) for side in sides])
-    twice = context.emit("Mul", [cast(context, negative, elem_type), two], "two_if_negative")
-    context.replace("Mul", [magnitude, context.emit("Sub", [one, twice], "sign")], keep=())
+    small = op.Less(size, limit)
+    kept = op.Where(small, size, zero)
+    lower = op.Floor(kept)
+    fraction = op.Sub(kept, lower)
+    halved = op.Mul(lower, half)
+    rest = op.Sub(halved, op.Floor(halved))
+    odd = op.Greater(rest, zero)
+    below_half = op.Less(fraction, half)
+    tie = op.And(odd, op.Not(below_half))
+    nearer = op.Greater(fraction, half)
+    more = cast(context, op.Or(tie, nearer), elem_type)
+    rounded = op.Add(lower, more)
+    magnitude = op.Where(small, rounded, size)
+    sides = [data, op.Reciprocal(data)]
+    negative = op.Or(*[op.Less(side, zero) for side in sides])
+    twice = op.Mul(cast(context, negative, elem_type), two)
+    context.replace("Mul", [magnitude, op.Sub(one, twice)], keep=())
 
 
 @born("CumProd", 26, "a Scan that multiplies", blocks=NO_LOOP)
@@ -73,6 +74,7 @@ def _running(context: Context, op_type: str, first: float) -> None:
 
     Where the axis or the rank is only known at run time the data is viewed around that axis first.
     """
+    op = context.op
     data = context.input(0)
     rank = context.rank(data)
     axis = np.zeros(()) if rank == 1 else context.constant(context.input(1))
@@ -83,11 +85,11 @@ def _running(context: Context, op_type: str, first: float) -> None:
     elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
     along = normalised((int(axis.reshape(-1)[0]),), rank)[0]
     reverse, exclusive = context.value("reverse", 0), context.value("exclusive", 0)
-    shape = context.emit("Shape", [data], "shape")
+    shape = op.Shape(data)
     others = context.array([index for index in range(rank) if index != along], "others")
-    slice_shape = context.emit("Gather", [shape, others], "slice_shape", axis=0)
+    slice_shape = op.Gather(shape, others, axis=0)
     start = numpy_helper.from_array(np.array([first]).astype(numpy_dtype(elem_type)))
-    initial = context.emit("ConstantOfShape", [slice_shape], "start", value=start)
+    initial = op.ConstantOfShape(slice_shape, value=start)
     hints = ("sum", "slice", "next_sum", "given")
     before, item, after, given = (context.fresh(hint) for hint in hints)
     value = helper.make_tensor_value_info

@@ -10,6 +10,7 @@ from __future__ import annotations
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.births import END, LOOPS_FROM, part, squeezed, unsqueezed
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Blocked, Context
 
 
@@ -26,24 +27,25 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
     """
     _need_places(context)
     context = context.at(max(context.op.opset, shapes.OPSET))
+    op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its elements are gathered")
     one = context.array([1], "one")
     rank = shapes.rank_at_run_time(context, data)
     axes = shapes.axes_from_front(context, axes, rank)
     # With a dimension of 1 in front there is always one.
-    axes = context.emit("Add", [axes, one], "axes")
-    sizes = context.emit("Concat", [one, context.emit("Shape", [data], "shape")], "sizes", axis=0)
-    chosen = _chosen(context, context.emit("Shape", [sizes], "rank"), axes, noop=noop)
-    kept_sizes = context.emit("Where", [chosen, one, sizes], "kept_sizes")
+    axes = op.Add(axes, one)
+    sizes = op.Concat(one, op.Shape(data), axis=0)
+    chosen = _chosen(context, op.Shape(sizes), axes, noop=noop)
+    kept_sizes = op.Where(chosen, one, sizes)
     apart = shapes.strides(context, sizes)
     rows = unsqueezed(context, shapes.places(context, kept_sizes, apart), [1])
-    columns_sizes = context.emit("Where", [chosen, sizes, one], "columns_sizes")
+    columns_sizes = op.Where(chosen, sizes, one)
     columns = shapes.places(context, columns_sizes, apart)
-    places = context.emit("Add", [rows, columns], "places")
+    places = op.Add(rows, columns)
     inputs = [shapes.flat(context, data), places]
     like = tensor_type(elem_type, (None, None))
-    matrix = context.emit("Gather", inputs, "matrix", like=like, axis=0)
+    matrix = op.Gather(*inputs, like=like, axis=0)
     by_input = context.node.op_type == "ReduceSum" or context.op.opset >= 18
     result = context.replace(
         inputs=[matrix, one] if by_input else [matrix],
@@ -54,9 +56,9 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
     )
     shape = part(context, kept_sizes, 1, END)
     if not context.value("keepdims", 1):
-        left = context.emit("Not", [part(context, chosen, 1, END)], "is_left")
-        left = squeezed(context, context.emit("NonZero", [left], "left"), [0])
-        shape = context.emit("Gather", [shape, left], "shape", axis=0)
+        left: str = op.Not(part(context, chosen, 1, END))
+        left = squeezed(context, op.NonZero(left), [0])
+        shape = op.Gather(shape, left, axis=0)
     shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
 
 
@@ -71,11 +73,12 @@ def _need_places(context: Context) -> None:
         )
 
 
-def _chosen(context: Context, rank: str, axes: str, *, noop: bool) -> str:
+def _chosen(context: Context, rank: str, axes: str, *, noop: bool) -> Value:
     """For each axis whether it is reduced."""
+    op = context.op
     chosen = shapes.among(context, rank, axes)
     if noop:
         return chosen
-    number = context.emit("Shape", [axes], "number")
-    none = context.emit("Equal", [number, context.array([0], "zero")], "no_axes")
-    return context.emit("Or", [chosen, none], "chosen")
+    number = op.Shape(axes)
+    none = op.Equal(number, context.array([0], "zero"))
+    return op.Or(chosen, none)

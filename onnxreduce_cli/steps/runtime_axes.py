@@ -9,6 +9,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.births import LOOPS_FROM
 from onnxreduce_cli.steps.bodies import BODIES
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.loops import of_one_round
@@ -50,21 +51,19 @@ def _mean(context: Context) -> None:
     The count is computed in double, which is exact for it and gives no error where both sizes are
     zero. Integers are summed in 64 bits and divided with truncation, as in the operator.
     """
+    op = context.op
     unsigned = context.elem_type(context.input(0)) == TensorProto.UINT64
     data, given, working = widened(context, TensorProto.UINT64 if unsigned else TensorProto.INT64)
     options: dict[str, Any] = {
         key: context.attribute(key) for key in ("keepdims", "noop_with_empty_axes")
     }
-    total = context.emit("ReduceSum", [data, context.input(1)], "sum", **options)
-    sizes = [
-        cast(context, context.emit("Size", [name], "size"), TensorProto.DOUBLE)
-        for name in (data, total)
-    ]
-    count = context.emit("Div", sizes, "count")
+    total = op.ReduceSum(data, context.input(1), **options)
+    sizes = [cast(context, op.Size(name), TensorProto.DOUBLE) for name in (data, total)]
+    count = op.Div(*sizes)
     if working in INTEGERS:
         # The mean of nothing is undefined, but dividing by zero may end the process.
         bounds = [context.scalar(n, "bound", TensorProto.DOUBLE) for n in (1.0, 2.0**62)]
-        count = context.emit("Clip", [count, *bounds], "divisor")
+        count = op.Clip(count, *bounds)
     count = cast(context, count, working)
     finish(context, "Div", [total, count], given, working)
 
@@ -102,7 +101,7 @@ def _conditional_chain(context: Context, noop: bool) -> None:
             else _as_loop(context, condition, value, (axis,), working)
         )
         if axis or working != given:
-            value = context.emit(op_type, inputs, f"over_{axis}", like=like, **graphs)
+            value = context.op.emit(op_type, *inputs, like=like, **graphs)
         else:
             context.replace(op_type, inputs, keep=(), **graphs)
     if working != given:
@@ -111,26 +110,25 @@ def _conditional_chain(context: Context, noop: bool) -> None:
 
 def _no_axes(context: Context) -> str | None:
     """A bool scalar: whether the axes are empty; None where they are known not to be."""
+    op = context.op
     axes = context.input(1)
     known = context.type(axes)
     dims = known.dims if known is not None else None
     if dims is not None and len(dims) == 1 and isinstance(dims[0], int) and dims[0] > 0:
         return None
-    count = context.emit("Size", [axes], "count")
-    return context.emit("Equal", [count, context.scalar(0, "zero")], "no_axes")
+    count = op.Size(axes)
+    return op.Equal(count, context.scalar(0, "zero"))
 
 
-def _is_chosen(context: Context, axis: int, rank: int, everything: str | None) -> str:
+def _is_chosen(context: Context, axis: int, rank: int, everything: str | None) -> Value:
     """A bool scalar: whether an axis is among the axes, counted from either end."""
+    op = context.op
     axes = context.input(1)
-    hits = [
-        context.emit("Equal", [axes, context.scalar(number, "axis")], f"is_{axis}")
-        for number in (axis, axis - rank)
-    ]
-    either = cast(context, context.emit("Or", hits, f"hit_{axis}"), TensorProto.INT32)
-    total = context.emit("ReduceSum", [either], f"hits_{axis}", keepdims=0)
+    hits = [op.Equal(axes, context.scalar(number, "axis")) for number in (axis, axis - rank)]
+    either = cast(context, op.Or(*hits), TensorProto.INT32)
+    total = op.ReduceSum(either, keepdims=0)
     chosen = cast(context, total, TensorProto.BOOL)
-    return chosen if everything is None else context.emit("Or", [chosen, everything], "chosen")
+    return chosen if everything is None else op.Or(chosen, everything)
 
 
 #: Operator, inputs, graph attributes.

@@ -201,6 +201,7 @@ def resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) 
     weights are only known at run time, or there are many, one Gather takes all elements:
     ``ReduceSum<axis=a + 1>(Gather<axis=a>(x, indices) * weights)``.
     """
+    data: str
     data, given, working = context.input(0), 0, 0
     if method.mode != "nearest":
         given = context.need_elem_type(data, "its elements are to be weighted")
@@ -215,7 +216,7 @@ def resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) 
     for axis in axes:
         if method.mode == "nearest":
             indices = nearest_indices(axis, method).name
-            data = context.emit("Gather", [data, indices], "nearest", axis=axis.index)
+            data = context.op.Gather(data, indices, axis=axis.index)
         else:
             data = _weighted(context, data, axis, rank, _window(axis, method), working)
     if method.coordinates == "tf_crop_and_resize":
@@ -229,6 +230,7 @@ def resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) 
 def _weighted(
     context: Context, data: str, axis: Axis, rank: int, window: _Window, working: int
 ) -> str:
+    op = context.op
     behind = [1] * (rank - 1 - axis.index)
     indices, weights = window.indices.known, window.weights.known
     if indices is not None and weights is not None and indices.shape[1] <= _MOST_TAPS:
@@ -236,20 +238,19 @@ def _weighted(
         for index, weight in zip(indices.T, weights.T, strict=True):
             gathered = [data, context.array(np.ascontiguousarray(index), "indices")]
             factors = term(context, weight.reshape(-1, *behind), working).name
-            tap = context.emit("Gather", gathered, "neighbour", axis=axis.index)
-            part = context.emit("Mul", [tap, factors], "part")
-            total = context.emit("Add", [total, part], "interpolated") if total else part
+            tap = op.Gather(*gathered, axis=axis.index)
+            part = op.Mul(tap, factors)
+            total = op.Add(total, part) if total else part
         return total
     if window.has_none:
         pads = [0] * (2 * rank)
         pads[rank + axis.index] = 1
-        data = context.emit("Pad", [data, context.array(pads, "pads")], "and_none")
-    gathered = [data, window.indices.name]
-    taps = context.emit("Gather", gathered, "neighbours", axis=axis.index)
+        data = op.Pad(data, context.array(pads, "pads"))
+    taps = op.Gather(data, window.indices.name, axis=axis.index)
     factors = window.weights.cast(working).shaped(0, 0, *behind).name
-    parts = context.emit("Mul", [taps, factors], "parts")
+    parts = op.Mul(taps, factors)
     along = context.array([axis.index + 1], "along")
-    return context.emit("ReduceSum", [parts, along], "interpolated", keepdims=0)
+    return op.ReduceSum(parts, along, keepdims=0)
 
 
 #: Up to so many elements are gathered one by one, which is faster.
@@ -272,4 +273,4 @@ def _extrapolated(
         return data
     elem_type = context.need_elem_type(data, "outside it is a value of that dtype")
     filled = constant(context, value, elem_type, "extrapolation")
-    return context.emit("Where", [outside.name, filled, data], "extrapolated")
+    return context.op.Where(outside.name, filled, data)

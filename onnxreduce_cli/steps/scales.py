@@ -11,6 +11,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import along_axis, arange, dims_of, size_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast, finish
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.integer_products import lowest_for_nan
@@ -29,21 +30,20 @@ def quantize(context: Context) -> None:
 
     Only the quotient is rounded to the dtype of the scale, if that is a half.
     """
+    op = context.op
     data, scale, zero = (context.input(index) for index in range(3))
     to = quantized_to(context)
     limits = np.iinfo(numpy_dtype(to))
-    divided = context.emit("Div", [as_float(context, data), spread(context, scale)], "divided")
+    divided = op.Div(as_float(context, data), spread(context, scale))
     given = context.need_elem_type(scale, "it is divided in the dtype of the scale")
     if given in HALVES:
         # Rounded to float and then to a half it is rounded as once.
         divided = cast(context, cast(context, divided, given), TensorProto.FLOAT)
-    rounded = context.emit("Round", [divided], "rounded")
+    rounded = op.Round(divided)
     if zero:
-        rounded = context.emit("Add", [rounded, spread(context, zero)], "moved")
+        rounded = op.Add(rounded, spread(context, zero))
     bounds = [context.scalar(float(limit), "limit") for limit in (limits.min, limits.max)]
-    clipped = lowest_for_nan(
-        context, context.emit("Clip", [rounded, *bounds], "clipped"), bounds[0]
-    )
+    clipped = lowest_for_nan(context, op.Clip(rounded, *bounds), bounds[0])
     context.replace("Cast", [clipped], keep=(), to=to)
 
 
@@ -52,7 +52,7 @@ def dequantize(context: Context, numbers: str) -> None:
     scale, zero = context.input(1), context.input(2)
     given = context.need_elem_type(scale, "it is the dtype of the result")
     if zero:
-        numbers = context.emit("Sub", [numbers, spread(context, zero)], "moved")
+        numbers = context.op.Sub(numbers, spread(context, zero))
     to = int(context.value("output_dtype", 0)) or given
     finish(context, "Mul", [numbers, spread(context, scale)], to, int(TensorProto.FLOAT))
 
@@ -103,11 +103,12 @@ def spread(context: Context, name: str, of: Parts | None = None) -> str:
         if shape == [-1] and context.rank(name) == 1:
             return numbers
         shape = context.array(shape, "shape")
-    return context.emit("Reshape", [numbers, shape], "along_axis")
+    return context.op.Reshape(numbers, shape)
 
 
 def _along_axis(context: Context, of: Parts) -> list[int] | str:
     """The shape that lets a vector, or a scalar, broadcast along the axis."""
+    op = context.op
     rank = context.rank(of.data)
     if rank == 0:
         return []
@@ -119,23 +120,24 @@ def _along_axis(context: Context, of: Parts) -> list[int] | str:
         return along_axis(context, of.data, of.axis)
     # No more dimensions than the data has: that may be a scalar, with one scale.
     shape = context.array([-1] + [1] * (-1 - of.axis), "shape")
-    dims = context.emit("Shape", [of.data], "dims")
-    rank_of = context.emit("Shape", [dims], "rank")
-    return context.emit("Slice", [shape, context.array([0], "start"), rank_of], "shape")
+    dims = op.Shape(of.data)
+    rank_of = op.Shape(dims)
+    return op.Slice(shape, context.array([0], "start"), rank_of)
 
 
-def of_blocks(context: Context, name: str, of: Parts) -> str:
+def of_blocks(context: Context, name: str, of: Parts) -> Value:
     """One number for each element along the axis, of numbers for blocks of them."""
+    op = context.op
     rank, axis = context.rank(of.data), of.axis
     if rank is not None:
         axis = normalised((axis,), rank)[0]
         size = size_of(context, of.data, axis)
     else:
-        shape = context.emit("Shape", [of.data], "shape")
-        size = context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
+        shape = op.Shape(of.data)
+        size = op.Gather(shape, context.array([axis], "axis"), axis=0)
     if isinstance(size, int):
         places = context.array(np.arange(size, dtype=np.int64) // of.block, "blocks")
     else:
         length = context.array([of.block], "block_size")
-        places = context.emit("Div", [arange(context, size), length], "blocks")
-    return context.emit("Gather", [name, places], "of_block", axis=axis)
+        places = op.Div(arange(context, size), length)
+    return op.Gather(name, places, axis=axis)

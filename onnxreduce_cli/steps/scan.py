@@ -22,7 +22,7 @@ from onnx import (
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.axes import normalised
 from onnxreduce_cli.steps.births import NO_COUNTING, Number, arange, as_name, size_of
-from onnxreduce_cli.steps.builder import fill
+from onnxreduce_cli.steps.builder import Value, fill
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.loops import Nodes
 from onnxreduce_cli.steps.registry import down, up
@@ -35,6 +35,7 @@ def negative_axes(context: Context) -> None:
     Where the rank is not known it becomes ``Scan<scan_input_axes=[0]>(Transpose(x))``, whose body
     begins with a Transpose that turns the slice back; outputs likewise.
     """
+    op = context.op
     inputs, outputs = list(context.node.input), list(context.node.output)
     states = len(inputs) - context.value("num_scan_inputs")
     attribute = context.attribute("body")
@@ -50,7 +51,7 @@ def negative_axes(context: Context) -> None:
             continue
         axes[index] = _from_front(context, inputs[index], axis)
         if context.rank(inputs[index]) is None:
-            inputs[index] = context.emit("Transpose", [inputs[index]], "turned")
+            inputs[index] = op.Transpose(inputs[index])
             inner, outer = _renamed(context, body.input[index])
             before.append(helper.make_node("Transpose", [outer], [inner], name=outer))
     given = _axes(context, "scan_output_axes", states, outputs)
@@ -76,7 +77,7 @@ def negative_axes(context: Context) -> None:
     if changes:
         context.replace(inputs=inputs, outputs=outputs if turned else None, **changes)
         for name, output in turned:
-            context.emit("Transpose", [name], outputs=[output])
+            op.Transpose(name, outputs=[output])
 
 
 def _from_front(context: Context, name: str, axis: int) -> int:
@@ -104,13 +105,14 @@ def without_batch(context: Context) -> None:
     """``Scan<directions=[1]>("", s, x)`` with a batch of 1 becomes
     ``Unsqueeze(Scan<scan_input_directions=[1]>(Squeeze(s), Squeeze(x)))``; else see `over_batch`.
     """
+    op = context.op
     names = context.node.input[1:]
     known = [context.type(name) for name in names]
     one = any(item is not None and item.dims and item.dims[0] == 1 for item in known)
     if context.input(0) or not one:
         over_batch(context)
         return
-    inputs = [context.emit("Squeeze", [name], "without_batch", axes=[0]) for name in names]
+    inputs = [op.Squeeze(name, axes=[0]) for name in names]
     outputs = [name and context.fresh("without_batch") for name in context.node.output]
     directions = context.value("directions")
     context.replace(
@@ -118,7 +120,7 @@ def without_batch(context: Context) -> None:
     )
     for given, output in zip(outputs, context.node.output, strict=True):
         if given:
-            context.emit("Unsqueeze", [given], outputs=[output], axes=[0])
+            op.Unsqueeze(given, outputs=[output], axes=[0])
 
 
 @down("Scan", 8, "a Loop over the batch, and one over each sequence")
@@ -130,6 +132,7 @@ def over_batch(context: Context) -> None:
     gives is filled up with zeros, as ONNX Runtime does.
     """
     context = context.at(9)
+    op = context.op
     attribute = context.attribute("body")
     assert attribute is not None
     body = GraphProto()
@@ -145,13 +148,13 @@ def over_batch(context: Context) -> None:
     infos = [_entry(context, name, of_one) for name, of_one in zip(names, each, strict=True)]
     longest = ""
     if lengths:
-        longest = context.emit("Shape", [names[-1]], "sizes")
-        longest = context.emit("Gather", [longest, context.array([1], "one")], "longest", axis=0)
+        longest = op.Shape(names[-1])
+        longest = op.Gather(longest, context.array([1], "one"), axis=0)
         length = context.fresh("length")
         infos.append(_entry(context, lengths, length))
-        within = inner.emit("Less", [arange(context, longest), length], "within")
-        places = inner.emit("Squeeze", [inner.emit("NonZero", [within])], "places", axes=[0])
-        given[states:] = [inner.emit("Gather", [x, places], axis=0) for x in each[states:]]
+        within = inner.Less(arange(context, longest), length)
+        places = inner.Squeeze(inner.NonZero(within), axes=[0])
+        given[states:] = [inner.Gather(x, places, axis=0) for x in each[states:]]
     scan = NodeProto(op_type="Scan", name=context.fresh("over_time"))
     fill(
         scan,
@@ -197,21 +200,21 @@ def _entry(context: Context, name: str, of_one: str) -> ValueInfoProto:
 
 def _filled_up(
     context: Context, inner: Nodes, name: str, longest: str, known: ValueType | None
-) -> str:
+) -> Value:
     """What a Scan gave for each step of one sequence, with zeros for those after its end."""
     if known is None or not known.elem_type:
         raise Blocked(
             f"the dtype of {name!r} is not known, and zeros follow it where a sequence is short",
             "state the types of what its body gives",
         )
-    sizes = inner.emit("Shape", [name], "sizes")
-    length = inner.emit("Slice", [sizes], "length", starts=[0], ends=[1])
-    rest = inner.emit("Slice", [sizes], "rest", starts=[1], ends=[np.iinfo(np.int32).max])
-    missing = inner.emit("Sub", [longest, length], "missing")
-    shape = inner.emit("Concat", [missing, rest], "shape", axis=0)
+    sizes = inner.Shape(name)
+    length = inner.Slice(sizes, starts=[0], ends=[1])
+    rest = inner.Slice(sizes, starts=[1], ends=[np.iinfo(np.int32).max])
+    missing = inner.Sub(longest, length)
+    shape = inner.Concat(missing, rest, axis=0)
     zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(known.elem_type)))
-    zeros = inner.emit("ConstantOfShape", [shape], "zeros", value=zero)
-    return inner.emit("Concat", [name, zeros], "filled_up", axis=0)
+    zeros = inner.ConstantOfShape(shape, value=zero)
+    return inner.Concat(name, zeros, axis=0)
 
 
 _NEWER = (
@@ -234,6 +237,7 @@ def with_batch(context: Context) -> None:
     """``Scan<scan_input_axes=[1]>(s, x)`` becomes
     ``Squeeze(Scan("", Unsqueeze(s), Unsqueeze(Transpose(x))))``.
     """
+    op = context.op
     states = len(context.node.input) - context.value("num_scan_inputs")
     scanned_along = _axes(context, "scan_input_axes", states, context.node.input)
     read = list(zip(context.node.input, scanned_along, strict=True))
@@ -246,8 +250,8 @@ def with_batch(context: Context) -> None:
         if axis:
             rank = context.need_rank(name, f"it is scanned along axis {axis}")
             perm = [axis, *(index for index in range(rank) if index != axis)]
-            first = context.emit("Transpose", [name], "scanned_first", perm=perm)
-        inputs.append(context.emit("Unsqueeze", [first], "with_batch", axes=[0]))
+            first = op.Transpose(name, perm=perm)
+        inputs.append(op.Unsqueeze(first, axes=[0]))
     outputs = [name and context.fresh("with_batch") for name in context.node.output]
     directions = context.value("scan_input_directions")
     context.replace(inputs=inputs, outputs=outputs, drop=_NEWER, directions=directions)
@@ -260,9 +264,9 @@ def with_batch(context: Context) -> None:
         if not given:
             continue
         if not axis and not backwards:
-            context.emit("Squeeze", [given], outputs=[output], axes=[0])
+            op.Squeeze(given, outputs=[output], axes=[0])
             continue
-        stacked = context.emit("Squeeze", [given], "written_first", axes=[0])
+        stacked = op.Squeeze(given, axes=[0])
         name, along = context.node.input[states], scanned_along[states]
         rounds = size_of(context, name, along) if backwards else None
         _unstack(context, stacked, output, axis, rounds)
@@ -278,15 +282,17 @@ def _as_loop(context: Context) -> None:
     """``Scan<num_scan_inputs=1>(s, x)`` becomes ``Loop(Gather(Shape(x), 0), true, s)``, whose body
     begins with ``Gather(x, round)``.
     """
+    op = context.op
     names, outputs = list(context.node.input), list(context.node.output)
     scanned = context.value("num_scan_inputs")
     states = len(names) - scanned
     if not states:
         context = context.at(11)  # Before, a Loop must carry something; its own step sees to that.
+        op = context.op
     axes = _axes(context, "scan_input_axes", states, names)[states:]
     scanned_along = axes[0]
-    size = context.emit("Shape", [names[states]], "sizes")
-    count = context.emit("Gather", [size, context.scalar(scanned_along, "axis")], "count", axis=0)
+    size = op.Shape(names[states])
+    count = op.Gather(size, context.scalar(scanned_along, "axis"), axis=0)
     attribute = context.attribute("body")
     assert attribute is not None
     body, original = GraphProto(), attribute.g
@@ -307,7 +313,7 @@ def _as_loop(context: Context) -> None:
     for name, value, axis, backwards in given:
         at = number
         if backwards:
-            last = last or context.emit("Sub", [count, context.scalar(1, "one")], "last")
+            last = last or op.Sub(count, context.scalar(1, "one"))
             at = context.fresh("from_back")
             body.node.add(op_type="Sub", name=at, input=[last, number], output=[at])
         node = body.node.add(
@@ -341,12 +347,13 @@ def _as_loop(context: Context) -> None:
 
 def _unstack(context: Context, name: str, output: str, axis: int, rounds: Number | None) -> None:
     """Bring what was stacked to its axis; from the back if it has the number of rounds."""
+    op = context.op
     if rounds is not None:
-        last = context.emit("Sub", [as_name(context, rounds), context.array([1], "one")], "last")
-        order = context.emit("Sub", [last, arange(context, rounds)], "order")
+        last = op.Sub(as_name(context, rounds), context.array([1], "one"))
+        order = op.Sub(last, arange(context, rounds))
         target = [output] if not axis else None
-        name = context.emit("Gather", [name, order], "turned", outputs=target, axis=0)
+        name = op.Gather(name, order, outputs=target, axis=0)
     if axis:
         rank = context.need_rank(output, f"it is written along axis {axis}")
         perm = [*range(1, axis + 1), 0, *range(axis + 1, rank)]
-        context.emit("Transpose", [name], outputs=[output], perm=perm)
+        op.Transpose(name, outputs=[output], perm=perm)

@@ -21,6 +21,7 @@ from onnxreduce_cli.steps.births import (
     static,
     times,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.gather_nd import element_places
@@ -34,20 +35,16 @@ def scatter(context: Context) -> None:
     Where the indices are only known at run time, so are the places: each element's own, or, where
     an index is equal to that, the update's.
     """
+    op = context.op
     data, updates = context.input(0), context.input(2)
     flat = context.array([-1], "flat")
-    both = context.emit(
-        "Concat",
-        [context.emit("Reshape", [name, flat], "flat") for name in (data, updates)],
-        "both",
-        axis=0,
-    )
+    both = op.Concat(*[op.Reshape(name, flat) for name in (data, updates)], axis=0)
     places = _constant_places(context)
     if places is not None:
         context.replace("Gather", [both, context.array(places, "places")], keep=(), axis=0)
         return
-    gathered = context.emit("Gather", [both, _computed_places(context)], "changed", axis=0)
-    context.replace("Reshape", [gathered, context.emit("Shape", [data], "shape")], keep=())
+    gathered = op.Gather(both, _computed_places(context), axis=0)
+    context.replace("Reshape", [gathered, op.Shape(data)], keep=())
 
 
 def _constant_places(context: Context) -> Array | None:
@@ -63,35 +60,37 @@ def _constant_places(context: Context) -> Array | None:
     return places
 
 
-def _computed_places(context: Context) -> str:
+def _computed_places(context: Context) -> Value:
+    op = context.op
     pointed = element_places(context)
     size, count = (_size(context, context.input(index)) for index in (0, 1))
     own = arange(context, size)
     # Nothing points to -1, so that there is something to find the highest of.
     none = context.array([-1], "none")
-    flat = context.emit("Reshape", [pointed, context.array([-1], "flat")], "flat")
-    pointed = context.emit("Concat", [none, flat], "pointed", axis=0)
-    column = context.emit("Reshape", [own, context.array([-1, 1], "column")], "own")
-    hits = cast(context, context.emit("Equal", [column, pointed], "hits"), TensorProto.INT64)
+    flat = op.Reshape(pointed, context.array([-1], "flat"))
+    pointed = op.Concat(none, flat, axis=0)
+    column = op.Reshape(own, context.array([-1, 1], "column"))
+    hits = cast(context, op.Equal(column, pointed), TensorProto.INT64)
     if isinstance(count, int):
         order = arange(context, count + 1)
     else:
         more = plus(context, count, 1)
         order = arange(context, more)
-    numbered = context.emit("Mul", [hits, order], "numbered")
+    numbered = op.Mul(hits, order)
     update = reduced(context, "ReduceMax", numbered, [1], keep=False)
     is_hit = cast(context, cast(context, update, TensorProto.BOOL), TensorProto.INT64)
-    before = context.emit("Sub", [as_name(context, size), context.array([1], "one")], "before")
-    behind = context.emit("Add", [update, before], "behind")
-    apart = context.emit("Mul", [context.emit("Sub", [behind, own]), is_hit], "apart")
-    return context.emit("Add", [own, apart], "places")
+    before = op.Sub(as_name(context, size), context.array([1], "one"))
+    behind = op.Add(update, before)
+    apart = op.Mul(op.Sub(behind, own), is_hit)
+    return op.Add(own, apart)
 
 
 def _size(context: Context, name: str) -> Number:
+    op = context.op
     rank = context.rank(name)
     if rank is None:
-        count = context.emit("Size", [name], "size")
-        return context.emit("Reshape", [count, context.array([1], "one")], "size")
+        count = op.Size(name)
+        return op.Reshape(count, context.array([1], "one"))
     size: Number = 1
     for axis in range(rank):
         size = times(context, size, size_of(context, name, axis))

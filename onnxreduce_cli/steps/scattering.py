@@ -14,6 +14,7 @@ from onnxreduce_cli.steps.births import (
     size_of,
     static,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
 from onnxreduce_cli.steps.registry import down
@@ -80,9 +81,9 @@ def _reduced_elements(context: Context, op_type: str) -> None:
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
         where = body.this(indices, axis)
-        old = body.emit("GatherElements", [now, where], "old", axis=axis)
-        new = body.emit(op_type, [old, body.this(updates, axis)], "new")
-        return [body.emit("ScatterElements", [now, where, new], axis=axis)], []
+        old = body.GatherElements(now, where, axis=axis)
+        new = body.emit(op_type, old, body.this(updates, axis))
+        return [body.ScatterElements(now, where, new, axis=axis)], []
 
     length = as_name(context, size_of(context, indices, axis))
     inputs, graph = loop(context, length, [data], write)
@@ -90,25 +91,24 @@ def _reduced_elements(context: Context, op_type: str) -> None:
 
 
 def _reduced_slices(context: Context, op_type: str) -> None:
+    op = context.op
     data = _data(context)
     indices, updates = context.input(1), context.input(2)
     depth = size_of(context, indices, -1)
     if isinstance(depth, int) and data.dims and _differ(context, indices, data.dims[:depth]):
-        old = context.emit("GatherND", [data.name, indices], "old")
-        new = context.emit(op_type, [old, updates], "new")
+        old = op.GatherND(data.name, indices)
+        new = op.emit(op_type, old, updates)
         context.replace(inputs=[data.name, indices, new], drop=("reduction",))
         return
-    rows = context.emit("Reshape", [indices, _row_shape(context, [depth])], "rows")
-    values = context.emit(
-        "Reshape", [updates, _row_shape(context, _rest(context, depth))], "values"
-    )
+    rows = op.Reshape(indices, _row_shape(context, [depth]))
+    values = op.Reshape(updates, _row_shape(context, _rest(context, depth)))
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
         where = body.this(rows, 0)
-        old = body.emit("GatherND", [now, where], "old")
-        new = body.emit(op_type, [old, body.this(values, 0)], "new")
-        return [body.emit("ScatterND", [now, where, new])], []
+        old = body.GatherND(now, where)
+        new = body.emit(op_type, old, body.this(values, 0))
+        return [body.ScatterND(now, where, new)], []
 
     inputs, graph = loop(context, as_name(context, size_of(context, rows, 0)), [data], write)
     context.replace("Loop", inputs, keep=(), body=graph)
@@ -120,16 +120,16 @@ def _rest(context: Context, depth: Number) -> list[Number]:
     dims = dims_of(context, data)
     if dims is not None and isinstance(depth, int):
         return [size_of(context, data, axis) for axis in range(depth, len(dims))]
-    return [part(context, context.emit("Shape", [data], "shape"), depth, END)]
+    return [part(context, context.op.Shape(data), depth, END)]
 
 
-def _row_shape(context: Context, sizes: list[Number]) -> str:
+def _row_shape(context: Context, sizes: list[Number]) -> Value:
     """``[-1, *sizes]``."""
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return context.array([-1, *known], "row_shape")
     parts = [as_name(context, size) for size in sizes]
-    return context.emit("Concat", [context.array([-1], "open"), *parts], "row_shape", axis=0)
+    return context.op.Concat(context.array([-1], "open"), *parts, axis=0)
 
 
 def _differ(context: Context, indices: str, dims: tuple[int | str | None, ...]) -> bool:

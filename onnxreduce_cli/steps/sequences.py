@@ -68,7 +68,7 @@ def _take_part(context: Context, split: NodeProto, place: int) -> None:
     if sizes or keepdims:
         context.replace("Slice", [data, *bounds], keep=())
         return
-    part = context.emit("Slice", [data, *bounds], "part")
+    part = context.op.Slice(data, *bounds)
     context.replace("Identity", [squeezed(context, part, [axis])], keep=())
 
 
@@ -164,5 +164,5 @@ def same_sequence(context: Context) -> None:
     elem_type = elem_type_of(kind[len("seq(") : -1])
     assert elem_type is not None
     item = context.array(zeros(elem_type), "nothing")
-    longer = context.emit("SequenceInsert", [name, item], "longer")
+    longer = context.op.SequenceInsert(name, item)
     context.replace("SequenceErase", [longer])

@@ -26,6 +26,7 @@ from onnxreduce_cli.steps.births import (
     static,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -40,16 +41,17 @@ def int64_list(context: Context, name: str) -> str:
     return name if context.rank(name) == 1 else flat(context, name)
 
 
-def rank_at_run_time(context: Context, name: str) -> str:
+def rank_at_run_time(context: Context, name: str) -> Value:
     """The number of a tensor's dimensions, as a list of one."""
-    return context.emit("Shape", [context.emit("Shape", [name], "shape")], "rank")
+    op = context.op
+    return op.Shape(op.Shape(name))
 
 
-def element(context: Context, values: str, index: Number) -> str:
+def element(context: Context, values: str, index: Number) -> Value:
     """One element of a list, as a list of one; an index that is a number may be negative."""
     if isinstance(index, int):
         return part(context, values, index, index + 1 or END)
-    return context.emit("Gather", [values, as_name(context, index)], "element", axis=0)
+    return context.op.Gather(values, as_name(context, index), axis=0)
 
 
 def scalar_input(context: Context, name: str) -> Number:
@@ -59,20 +61,22 @@ def scalar_input(context: Context, name: str) -> Number:
         return int(known.reshape(-1)[0])
     if context.elem_type(name) != TensorProto.INT64:
         name = cast(context, name, TensorProto.INT64)
-    return context.emit("Reshape", [name, context.array([1], "one")], "number")
+    return context.op.Reshape(name, context.array([1], "one"))
 
 
-def product(context: Context, values: str) -> str:
+def product(context: Context, values: str) -> Value:
     """The product of a list, as a list of one; 1 if it is empty."""
-    with_one = context.emit("Concat", [context.array([1], "one"), values], "factors", axis=0)
-    return context.emit("ReduceProd", [with_one], "product", keepdims=1)
+    op = context.op
+    with_one = op.Concat(context.array([1], "one"), values, axis=0)
+    return op.ReduceProd(with_one, keepdims=1)
 
 
 def strides(context: Context, sizes: str) -> str:
     """How far apart in the flat tensor neighbours along each axis are."""
-    place = arange(context, context.emit("Shape", [sizes], "rank"))
-    later = context.emit("Less", [unsqueezed(context, place, [1]), place], "is_later")
-    factors = context.emit("Where", [later, sizes, context.array([1], "one")], "factors")
+    op = context.op
+    place = arange(context, op.Shape(sizes))
+    later = op.Less(unsqueezed(context, place, [1]), place)
+    factors = op.Where(later, sizes, context.array([1], "one"))
     return reduced(context, "ReduceProd", factors, [1], keep=False)
 
 
@@ -84,54 +88,57 @@ def places(context: Context, sizes: str, steps: str) -> str:
         sizes: its sizes.
         steps: how far apart in the flat tensor neighbours along each of its axes are.
     """
+    op = context.op
     number = unsqueezed(context, arange(context, product(context, sizes)), [1])
     # Division by zero may end the process, even where there is no element to divide.
-    none = context.emit("Equal", [sizes, context.array([0], "zero")], "is_none")
-    sizes = context.emit("Add", [sizes, cast(context, none, TensorProto.INT64)], "divisors")
-    outer = context.emit("Div", [number, strides(context, sizes)], "outer")
-    whole = context.emit("Mul", [context.emit("Div", [outer, sizes], "rounds"), sizes], "whole")
-    coordinates = context.emit("Sub", [outer, whole], "coordinates")
-    parts = context.emit("Mul", [coordinates, steps], "parts")
+    none = op.Equal(sizes, context.array([0], "zero"))
+    sizes = op.Add(sizes, cast(context, none, TensorProto.INT64))
+    outer = op.Div(number, strides(context, sizes))
+    whole = op.Mul(op.Div(outer, sizes), sizes)
+    coordinates = op.Sub(outer, whole)
+    parts = op.Mul(coordinates, steps)
     return reduced(context, "ReduceSum", parts, [1], keep=False)
 
 
-def flat(context: Context, name: str) -> str:
+def flat(context: Context, name: str) -> Value:
     """A tensor in one dimension."""
     shape = context.array([-1], "flat")
-    return context.emit("Reshape", [name, shape], "flat", like=_like(context, name, (None,)))
+    return context.op.Reshape(name, shape, like=_like(context, name, (None,)))
 
 
-def which_axes(context: Context, rank: Number, axes: str) -> str:
+def which_axes(context: Context, rank: Number, axes: str) -> Value:
     """For each axis (rows) and each of a list of non-negative ones, whether they are the same."""
     place = unsqueezed(context, arange(context, rank), [1])
-    return context.emit("Equal", [place, axes], "is_axis")
+    return context.op.Equal(place, axes)
 
 
-def among(context: Context, rank: Number, axes: str) -> str:
+def among(context: Context, rank: Number, axes: str) -> Value:
     """For each axis whether it is in a list of non-negative ones."""
     # With one that none is, so that there is something to add up.
-    some = context.emit("Concat", [axes, context.array([-1], "none")], "axes", axis=0)
+    some = context.op.Concat(axes, context.array([-1], "none"), axis=0)
     same = cast(context, which_axes(context, rank, some), TensorProto.INT64)
     return cast(context, reduced(context, "ReduceSum", same, [1], keep=False), TensorProto.BOOL)
 
 
 def not_among(context: Context, rank: Number, axes: str) -> str:
     """The axes that are not in a list of non-negative ones, in order."""
-    left = context.emit("Not", [among(context, rank, axes)], "is_left")
-    return squeezed(context, context.emit("NonZero", [left], "left"), [0])
+    op = context.op
+    left = op.Not(among(context, rank, axes))
+    return squeezed(context, op.NonZero(left), [0])
 
 
-def axes_from_front(context: Context, axes: str, rank: Number) -> str:
+def axes_from_front(context: Context, axes: str, rank: Number) -> Value:
     """Axes at run time, those below 0 raised by the rank."""
-    below = context.emit("Less", [axes, context.array([0], "zero")], "negative")
+    op = context.op
+    below = op.Less(axes, context.array([0], "zero"))
     below = cast(context, below, TensorProto.INT64)
-    added = context.emit("Mul", [below, as_name(context, rank)], "added")
-    return context.emit("Add", [axes, added], "axes")
+    added = op.Mul(below, as_name(context, rank))
+    return op.Add(axes, added)
 
 
 def reshaped(
     context: Context, name: str, shape: str, dims: Dims | None = None, output: str = ""
-) -> str:
+) -> Value:
     """A tensor in a shape that holds no -1, and in which a 0 is a 0.
 
     Args:
@@ -141,10 +148,9 @@ def reshaped(
         dims: what is known of that.
         output: the name of the result; by default a new one.
     """
-    return context.emit(
-        "Reshape",
-        [name, shape],
-        "reshaped",
+    return context.op.Reshape(
+        name,
+        shape,
         outputs=[output] if output else None,
         like=None if output or dims is None else _like(context, name, dims),
         allowzero=1,
@@ -159,6 +165,7 @@ def restored(context: Context, name: str, data: str, shape: str, output: str) ->
     Raises:
         Blocked: the conversion leads below opset 7.
     """
+    op = context.op
     if context.target_opset >= 14:
         reshaped(context, name, shape, output=output)
         return
@@ -169,14 +176,14 @@ def restored(context: Context, name: str, data: str, shape: str, output: str) ->
     if dims is not None:
         count = context.array([int(0 not in dims)], "rounds")
     else:
-        filled = cast(context, context.emit("Size", [data], "size"), TensorProto.BOOL)
+        filled = cast(context, op.Size(data), TensorProto.BOOL)
         count = cast(context, filled, TensorProto.INT64)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
-        return [body.emit("Reshape", [name, shape], "restored")], []
+        return [body.Reshape(name, shape)], []
 
     inputs, graph = loop(context, count, [Carried(data, elem_type, None)], write)
-    context.emit("Loop", inputs, "unless_empty", outputs=[output], body=graph)
+    op.Loop(*inputs, outputs=[output], body=graph)
 
 
 def _like(context: Context, name: str, dims: Dims) -> ValueType | None:
@@ -201,20 +208,22 @@ class View:
 
 def around(context: Context, data: str, axis: Number) -> View:
     """View a tensor around an axis, which may be negative where it is a number."""
-    shape = context.emit("Shape", [data], "shape")
+    op = context.op
+    shape = op.Shape(data)
     following = axis + 1 or END if isinstance(axis, int) else plus(context, axis, 1)
     length = element(context, shape, axis)
     before: Number = 1 if axis == 0 else product(context, part(context, shape, 0, axis))
     after: Number = 1 if axis == -1 else product(context, part(context, shape, following, END))
     sizes = [as_name(context, number) for number in (before, length, after)]
-    three = context.emit("Concat", sizes, "three", axis=0)
+    three = op.Concat(*sizes, axis=0)
     return View(reshaped(context, data, three, (None, None, None)), shape, length)
 
 
 def as_matrix(context: Context, data: str, axis: int) -> tuple[str, str]:
     """A tensor as Flatten makes it a matrix, for any axis and dtype; and its own shape."""
-    shape = context.emit("Shape", [data], "shape")
+    op = context.op
+    shape = op.Shape(data)
     rows = as_name(context, 1) if axis == 0 else product(context, part(context, shape, 0, axis))
     columns = product(context, part(context, shape, axis, END))
-    two = context.emit("Concat", [rows, columns], "two", axis=0)
+    two = op.Concat(rows, columns, axis=0)
     return reshaped(context, data, two, (None, None)), shape

@@ -13,6 +13,7 @@ from onnx import TensorProto
 from onnxreduce_cli.steps import shapes
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
 from onnxreduce_cli.steps.births import NO_COUNTING, arange
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.indices import size_along
@@ -60,7 +61,7 @@ def slice_attributes(context: Context) -> None:
     for index, (axis, step) in enumerate(parts):
         indices = _indices(context, index, axis, step)
         if index + 1 < count:
-            data = context.emit("Gather", [data, indices], "part", axis=axis)
+            data = context.op.Gather(data, indices, axis=axis)
         else:
             context.replace("Gather", [data, indices], keep=(), axis=axis)
 
@@ -71,7 +72,7 @@ def _numbers(context: Context, index: int) -> tuple[int, ...]:
     return () if array is None else tuple(int(number) for number in array.reshape(-1))
 
 
-def _indices(context: Context, index: int, axis: int, step: int) -> str:
+def _indices(context: Context, index: int, axis: int, step: int) -> Value:
     """The indices that a part takes along one axis."""
     starts, ends = _numbers(context, 1), _numbers(context, 2)
     known = context.type(context.input(0))
@@ -84,38 +85,37 @@ def _indices(context: Context, index: int, axis: int, step: int) -> str:
     return _indices_at_run_time(context, index, axis, step)
 
 
-def _indices_at_run_time(context: Context, index: int, axis: int, step: int) -> str:
+def _indices_at_run_time(context: Context, index: int, axis: int, step: int) -> Value:
     """``start + step * (0, 1, ... count - 1)``, all of them int64 of one element."""
+    op = context.op
     zero, one = context.array([0], "zero"), context.array([1], "one")
-    size = context.emit(
-        "Reshape", [size_along(context, context.input(0), axis, TensorProto.INT64), one], "size"
-    )
+    size = op.Reshape(size_along(context, context.input(0), axis, TensorProto.INT64), one)
     # Where a bound may lie: before the first element, or after the last.
     first = zero if step > 0 else context.array([-1], "before")
-    last = size if step > 0 else context.emit("Sub", [size, one], "last")
+    last = size if step > 0 else op.Sub(size, one)
     bounds = []
     for position in (1, 2):
         bound = _element(context, position, index)
-        negative = context.emit("Less", [bound, zero], "negative")
-        counted = context.emit("Add", [bound, size], "counted")
-        bound = context.emit("Where", [negative, counted, bound], "bound")
-        below = context.emit("Less", [bound, first], "below")
-        bound = context.emit("Where", [below, first, bound], "bound")
-        above = context.emit("Less", [last, bound], "above")
-        bound = context.emit("Where", [above, last, bound], "bound")
+        negative = op.Less(bound, zero)
+        counted = op.Add(bound, size)
+        bound = op.Where(negative, counted, bound)
+        below = op.Less(bound, first)
+        bound = op.Where(below, first, bound)
+        above = op.Less(last, bound)
+        bound = op.Where(above, last, bound)
         bounds.append(bound)
     forward = bounds[::-1] if step > 0 else bounds
-    length = context.emit("Sub", forward, "length")
-    none = context.emit("Less", [length, zero], "none")
-    length = context.emit("Where", [none, zero, length], "length")
-    rounded = context.emit("Add", [length, context.array([abs(step) - 1], "more")], "rounded")
-    count = context.emit("Div", [rounded, context.array([abs(step)], "step")], "count")
+    length = op.Sub(*forward)
+    none = op.Less(length, zero)
+    length = op.Where(none, zero, length)
+    rounded = op.Add(length, context.array([abs(step) - 1], "more"))
+    count = op.Div(rounded, context.array([abs(step)], "step"))
     numbers = arange(context, count)
-    strides = context.emit("Mul", [numbers, context.array([step], "step")], "strides")
-    return context.emit("Add", [strides, bounds[0]], "indices")
+    strides = op.Mul(numbers, context.array([step], "step"))
+    return op.Add(strides, bounds[0])
 
 
-def _element(context: Context, position: int, index: int) -> str:
+def _element(context: Context, position: int, index: int) -> Value:
     """One element of an input, as an int64 list of one."""
     numbers = _numbers(context, position)
     if numbers:
@@ -123,7 +123,7 @@ def _element(context: Context, position: int, index: int) -> str:
     name = context.input(position)
     if context.elem_type(name) != TensorProto.INT64:
         name = cast(context, name, TensorProto.INT64)
-    return context.emit("Slice", [name], "bound", axes=[0], starts=[index], ends=[index + 1])
+    return context.op.Slice(name, axes=[0], starts=[index], ends=[index + 1])
 
 
 @down("Slice", 11, "negative axes made non-negative, at run time where they or the rank are")
@@ -171,4 +171,4 @@ def whole_shape(context: Context) -> None:
         context.array([start], "start"),
         context.array([np.iinfo(np.int32).max if end is None else end], "end"),
     ]
-    context.emit("Slice", [whole, *bounds], "part", outputs=[context.node.output[0]])
+    context.op.Slice(whole, *bounds, outputs=[context.node.output[0]])

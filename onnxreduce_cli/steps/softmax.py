@@ -66,7 +66,7 @@ def matrix_to_one_axis(context: Context) -> None:
         if 0 in dims:
             context.replace("Identity", keep=())  # No elements: nothing to compute.
             return
-    flat = context.emit("Flatten", [data], "flat", axis=axis)
+    flat = context.op.Flatten(data, axis=axis)
     matrix = context.replace(inputs=[flat], outputs=[context.fresh("matrix")], axis=-1).output[0]
     _restore_shape(context, matrix, axis, dims)
 
@@ -78,28 +78,28 @@ def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) 
     of the first two dimensions only, and of those not always, so where a dimension may be zero
     there must be another way: `allowzero` from opset 14 on, else an If.
     """
+    op = context.op
     data, output = context.input(0), context.node.output[0]
-    shape = context.emit("Shape", [data], "shape")
+    shape = op.Shape(data)
     if dims is None or not _zeros_copy(dims, axis):
         like = context.type(data)
         if context.target_opset >= 14:
             # The attribute comes one opset later than this node, which is on its way there.
             context = context.at(14)
-            context.emit("Reshape", [matrix, shape], "reshaped", outputs=[output], allowzero=1)
+            op = context.op
+            op.Reshape(matrix, shape, outputs=[output], allowzero=1)
             return
         zero = context.scalar(0, "zero")
-        empty = context.emit("Equal", [context.emit("Size", [data], "size"), zero], "is_empty")
-        context.emit(
-            "If",
-            [empty],
-            "unless_empty",
+        empty = op.Equal(op.Size(data), zero)
+        op.If(
+            empty,
             outputs=[output],
             like=like,
             then_branch=_branch(context, "Identity", [data], like),
             else_branch=_branch(context, "Reshape", [matrix, shape], like),
         )
         return
-    context.emit("Reshape", [matrix, shape], "reshaped", outputs=[output])
+    op.Reshape(matrix, shape, outputs=[output])
 
 
 def _zeros_copy(dims: Dims, axis: int) -> bool:
@@ -134,6 +134,7 @@ def one_axis_to_matrix(context: Context) -> None:
     """``Softmax<axis=1>(x)``, x of rank 3, becomes
     ``Transpose<perm=[0,2,1]>(Softmax<axis=2>(Transpose<perm=[0,2,1]>(x)))``.
     """
+    op = context.op
     axis = context.value("axis", -1)
     data = context.input(0)
     known = context.type(data)
@@ -154,9 +155,9 @@ def one_axis_to_matrix(context: Context) -> None:
     back = [perm.index(index) for index in range(rank)]
     output = context.node.output[0]
     like = ValueType(known.kind, known.elem_type, tuple(dims[index] for index in perm))
-    turned = context.emit("Transpose", [data], "to_last", like=like, perm=perm)
+    turned = op.Transpose(data, like=like, perm=perm)
     result = context.replace(inputs=[turned], outputs=[context.fresh("last")], axis=rank - 1)
-    context.emit("Transpose", [result.output[0]], "back", outputs=[output], perm=back)
+    op.Transpose(result.output[0], outputs=[output], perm=back)
 
 
 def _around_axis(context: Context, axis: int) -> None:

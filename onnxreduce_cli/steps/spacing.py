@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onnxreduce_cli.steps.births import NO_COUNTING, arange, size_of, times
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down
 
@@ -15,7 +16,7 @@ def channels_ordered_before(context: Context) -> None:
     if _is_older_mode(context):
         return
     order = _transposed(context, columns=context.value("blocksize") ** 2)
-    gathered = context.emit("Gather", [context.input(0), order], "ordered", axis=1)
+    gathered = context.op.Gather(context.input(0), order, axis=1)
     context.replace(inputs=[gathered], drop=("mode",))
 
 
@@ -27,7 +28,7 @@ def channels_ordered_after(context: Context) -> None:
     output = context.node.output[0]
     blocks = context.replace(outputs=[context.fresh("blocks")], drop=("mode",)).output[0]
     order = _transposed(context, rows=context.value("blocksize") ** 2)
-    context.emit("Gather", [blocks, order], "ordered", outputs=[output], axis=1)
+    context.op.Gather(blocks, order, outputs=[output], axis=1)
 
 
 def _is_older_mode(context: Context) -> bool:
@@ -39,16 +40,17 @@ def _is_older_mode(context: Context) -> bool:
     return True
 
 
-def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> str:
+def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> Value:
     """The numbers of the elements of a matrix, column by column.
 
     With so many columns it holds each channel once, with so many rows each of them has all.
     """
+    op = context.op
     count = times(context, size_of(context, context.input(0), 1), max(rows, 1))
     if isinstance(count, int):
         numbers = np.arange(count, dtype=np.int64).reshape(rows, columns)
         return context.array(numbers.T.reshape(-1), "order")
     shape = context.array([rows, columns], "shape")
-    matrix = context.emit("Reshape", [arange(context, count), shape], "matrix")
-    turned = context.emit("Transpose", [matrix], "turned", perm=[1, 0])
-    return context.emit("Reshape", [turned, context.array([-1], "flat")], "order")
+    matrix = op.Reshape(arange(context, count), shape)
+    turned = op.Transpose(matrix, perm=[1, 0])
+    return op.Reshape(turned, context.array([-1], "flat"))

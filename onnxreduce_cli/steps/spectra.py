@@ -21,6 +21,7 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast, widened
 from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.curves import number
@@ -35,6 +36,7 @@ def stft(context: Context) -> None:
     There are as many frames as fit into the signal.
     """
     context = context.at(17)  # DFT came with the same opset; its own step goes on.
+    op = context.op
     window, output = context.input(2), context.node.output[0]
     step = scalar_input(context, context.input(1))
     signal_length = size_of(context, context.input(0), 1)
@@ -45,11 +47,11 @@ def stft(context: Context) -> None:
         length = size_of(context, window, 0)
     data, given, working = widened(context, TensorProto.FLOAT)
     frames = plus(context, quotient(context, minus(context, signal_length, length), step), 1)
-    data = context.emit("Gather", [data, _places(context, frames, step, length)], "frames", axis=1)
+    data = op.Gather(data, _places(context, frames, step, length), axis=1)
     if window:
         if working != given:
             window = cast(context, window, working)
-        data = context.emit("Mul", [data, unsqueezed(context, window, [1])], "weighted")
+        data = op.Mul(data, unsqueezed(context, window, [1]))
     outputs = [output if working == given else context.fresh("transform")]
     onesided = context.value("onesided", 1)
     context.replace("DFT", [data], outputs, keep=(), axis=2, onesided=onesided)
@@ -57,8 +59,9 @@ def stft(context: Context) -> None:
         cast(context, outputs[0], given, [output])
 
 
-def _places(context: Context, frames: Number, step: Number, length: Number) -> str:
+def _places(context: Context, frames: Number, step: Number, length: Number) -> Value:
     """Which elements of the signal each frame has."""
+    op = context.op
     if (
         isinstance(frames, int)
         and isinstance(step, int)
@@ -67,9 +70,8 @@ def _places(context: Context, frames: Number, step: Number, length: Number) -> s
     ):
         first = np.arange(frames, dtype=np.int64)[:, None] * step
         return context.array(first + np.arange(length, dtype=np.int64), "places")
-    starts = context.emit("Mul", [arange(context, frames), as_name(context, step)], "starts")
-    inputs = [unsqueezed(context, starts, [1]), arange(context, length)]
-    return context.emit("Add", inputs, "places")
+    starts = op.Mul(arange(context, frames), as_name(context, step))
+    return op.Add(unsqueezed(context, starts, [1]), arange(context, length))
 
 
 # The mel scale: mel(f) = 2595 * log10(1 + f / 700)
@@ -85,6 +87,7 @@ def mel_weight_matrix(context: Context) -> None:
     the bins of three neighbouring frequencies: ``(r - l) / (c - l)`` from l to c,
     ``(h - r) / (h - c)`` from c to h, 1 at c and 0 elsewhere.
     """
+    op = context.op
     to = context.value("output_datatype", TensorProto.FLOAT)
     known = [context.constant(name) for name in context.node.input]
     if all(value is not None for value in known):
@@ -97,32 +100,31 @@ def mel_weight_matrix(context: Context) -> None:
     frequencies = _frequency_bins(context, bins, length)
     count = as_name(context, bins)
     lower, centre, higher = (
-        context.emit("Gather", [frequencies, _shifted(context, count, index)], "bins", axis=0)
-        for index in range(3)
+        op.Gather(frequencies, _shifted(context, count, index), axis=0) for index in range(3)
     )
     rows = plus(context, quotient(context, length, 2), 1)
     row = unsqueezed(context, cast(context, arange(context, rows), TensorProto.DOUBLE), [1])
     zero, one = (number(context, value, TensorProto.DOUBLE) for value in (0, 1))
     slopes = []
     for end, sides in ((lower, (row, lower)), (higher, (higher, row))):
-        apart = context.emit("Sub", [centre, end] if end is lower else [end, centre], "apart")
-        least = context.emit("Max", [apart, one], "width")
-        slopes.append(context.emit("Div", [context.emit("Sub", list(sides)), least], "slope"))
+        apart = op.Sub(*[centre, end] if end is lower else [end, centre])
+        least = op.Max(apart, one)
+        slopes.append(op.Div(op.Sub(*sides), least))
     value = zero
     # What is nearer to the centre comes later.
-    before, after = (context.emit(op_type, [row, centre]) for op_type in ("Less", "Greater"))
-    outside = [context.emit("Less", [row, lower]), context.emit("Less", [higher, row])]
-    value = context.emit("Where", [before, slopes[0], one], "rising")
-    value = context.emit("Where", [after, slopes[1], value], "falling")
-    none = context.emit("Or", outside, "outside")
-    value = context.emit("Where", [none, zero, value], "weights")
+    before, after = (op.emit(op_type, row, centre) for op_type in ("Less", "Greater"))
+    outside = [op.Less(row, lower), op.Less(higher, row)]
+    value = op.Where(before, slopes[0], one)
+    value = op.Where(after, slopes[1], value)
+    none = op.Or(*outside)
+    value = op.Where(none, zero, value)
     context.replace("Cast", [value], keep=(), to=to)
 
 
 def _shifted(context: Context, count: str, by: int) -> str:
     """The numbers from `by` on, as many as there are columns."""
     places = arange(context, count)
-    return context.emit("Add", [places, context.array([by], "by")], "places") if by else places
+    return context.op.Add(places, context.array([by], "by")) if by else places
 
 
 def _written(bins: float, length: float, rate: float, low: float, high: float) -> Array:
@@ -140,8 +142,9 @@ def _written(bins: float, length: float, rate: float, low: float, high: float) -
     return weights
 
 
-def _frequency_bins(context: Context, bins: Number, length: Number) -> str:
+def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
     """The rows at which the filters begin, have their peak and end; whole numbers in double."""
+    op = context.op
     double = TensorProto.DOUBLE
     rate, low, high = (
         name if context.elem_type(name) == double else cast(context, name, double)
@@ -150,18 +153,18 @@ def _frequency_bins(context: Context, bins: Number, length: Number) -> str:
     one, hertz, mels = (number(context, value, double) for value in (1, _HERTZ, _MELS))
     ends = []
     for edge in (low, high):
-        scaled = context.emit("Div", [edge, hertz], "scaled")
-        log = context.emit("Log", [context.emit("Add", [scaled, one])], "log")
-        ends.append(context.emit("Mul", [log, mels], "mel"))
+        scaled = op.Div(edge, hertz)
+        log = op.Log(op.Add(scaled, one))
+        ends.append(op.Mul(log, mels))
     count = plus(context, bins, 2)
-    width = context.emit("Sub", ends[::-1], "width")
+    width = op.Sub(*ends[::-1])
     divisor = cast(context, as_name(context, count), double)
-    step = context.emit("Div", [width, divisor], "step")
+    step = op.Div(width, divisor)
     numbers = cast(context, arange(context, count), double)
-    apart = context.emit("Mul", [numbers, step], "apart")
-    mel = context.emit("Add", [apart, ends[0]], "mels")
-    raised = context.emit("Exp", [context.emit("Div", [mel, mels])], "raised")
-    frequencies = context.emit("Mul", [context.emit("Sub", [raised, one]), hertz], "frequencies")
+    apart = op.Mul(numbers, step)
+    mel = op.Add(apart, ends[0])
+    raised = op.Exp(op.Div(mel, mels))
+    frequencies = op.Mul(op.Sub(raised, one), hertz)
     more = cast(context, as_name(context, plus(context, length, 1)), double)
-    scaled = context.emit("Mul", [frequencies, more], "scaled")
-    return context.emit("Floor", [context.emit("Div", [scaled, rate])], "places")
+    scaled = op.Mul(frequencies, more)
+    return op.Floor(op.Div(scaled, rate))

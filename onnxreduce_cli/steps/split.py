@@ -8,6 +8,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.indices import size_along
@@ -63,6 +64,7 @@ def sizes_to_attribute(context: Context) -> None:
 
     Sizes that are only known at run time become ``Slice(x, start, end)`` for each part.
     """
+    op = context.op
     if not context.input(1):
         return
     sizes = known_axes(context)
@@ -73,12 +75,13 @@ def sizes_to_attribute(context: Context) -> None:
     start = context.array([0], "start")
     outputs = context.node.output
     for index, output in enumerate(outputs):
-        bounds = [context.array([index], "start"), context.array([index + 1], "end")]
-        size = context.emit("Slice", [context.input(1), *bounds], "size")
-        end = context.emit("Add", [start, size], "end")
+        size = op.Slice(
+            context.input(1), context.array([index], "start"), context.array([index + 1], "end")
+        )
+        end = op.Add(start, size)
         inputs = [context.input(0), start, end, axis]
         if index + 1 < len(outputs):
-            context.emit("Slice", inputs, "part", outputs=[output])
+            op.Slice(*inputs, outputs=[output])
         else:
             context.replace("Slice", inputs, [output], keep=())
         start = end
@@ -128,12 +131,13 @@ def number_to_sizes(context: Context) -> None:
     context.replace(inputs=[data, sizes], drop=drop)
 
 
-def _sizes_at_run_time(context: Context, number: int, axis: int) -> str:
+def _sizes_at_run_time(context: Context, number: int, axis: int) -> Value:
+    op = context.op
     size = size_along(context, context.input(0), axis, TensorProto.INT64)
-    rounded = context.emit("Add", [size, context.scalar(number - 1, "more")], "rounded")
-    part = context.emit("Div", [rounded, context.scalar(number, "number")], "part")
-    equal = context.emit("Mul", [part, context.array([1] * (number - 1), "ones")], "equal")
-    taken = context.emit("Mul", [part, context.scalar(number - 1, "others")], "taken")
-    rest = context.emit("Sub", [size, taken], "left")
-    last = context.emit("Reshape", [rest, context.array(np.array([1]), "list")], "last")
-    return context.emit("Concat", [equal, last], "sizes", axis=0)
+    rounded = op.Add(size, context.scalar(number - 1, "more"))
+    part = op.Div(rounded, context.scalar(number, "number"))
+    equal = op.Mul(part, context.array([1] * (number - 1), "ones"))
+    taken = op.Mul(part, context.scalar(number - 1, "others"))
+    rest = op.Sub(size, taken)
+    last = op.Reshape(rest, context.array(np.array([1]), "list"))
+    return op.Concat(equal, last, axis=0)

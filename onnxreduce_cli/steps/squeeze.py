@@ -51,19 +51,20 @@ def axes_to_attribute(context: Context) -> None:
 def _reshape(context: Context, axes: str) -> None:
     """Give the data the shape that it has without the axes, or with them."""
     context = context.at(shapes.OPSET)
+    op = context.op
     data = context.input(0)
     axes = shapes.int64_list(context, axes)
-    sizes = context.emit("Shape", [data], "sizes")
-    rank = context.emit("Shape", [sizes], "rank")
+    sizes = op.Shape(data)
+    rank = op.Shape(sizes)
     if context.node.op_type == "Unsqueeze":
-        rank = context.emit("Add", [rank, context.emit("Shape", [axes], "number")], "rank")
+        rank = op.Add(rank, op.Shape(axes))
     others = shapes.not_among(context, rank, shapes.axes_from_front(context, axes, rank))
     if context.node.op_type == "Unsqueeze":
         one = numpy_helper.from_array(np.ones(1, np.int64))
-        ones = context.emit("ConstantOfShape", [rank], "ones", value=one)
-        shape = context.emit("ScatterElements", [ones, others, sizes], "shape", axis=0)
+        ones = op.ConstantOfShape(rank, value=one)
+        shape = op.ScatterElements(ones, others, sizes, axis=0)
     else:
-        shape = context.emit("Gather", [sizes, others], "shape", axis=0)
+        shape = op.Gather(sizes, others, axis=0)
     context.replace("Reshape", [data, shape], keep=(), allowzero=1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onnxreduce_cli.steps.births import born, refuse
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 
 #: What stands for more than itself in a pattern; `|` does too.
@@ -19,22 +20,23 @@ _SYNTAX = frozenset("\\.^$*+?{}[]()")
 )
 def regex_full_match(context: Context) -> None:
     """``RegexFullMatch<pattern="cat|dog">(x)`` becomes ``Or(Equal(x, "cat"), Equal(x, "dog"))``."""
+    op = context.op
     pattern = context.value("pattern")
     if pattern is None or _SYNTAX & set(pattern):
         raise refuse(context, "matches patterns")
     found = ""
     first, *others = pattern.split("|")
     for text in others:
-        same = context.emit("Equal", [context.input(0), _text(context, text)], "same")
-        found = context.emit("Or", [found, same], "found") if found else same
+        same = op.Equal(context.input(0), _text(context, text))
+        found = op.Or(found, same) if found else same
     inputs = [context.input(0), _text(context, first)]
     if found:
-        context.replace("Or", [context.emit("Equal", inputs, "same"), found], keep=())
+        context.replace("Or", [op.Equal(*inputs), found], keep=())
     else:
         context.replace("Equal", inputs, keep=())
 
 
-def _text(context: Context, text: str) -> str:
+def _text(context: Context, text: str) -> Value:
     return context.array(np.array(text, object), "text")
 
 

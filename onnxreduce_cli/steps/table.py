@@ -121,7 +121,7 @@ def _taker(step: Step, near: int, far: int, narrows: bool) -> Callable[[Context]
         emitted = [Emitted(context.node, far)] if context.unchanged else list(context.emitted)
         for node, opset in emitted:
             if node.op_type != step.op_type or opset > far:
-                _fit_types(context.at(opset), node, opset, opset)
+                _fit_types(context, node, opset, opset)
             elif narrows:
                 _fit_types(context, node, near, far)
 
@@ -182,7 +182,7 @@ def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
                 raise _not_taken(context, node, formal, name, far)
             wide[formals[position].type_str] = found
     if wide:
-        widening.compute_wider(context, node, wide)
+        widening.compute_wider(context.at(far), node, wide)
         context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
 
 

@@ -6,6 +6,7 @@ import numpy as np
 from onnx import numpy_helper
 
 from onnxreduce_cli.steps.births import NO_COUNTING, Number, arange, as_name, born, size_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.context import Context
 
 
@@ -22,6 +23,7 @@ def tensor_scatter(context: Context) -> None:
     Circular places are taken modulo M. Without `write_indices` the update takes the place of the
     first elements: ``Concat(update, Slice(cache))``.
     """
+    op = context.op
     cache, update, at = (context.input(index) for index in range(3))
     axis, rank = context.value("axis", -2), context.rank(cache)
     if rank is not None:
@@ -29,35 +31,37 @@ def tensor_scatter(context: Context) -> None:
     length = _size(context, update, axis)
     if not at:
         end, axes = context.array([2**63 - 1], "end"), context.array([axis], "axis")
-        rest = context.emit("Slice", [cache, as_name(context, length), end, axes], "rest")
+        rest = op.Slice(cache, as_name(context, length), end, axes)
         context.replace("Concat", [update, rest], keep=(), axis=axis)
         return
-    first = context.emit("Reshape", [at, _along(context, 0)], "first")
-    steps = context.emit("Reshape", [arange(context, length), _along(context, axis)], "steps")
-    places = context.emit("Add", [first, steps], "places")
+    first = op.Reshape(at, _along(context, 0))
+    steps = op.Reshape(arange(context, length), _along(context, axis))
+    places = op.Add(first, steps)
     if context.value("mode", "linear") == "circular":
         around = as_name(context, _size(context, cache, axis))
-        places = context.emit("Mod", [places, around], "around")
-    shape = context.emit("Shape", [update], "shape")
-    places = context.emit("Expand", [places, shape], "all_places")
+        places = op.Mod(places, around)
+    shape = op.Shape(update)
+    places = op.Expand(places, shape)
     context.replace("ScatterElements", [cache, places, update], keep=(), axis=axis)
 
 
 def _size(context: Context, name: str, axis: int) -> Number:
     """The size of one dimension; the axis is negative where the rank is not known."""
+    op = context.op
     if axis >= 0:
         return size_of(context, name, axis)
-    shape = context.emit("Shape", [name], "shape")
-    return context.emit("Gather", [shape, context.array([axis], "axis")], "size", axis=0)
+    shape = op.Shape(name)
+    return op.Gather(shape, context.array([axis], "axis"), axis=0)
 
 
-def _along(context: Context, axis: int) -> str:
+def _along(context: Context, axis: int) -> Value:
     """The shape of numbers that lie along an axis of the cache: -1, and 1 for each behind it."""
+    op = context.op
     rank = context.rank(context.input(0))
     if axis < 0 or rank is not None:
         return context.array([-1] + [1] * ((-1 if axis < 0 else (rank or 0) - 1) - axis), "along")
-    ranks = context.emit("Shape", [context.emit("Shape", [context.input(0)], "shape")], "rank")
-    behind = context.emit("Sub", [ranks, context.array([axis + 1], "axis")], "behind")
+    ranks = op.Shape(op.Shape(context.input(0)))
+    behind = op.Sub(ranks, context.array([axis + 1], "axis"))
     one = numpy_helper.from_array(np.ones(1, np.int64))
-    ones = context.emit("ConstantOfShape", [behind], "ones", value=one)
-    return context.emit("Concat", [context.array([-1], "open"), ones], "along", axis=0)
+    ones = op.ConstantOfShape(behind, value=one)
+    return op.Concat(context.array([-1], "open"), ones, axis=0)

@@ -140,14 +140,14 @@ class Term:
         """The slice at `index`, with one dimension less."""
         if self.known is None:
             which = self.context.scalar(index, "which")
-            return self._later(lambda: self.context.emit("Gather", [self.name, which], axis=axis))
+            return self._later(lambda: self.context.op.Gather(self.name, which, axis=axis))
         return Term(self.context, self.known.take(index, axis), self.elem_type)
 
     def shaped(self, *dims: int) -> Term:
         """The same numbers in another shape; one dimension may be -1, 0 leaves one as it is."""
         if self.known is None:
             shape = self.context.array(list(dims), "shape")
-            return self._later(lambda: self.context.emit("Reshape", [self.name, shape], "shaped"))
+            return self._later(lambda: self.context.op.Reshape(self.name, shape))
         kept = [self.known.shape[at] if dim == 0 else dim for at, dim in enumerate(dims)]
         return Term(self.context, self.known.reshape(kept), self.elem_type)
 
@@ -181,7 +181,9 @@ class Term:
         if len(known) == len(terms) and np.broadcast(*known).size <= MOST_WRITTEN:
             with np.errstate(all="ignore"):
                 return Term(self.context, np.asarray(compute(*known)), given)
-        return self._later(lambda: self.context.emit(op_type, [term.name for term in terms]), given)
+        return self._later(
+            lambda: self.context.op.emit(op_type, *[term.name for term in terms]), given
+        )
 
 
 def term(context: Context, value: Any, elem_type: int) -> Term:

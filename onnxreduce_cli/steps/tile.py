@@ -9,6 +9,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, as_name, size_of
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
@@ -28,6 +29,7 @@ def repeats(context: Context) -> None:
 
     What is not known is put together at run time: ``Concat([1, ..., 1], tiles, [1, ..., 1])``.
     """
+    op = context.op
     data = context.input(0)
     tiles, axis = (_number(context, context.input(index)) for index in (1, 2))
     rank = context.settled_rank(data)
@@ -39,10 +41,14 @@ def repeats(context: Context) -> None:
     if isinstance(axis, int) and rank is not None:
         behind = rank - axis - 1
     else:
-        others = context.emit("Sub", [rank_of(context, data), as_name(context, axis)], "others")
-        behind = context.emit("Sub", [others, context.array([1], "one")], "behind")
-    pieces = [ones(context, axis), as_name(context, tiles), ones(context, behind)]
-    context.replace(inputs=[data, context.emit("Concat", pieces, "repeats", axis=0)])
+        others = op.Sub(rank_of(context, data), as_name(context, axis))
+        behind = op.Sub(others, context.array([1], "one"))
+    context.replace(
+        inputs=[
+            data,
+            op.Concat(ones(context, axis), as_name(context, tiles), ones(context, behind), axis=0),
+        ]
+    )
 
 
 def _number(context: Context, name: str) -> Number:
@@ -51,7 +57,7 @@ def _number(context: Context, name: str) -> Number:
     if known is not None:
         return int(known.reshape(-1)[0])
     whole = cast(context, name, TensorProto.INT64)
-    return context.emit("Reshape", [whole, context.array([1], "list")], "number")
+    return context.op.Reshape(whole, context.array([1], "list"))
 
 
 @down(
@@ -95,9 +101,7 @@ def _tiles(context: Context, elem_type: int, counts: Sequence[int | None]) -> No
         data = cast(context, data, working)
     like = tensor_type(working, (None,) * len(counts))
     for axis, count in steps[:-1]:
-        data = context.emit(
-            "Tile", _inputs(context, data, axis, count, working), "tiled", like=like
-        )
+        data = context.op.Tile(*_inputs(context, data, axis, count, working), like=like)
     if not steps:
         context.replace("Identity", [data])
         return
@@ -114,12 +118,12 @@ def _inputs(context: Context, data: str, axis: int, count: int | None, elem_type
     return [data, _count(context, axis, count, elem_type), context.scalar(axis, "axis", elem_type)]
 
 
-def _count(context: Context, axis: int, count: int | None, elem_type: int) -> str:
+def _count(context: Context, axis: int, count: int | None, elem_type: int) -> Value:
     """How often an axis is repeated, in the dtype of what a Tile repeats."""
     if count is not None:
         return context.scalar(count, "tile", elem_type)
     place = context.array([axis], "place")
-    return cast(context, context.emit("Gather", [context.input(1), place], "count"), elem_type)
+    return cast(context, context.op.Gather(context.input(1), place), elem_type)
 
 
 def _gathers(context: Context, counts: Sequence[int | None]) -> None:
@@ -136,7 +140,7 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
             )
         places = context.array(np.tile(np.arange(size), count), "places")
         if axis != steps[-1][0]:
-            data = context.emit("Gather", [data, places], "tiled", axis=axis)
+            data = context.op.Gather(data, places, axis=axis)
         else:
             context.replace("Gather", [data, places], keep=(), axis=axis)
     if not steps:

@@ -43,6 +43,7 @@ def number_to_attribute(context: Context) -> None:
     ``Gather(TopK<k=n>(x), [0, ..., K - 1])``. Where n is not known either, what comes before each
     element is counted.
     """
+    op = context.op
     data, number = context.input(0), context.input(1)
     known = context.constant(number)
     if known is not None:
@@ -63,8 +64,9 @@ def number_to_attribute(context: Context) -> None:
         _none(context)
         return
     if context.rank(number) != 1:
-        number = context.emit("Reshape", [number, context.array([1], "one")], "k")
+        number = op.Reshape(number, context.array([1], "one"))
     context = context.at(13)
+    op = context.op
     first = arange(context, number)
     outputs = list(context.node.output)
     if isinstance(length, int):
@@ -72,7 +74,7 @@ def number_to_attribute(context: Context) -> None:
         context.replace(inputs=[data, context.array([length], "k")], outputs=whole, axis=axis)
         for name, output in zip(whole, outputs, strict=False):
             if output:
-                context.emit("Gather", [name, first], outputs=[output], axis=axis)
+                op.Gather(name, first, outputs=[output], axis=axis)
         return
     order = _counted_order(context, arange(context, length), first, axis, rank)
     _gathered(context, order, axis)
@@ -81,15 +83,16 @@ def number_to_attribute(context: Context) -> None:
 def _of_rank_3(context: Context) -> None:
     """The same, with the dimensions before the axis made one, and those behind it."""
     context = context.at(OPSET)
+    op = context.op
     axis = context.value("axis", -1)
     view = around(context, context.input(0), axis)
-    number = context.emit("Reshape", [context.input(1), context.array([1], "one")], "k")
+    number = op.Reshape(context.input(1), context.array([1], "one"))
     outputs = [context.fresh("found") if name else "" for name in context.node.output]
     context.replace(inputs=[view.name, number], outputs=outputs, axis=1)
     sizes = [part(context, view.shape, 0, axis), number]
     if axis != -1:
         sizes.append(part(context, view.shape, axis + 1, END))
-    shape = context.emit("Concat", sizes, "shape", axis=0)
+    shape = op.Concat(*sizes, axis=0)
     for name, output in zip(outputs, context.node.output, strict=True):
         if output:
             reshaped(context, name, shape, output=output)
@@ -114,7 +117,7 @@ def _gathered(context: Context, order: str, axis: int) -> None:
         inputs = [context.input(0), order]
         context.replace("GatherElements", inputs, [values], keep=(), axis=axis)
     if indices and indices[0]:
-        context.emit("Identity", [order], outputs=indices)
+        context.op.Identity(order, outputs=indices)
 
 
 def _counted_order(context: Context, numbers: str, first: str, axis: int, rank: int) -> str:
@@ -123,33 +126,27 @@ def _counted_order(context: Context, numbers: str, first: str, axis: int, rank: 
     Each element is compared with each: those that are larger come before it, and of those that are
     equal the ones with a lower index. NaN comes before all numbers.
     """
+    op = context.op
     data = context.input(0)
     behind = list(range(2, rank - axis + 1))
     one, other = (unsqueezed(context, data, [at]) for at in (axis + 1, axis))
-    nan = context.emit("IsNaN", [data], "nan")
+    nan = op.IsNaN(data)
     one_nan, other_nan = (unsqueezed(context, nan, [at]) for at in (axis + 1, axis))
     more, less = (
-        context.emit(
-            "Or",
-            [
-                context.emit(op_type, [other, one]),
-                context.emit("And", [nans[0], context.emit("Not", [nans[1]])]),
-            ],
-            hint,
-        )
-        for op_type, nans, hint in (
-            ("Greater", (other_nan, one_nan), "more"),
-            ("Less", (one_nan, other_nan), "less"),
+        op.Or(op.emit(op_type, other, one), op.And(nans[0], op.Not(nans[1])))
+        for op_type, nans in (
+            ("Greater", (other_nan, one_nan)),
+            ("Less", (one_nan, other_nan)),
         )
     )
     rows, columns = (unsqueezed(context, numbers, [at, *behind]) for at in (1, 0))
-    earlier = context.emit("Less", [columns, rows], "earlier")
-    earlier_equal = context.emit("And", [context.emit("Not", [less]), earlier])
-    before = cast(context, context.emit("Or", [more, earlier_equal], "before"), TensorProto.INT64)
+    earlier = op.Less(columns, rows)
+    earlier_equal = op.And(op.Not(less), earlier)
+    before = cast(context, op.Or(more, earlier_equal), TensorProto.INT64)
     place = reduced(context, "ReduceSum", before, [axis + 1], keep=False)
     wanted = unsqueezed(context, first, [1, *behind])
-    hits = context.emit("Equal", [unsqueezed(context, place, [axis]), wanted], "hits")
-    found = context.emit("Mul", [cast(context, hits, TensorProto.INT64), columns], "found")
+    hits = op.Equal(unsqueezed(context, place, [axis]), wanted)
+    found = op.Mul(cast(context, hits, TensorProto.INT64), columns)
     return reduced(context, "ReduceSum", found, [axis + 1], keep=False)
 
 
@@ -166,6 +163,7 @@ def largest_of_floats(context: Context) -> None:
     ``sorted=0`` leaves the order open, so it is dropped. The integers that came with opset 11 are
     computed in float or double, which order them alike; so is what is negated.
     """
+    op = context.op
     data = context.input(0)
     drop = ("largest", "sorted")
     smallest = not context.value("largest", 1)
@@ -179,6 +177,7 @@ def largest_of_floats(context: Context) -> None:
         rank = context.settled_rank(data)
         if rank is None:
             context = context.at(11)  # It comes here again, with its mirrored axis.
+            op = context.op
             replace_mirrored(context, axis=mirrored_axes([axis])[0])
             return
         axis %= rank
@@ -193,18 +192,18 @@ def largest_of_floats(context: Context) -> None:
     if working != given:
         inputs[0] = cast(context, data, working)
     if smallest:
-        inputs[0] = context.emit("Neg", [inputs[0]], "negated")
+        inputs[0] = op.Neg(inputs[0])
     values, *others = context.node.output
     found = context.fresh("values")
     context.replace(inputs=inputs, outputs=[found, *others], drop=drop, **attributes)
     if smallest and working != given:
-        found = context.emit("Neg", [found], "smallest")
+        found = op.Neg(found)
     if not values:
         return
     if working != given:
         cast(context, found, given, [values])
     else:
-        context.emit("Neg", [found], "smallest", outputs=[values])
+        op.Neg(found, outputs=[values])
 
 
 _HALVED = (TensorProto.INT64, TensorProto.UINT64)
@@ -234,17 +233,18 @@ def _ordered_by_halves(context: Context) -> None:
     given = context.need_elem_type(data, "it is taken apart")
     length = as_name(context, size_of(context, data, axis))
     context = context.at(13)
+    op = context.op
     base = constant(context, 2**32, given, "base")
-    rest = cast(context, context.emit("Mod", [data, base], "rest"), TensorProto.DOUBLE)
-    apart = context.emit("Sub", [cast(context, data, TensorProto.DOUBLE), rest], "apart")
+    rest = cast(context, op.Mod(data, base), TensorProto.DOUBLE)
+    apart = op.Sub(cast(context, data, TensorProto.DOUBLE), rest)
     inverse, half = (constant(context, n, TensorProto.DOUBLE, "part") for n in (2.0**-32, 0.5))
-    scaled = context.emit("Mul", [apart, inverse], "scaled")
-    upper = context.emit("Floor", [context.emit("Add", [scaled, half])], "upper")
+    scaled = op.Mul(apart, inverse)
+    upper = op.Floor(op.Add(scaled, half))
     values = {"axis": axis, "largest": context.attribute("largest")}
     names = [context.fresh("values"), context.fresh("order")]
     order = [context.fresh("values"), context.fresh("places")]
-    context.emit("TopK", [rest, length], outputs=names, **values)
-    upper = context.emit("GatherElements", [upper, names[1]], "upper", axis=axis)
-    context.emit("TopK", [upper, number], outputs=order, **values)
-    chosen = context.emit("GatherElements", [names[1], order[1]], "chosen", axis=axis)
+    op.TopK(rest, length, outputs=names, **values)
+    upper = op.GatherElements(upper, names[1], axis=axis)
+    op.TopK(upper, number, outputs=order, **values)
+    chosen = op.GatherElements(names[1], order[1], axis=axis)
     _gathered(context, chosen, axis)

@@ -26,6 +26,7 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import HALVES, cast
 from onnxreduce_cli.steps.context import Array, Blocked, Context
 
@@ -56,6 +57,7 @@ def col2im(context: Context) -> None:
     ``blocks = Pad(Reshape(x, [n, c, 2 * 3]), 0)`` with a zero behind the others,
     ``ReduceSum(Gather<axis=2>(blocks, [[0, 6], [1, 3], [2, 4], [5, 6]]), 3)``.
     """
+    data: str
     data, image, block = (context.input(index) for index in range(3))
     axes = _axes(context)
     images, blocks = (numbers_of(context, name, axes) for name in (image, block))
@@ -107,8 +109,9 @@ def _axes(context: Context) -> int:
 
 def _block_by_block(
     context: Context, data: str, blocks: list[Number], counts: list[Number], elem_type: int
-) -> str:
+) -> Value:
     """The data as [n, c, block * count of each axis], with a zero behind the others on each."""
+    op = context.op
     axes = len(blocks)
     known = [block for block in blocks if isinstance(block, int)]
     block = math.prod(known) if len(known) == len(blocks) else 0
@@ -117,23 +120,23 @@ def _block_by_block(
     batch = size_of(context, data, 0)
     apart = _reshaped(context, data, [batch, channels, *blocks, *counts])
     perm = [0, 1, *(at + part * axes for at in range(2, 2 + axes) for part in (0, 1))]
-    turned = context.emit("Transpose", [apart], "turned", perm=perm)
+    turned = op.Transpose(apart, perm=perm)
     sizes = [times(context, *pair) for pair in zip(blocks, counts, strict=True)]
     merged = _reshaped(context, turned, [batch, channels, *sizes])
     zero = context.array(np.zeros((), numpy_dtype(elem_type)), "zero")
     pads = context.array([0] * (4 + axes) + [1] * axes, "pads")
-    return context.emit("Pad", [merged, pads, zero], "with_zero")
+    return op.Pad(merged, pads, zero)
 
 
-def _reshaped(context: Context, data: str, dims: list[Number]) -> str:
-    return context.emit("Reshape", [data, _shape(context, dims)], "shaped")
+def _reshaped(context: Context, data: str, dims: list[Number]) -> Value:
+    return context.op.Reshape(data, _shape(context, dims))
 
 
-def _shape(context: Context, dims: list[Number]) -> str:
+def _shape(context: Context, dims: list[Number]) -> Value:
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
         return context.array(known, "shape")
-    return context.emit("Concat", [as_name(context, dim) for dim in dims], "shape", axis=0)
+    return context.op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
 
 
 def _table(
@@ -144,28 +147,29 @@ def _table(
     An element of a block is at its own place in the block times `count`, and the block's number;
     past the last is a zero.
     """
+    op = context.op
     begin, dilation, stride = layout
     numbers = [number for number in (image, block, count) if isinstance(number, int)]
     if len(numbers) == 3 and math.prod(numbers[:2]) <= MOST_WRITTEN:
         return _known_table(numbers, layout)
     own = arange(context, block)
-    within = context.emit("Mul", [own, context.array([dilation], "dilation")], "within")
+    within = op.Mul(own, context.array([dilation], "dilation"))
     place = unsqueezed(context, as_name(context, plus(context, arange(context, image), begin)), [1])
-    start = context.emit("Sub", [place, within], "start")
+    start = op.Sub(place, within)
     steps = context.array([stride], "stride")
-    number = context.emit("Div", [start, steps], "number")
+    number = op.Div(start, steps)
     zero, end = context.array([0], "zero"), as_name(context, count)
     conditions = [
-        context.emit("Equal", [context.emit("Mod", [start, steps], "rest"), zero], "is_start"),
-        context.emit("Less", [context.array([-1], "before"), start], "is_behind_begin"),
-        context.emit("Less", [number, end], "is_before_end"),
+        op.Equal(op.Mod(start, steps), zero),
+        op.Less(context.array([-1], "before"), start),
+        op.Less(number, end),
     ]
-    both = context.emit("And", conditions[:2], "both")
-    is_there = context.emit("And", [both, conditions[2]], "is_there")
-    row = context.emit("Mul", [own, end], "row")
-    found = context.emit("Add", [row, number], "found")
+    both = op.And(*conditions[:2])
+    is_there = op.And(both, conditions[2])
+    row = op.Mul(own, end)
+    found = op.Add(row, number)
     nothing = as_name(context, times(context, block, count))
-    return context.emit("Where", [is_there, found, nothing], "table")
+    return op.Where(is_there, found, nothing)
 
 
 def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
@@ -182,11 +186,12 @@ def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
 
 def _added(context: Context, data: str, table: Array | str, axis: int) -> str:
     """What the table names along an axis, added up."""
+    op = context.op
     if not isinstance(table, str) and table.shape[1] == 1:
         places = context.array(table.reshape(-1), "places")
-        return context.emit("Gather", [data, places], "placed", axis=axis)
+        return op.Gather(data, places, axis=axis)
     name = table if isinstance(table, str) else context.array(table, "places")
-    overlapping = context.emit("Gather", [data, name], "overlapping", axis=axis)
+    overlapping = op.Gather(data, name, axis=axis)
     return reduced(context, "ReduceSum", overlapping, [axis + 1], keep=False)
 
 
@@ -201,6 +206,7 @@ def max_unpool(context: Context) -> None:
     ``Reshape(ScatterElements(zeros of 6, Reshape(indices, [-1]), Reshape(x, [-1])), [1, 1, 6])``.
     """
     context = context.at(13)
+    op = context.op
     data, indices, wanted = (context.input(index) for index in range(3))
     kernel = context.value("kernel_shape")
     axes = len(kernel)
@@ -223,8 +229,8 @@ def max_unpool(context: Context) -> None:
     for dim in dims:
         size = times(context, size, dim)
     zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
-    zeros = context.emit("ConstantOfShape", [as_name(context, size)], "zeros", value=zero)
+    zeros = op.ConstantOfShape(as_name(context, size), value=zero)
     flat = context.array([-1], "flat")
-    places, elements = (context.emit("Reshape", [name, flat], "flat") for name in (indices, data))
-    scattered = context.emit("ScatterElements", [zeros, places, elements], "scattered", axis=0)
+    places, elements = (op.Reshape(name, flat) for name in (indices, data))
+    scattered = op.ScatterElements(zeros, places, elements, axis=0)
     context.replace("Reshape", [scattered, _shape(context, dims)], keep=())

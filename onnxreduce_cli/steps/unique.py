@@ -20,6 +20,7 @@ from onnxreduce_cli.steps.births import (
     size_of,
     squeezed,
 )
+from onnxreduce_cli.steps.builder import Operators, Value
 from onnxreduce_cli.steps.casts import HALVES, INTEGERS, cast
 from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.loops import Body, Carried, loop
@@ -45,6 +46,7 @@ def unique(context: Context) -> None:
     if elem_type not in _ORDERED:
         raise refuse(context, f"orders elements of {dtype_name(elem_type)}")
     context = context.at(OPSET)
+    op = context.op
     data, axis = context.input(0), context.value("axis")
     items = _items(context)
     count = size_of(context, items, 0)
@@ -55,53 +57,54 @@ def unique(context: Context) -> None:
     differ = _differ(context, [_gather(context, key, order) for key in keys], axis)
     # Of nothing there is no first element.
     head = _part(context, numbers, 0, 1)
-    head = context.emit("Add", [head, context.array([1], "one")], "head")
-    is_new = context.emit("Concat", [head, differ], "is_new", axis=0)
-    places = squeezed(context, context.emit("NonZero", [is_new], "places"), [0])
-    first = _gather(context, order, places)
+    head = op.Add(head, context.array([1], "one"))
+    is_new = op.Concat(head, differ, axis=0)
+    places = squeezed(context, op.NonZero(is_new), [0])
+    first: str = _gather(context, order, places)
     inverse = counts = ""
     if names[2]:
         inverse = _scattered(context, numbers, order, _numbered(context, is_new))
     if names[3]:
-        ends = [_part(context, places, 1, None), as_name(context, count)]
-        following = context.emit("Concat", ends, "ends", axis=0)
-        counts = context.emit("Sub", [following, places], "counts")
+        following = op.Concat(_part(context, places, 1, None), as_name(context, count), axis=0)
+        counts = op.Sub(following, places)
     if not context.value("sorted", 1):
-        nothing = context.emit("Sub", [numbers, numbers], "nothing")
-        ones = context.emit("Add", [_gather(context, nothing, first), context.array([1], "one")])
+        nothing = op.Sub(numbers, numbers)
+        ones = op.Add(_gather(context, nothing, first), context.array([1], "one"))
         is_first = _scattered(context, nothing, first, ones)
-        old, first = first, squeezed(context, context.emit("NonZero", [is_first], "first"), [0])
+        old, first = first, squeezed(context, op.NonZero(is_first), [0])
         if inverse:
             inverse = _gather(context, _numbered(context, is_first), _gather(context, old, inverse))
         if counts:
             counts = _gather(context, _scattered(context, nothing, old, counts), first)
     for name, output in ((first, names[1]), (inverse, names[2]), (counts, names[3])):
         if output:
-            context.emit("Identity", [name], outputs=[output])
+            op.Identity(name, outputs=[output])
     if names[0]:
         inputs = [items if axis is None else data, first]
         context.replace("Gather", inputs, names[:1], keep=(), axis=axis or 0)
 
 
-def _items(context: Context) -> str:
+def _items(context: Context) -> Value:
     """The elements in a row, or the slices along the axis as rows."""
+    op = context.op
     data, axis = context.input(0), context.value("axis")
     if axis is None:
-        return context.emit("Reshape", [data, context.array([-1], "flat")], "items")
+        return op.Reshape(data, context.array([-1], "flat"))
     rank = context.settled_rank(data)
     if rank is None:
         view = around(context, data, axis).name
-        data = context.emit("Transpose", [view], "slices_first", perm=[1, 0, 2])
-        return context.emit("Flatten", [data], "items", axis=1)
+        data = op.Transpose(view, perm=[1, 0, 2])
+        return op.Flatten(data, axis=1)
     axis %= rank
     if axis:
         perm = [axis, *(other for other in range(rank) if other != axis)]
-        data = context.emit("Transpose", [data], "slices_first", perm=perm)
-    return context.emit("Flatten", [data], "items", axis=1)
+        data = op.Transpose(data, perm=perm)
+    return op.Flatten(data, axis=1)
 
 
 def _keys(context: Context, items: str, elem_type: int) -> list[str]:
     """What orders the items, the least important first: TopK and comparisons take it."""
+    op = context.op
     if elem_type in INTEGERS:
         return [items]
     if elem_type == TensorProto.BOOL:
@@ -109,58 +112,57 @@ def _keys(context: Context, items: str, elem_type: int) -> list[str]:
     if elem_type in HALVES:
         elem_type = TensorProto.FLOAT
         items = cast(context, items, elem_type)
-    nan = context.emit("IsNaN", [items], "nan")
+    nan = op.IsNaN(items)
     zero = constant(context, 0, elem_type, "zero")
-    numbers = context.emit("Where", [nan, zero, items], "numbers")
+    numbers = op.Where(nan, zero, items)
     return [numbers, cast(context, nan, TensorProto.FLOAT)]
 
 
 def _order(context: Context, keys: list[str], numbers: str, count: str, axis: int | None) -> str:
     """The indices of the items in ascending order, equal ones as they were."""
+    op = context.op
     if axis is None:
-        return _sorted(context, context, keys, numbers, count)
-    columns = [context.emit("Transpose", [key], "columns", perm=[1, 0]) for key in keys]
+        return _sorted(op, keys, numbers, count)
+    columns = [op.Transpose(key, perm=[1, 0]) for key in keys]
     width = size_of(context, keys[0], 1)
-    last = context.emit("Sub", [as_name(context, width), context.array([1], "one")], "last")
+    last = op.Sub(as_name(context, width), context.array([1], "one"))
     flat = context.array([-1], "flat")
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (order,) = body.values
-        column = body.emit("Sub", [last, body.round], "column")
-        found = [body.emit("Gather", [name, column], "column", axis=0) for name in columns]
-        found = [body.emit("Reshape", [name, flat], "key") for name in found]
-        return [_sorted(context, body, found, order, count)], []
+        column = body.Sub(last, body.round)
+        found = [body.Gather(name, column, axis=0) for name in columns]
+        found = [body.Reshape(name, flat) for name in found]
+        return [_sorted(body, found, order, count)], []
 
     dims = dims_of(context, numbers) or (None,)
     carried = Carried(numbers, TensorProto.INT64, dims)
     inputs, body = loop(context, as_name(context, width), [carried], write)
     like = tensor_type(TensorProto.INT64, dims)
-    return context.emit("Loop", inputs, "order", like=like, body=body)
+    return op.Loop(*inputs, like=like, body=body)
 
 
-def _sorted(
-    context: Context, holder: Context | Body, keys: Sequence[str], order: str, count: str
-) -> str:
+def _sorted(op: Operators, keys: Sequence[str], order: str, count: str) -> str:
     """An order of the items, changed to that of their keys where these differ."""
     for key in keys:
-        now = holder.emit("Gather", [key, order], "key", axis=0)
-        names = [context.fresh("values"), context.fresh("places")]
-        holder.emit("TopK", [now, count], outputs=names, axis=0, largest=0)
-        order = holder.emit("Gather", [order, names[1]], "order", axis=0)
+        now = op.Gather(key, order, axis=0)
+        _, places = op.TopK(now, count, outputs=2, axis=0, largest=0)
+        order = op.Gather(order, places, axis=0)
     return order
 
 
-def _differ(context: Context, keys: list[str], axis: int | None) -> str:
+def _differ(context: Context, keys: list[str], axis: int | None) -> Value:
     """For each item but the first 1 if it differs from the one before, else 0, in int64."""
+    op = context.op
     parts = []
     for key in keys:
         before, after = _part(context, key, 0, -1), _part(context, key, 1, None)
-        parts += [context.emit(op_type, [before, after]) for op_type in ("Less", "Greater")]
+        parts += [op.emit(op_type, before, after) for op_type in ("Less", "Greater")]
     if axis is not None and len(keys) > 1:
         parts.append(cast(context, _part(context, keys[1], 1, None), TensorProto.BOOL))
     differ = parts[0]
     for part in parts[1:]:
-        differ = context.emit("Or", [differ, part], "differ")
+        differ = op.Or(differ, part)
     number = cast(context, differ, TensorProto.INT64)
     if axis is None:
         return number
@@ -168,22 +170,23 @@ def _differ(context: Context, keys: list[str], axis: int | None) -> str:
     return cast(context, cast(context, total, TensorProto.BOOL), TensorProto.INT64)
 
 
-def _part(context: Context, name: str, start: int, end: int | None) -> str:
+def _part(context: Context, name: str, start: int, end: int | None) -> Value:
     """A part of the first dimension."""
     bounds = [context.array([n], "bound") for n in (start, 2**63 - 1 if end is None else end)]
-    return context.emit("Slice", [name, *bounds, context.array([0], "axis")], "part")
+    return context.op.Slice(name, *bounds, context.array([0], "axis"))
 
 
-def _gather(context: Context, name: str, places: str) -> str:
-    return context.emit("Gather", [name, places], "gathered", axis=0)
+def _gather(context: Context, name: str, places: str) -> Value:
+    return context.op.Gather(name, places, axis=0)
 
 
-def _scattered(context: Context, name: str, places: str, values: str) -> str:
-    return context.emit("ScatterElements", [name, places, values], "scattered", axis=0)
+def _scattered(context: Context, name: str, places: str, values: str) -> Value:
+    return context.op.ScatterElements(name, places, values, axis=0)
 
 
-def _numbered(context: Context, flags: str) -> str:
+def _numbered(context: Context, flags: str) -> Value:
     """For each place how many flags there are before it; for one with a flag, its number."""
+    op = context.op
     axis = context.array(np.array(0, np.int64), "axis")
-    total = context.emit("CumSum", [flags, axis], "total")
-    return context.emit("Sub", [total, context.array([1], "one")], "number")
+    total = op.CumSum(flags, axis)
+    return op.Sub(total, context.array([1], "one"))

@@ -15,6 +15,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.builder import Value
 from onnxreduce_cli.steps.casts import cast
 from onnxreduce_cli.steps.context import Context
 
@@ -209,7 +210,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
             name = _cast_input(context, name, wide[variable])
         inputs.append(name)
     back = []
-    outputs = []
+    outputs: list[str] = []
     for index, name in enumerate(node.output):
         variable = schema.outputs[min(index, len(schema.outputs) - 1)].type_str
         if name and variable in wide:
@@ -225,7 +226,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
     for widened, narrow, name in back:
         if narrow in _FLOAT8:
             # What comes back was a float8 before: only its infinities could saturate.
-            context.emit("Cast", [widened], outputs=[name], to=narrow, saturate=0)
+            context.op.Cast(widened, outputs=[name], to=narrow, saturate=0)
         else:
             cast(context, widened, narrow, [name])
     context.emitted.extend(rest)
@@ -242,7 +243,7 @@ def _state_dtype(node: NodeProto, elem_type: int) -> None:
         node.attribute.append(helper.make_attribute("dtype", elem_type))
 
 
-def _cast_input(context: Context, name: str, wide: int) -> str:
+def _cast_input(context: Context, name: str, wide: int) -> Value:
     constant = context.constant(name)
     if constant is not None:
         return context.array(constant.astype(numpy_dtype(wide)), "constant")

@@ -158,19 +158,20 @@ def padded(
     context: Context, data: str, begins: list[Number], ends: list[Number], value: float
 ) -> str:
     """The data with a number around its spatial dimensions; as it is where there is nothing."""
+    op = context.op
     sides: list[Number] = [0, 0, *begins, 0, 0, *ends]
     known = [side for side in sides if isinstance(side, int)]
     if len(known) == len(sides) and not any(known):
         return data
     if len(known) == len(sides) and context.op.opset < 11:
-        return context.emit("Pad", [data], "padded", pads=known, value=value)
+        return op.Pad(data, pads=known, value=value)
     elem_type = context.need_elem_type(data, "it is padded with a number of that dtype")
     filled = constant(context, value, elem_type, "padding")
     if len(known) == len(sides):
         pads = context.array(known, "pads")
     else:
-        pads = context.emit("Concat", [as_name(context, side) for side in sides], "pads", axis=0)
-    return context.emit("Pad", [data, pads, filled], "padded")
+        pads = op.Concat(*[as_name(context, side) for side in sides], axis=0)
+    return op.Pad(data, pads, filled)
 
 
 #: Numbers that are known at conversion, or the name of an int64 tensor.
@@ -179,15 +180,16 @@ Places = Array | str
 
 def places(context: Context, axis: Axis) -> Places:
     """Where the elements of each window are in the padded value: [count, kernel]."""
+    op = context.op
     window = axis.window
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
     if isinstance(axis.count, int) and axis.count * window.kernel <= MOST_WRITTEN:
         return window.stride * np.arange(axis.count, dtype=np.int64)[:, None] + within
     starts = arange(context, axis.count)
     if window.stride != 1:
-        starts = context.emit("Mul", [starts, context.array([window.stride], "stride")], "starts")
+        starts = op.Mul(starts, context.array([window.stride], "stride"))
     column = unsqueezed(context, starts, [1])
-    return context.emit("Add", [column, context.array(within, "within")], "places")
+    return op.Add(column, context.array(within, "within"))
 
 
 def written(context: Context, numbers: Places) -> str:
@@ -203,15 +205,16 @@ def gathered(context: Context, found: list[Axis], nothing: float) -> str:
         found: its axes.
         nothing: what stands in the padding.
     """
+    op = context.op
     begins, ends = [axis.begin for axis in found], [axis.end for axis in found]
     data = padded(context, context.input(0), begins, ends, nothing)
     for at, axis in enumerate(found, 2):
         where = places(context, axis)
         if isinstance(where, str):
-            flat = context.emit("Reshape", [where, context.array([-1], "flat")], "windows")
+            flat = op.Reshape(where, context.array([-1], "flat"))
         else:
             flat = context.array(where.reshape(-1), "windows")
-        data = context.emit("Gather", [data, flat], "windows", axis=at)
+        data = op.Gather(data, flat, axis=at)
     return data
 
 
@@ -238,7 +241,7 @@ def share(context: Context, found: list[Axis], elem_type: int, *, pads_count: bo
     factors = [context.array(known.astype(numpy_dtype(elem_type)), "share")] if known.ndim else []
     total = ""
     for name in factors + computed:
-        total = context.emit("Mul", [total, name], "share") if total else name
+        total = context.op.Mul(total, name) if total else name
     return total
 
 
@@ -253,6 +256,7 @@ def _within(axis: Axis, pads_count: bool) -> bool:
 
 def _share(context: Context, axis: Axis, pads_count: bool) -> Places:
     """The kernel's size by how many elements of each window count."""
+    op = context.op
     kernel, where = axis.window.kernel, places(context, axis)
     first: Number = 0 if pads_count else axis.begin
     behind = plus(context, axis.begin, axis.size)
@@ -264,9 +268,9 @@ def _share(context: Context, axis: Axis, pads_count: bool) -> Places:
             factors: Array = kernel / counts
         return factors
     where = written(context, where)
-    is_before = context.emit("Less", [where, as_name(context, first)], "is_before")
-    is_inside = context.emit("Less", [where, as_name(context, behind)], "is_inside")
+    is_before = op.Less(where, as_name(context, first))
+    is_inside = op.Less(where, as_name(context, behind))
     ahead, inside = (cast(context, name, TensorProto.FLOAT) for name in (is_before, is_inside))
-    counted = context.emit("Sub", [inside, ahead], "counted")
+    counted = op.Sub(inside, ahead)
     total = reduced(context, "ReduceSum", counted, [1], keep=False)
-    return context.emit("Div", [context.scalar(float(kernel), "kernel"), total], "share")
+    return op.Div(context.scalar(float(kernel), "kernel"), total)
