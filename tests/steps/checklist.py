@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import onnx
 
+import onnxreduce_cli.steps.table  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
 from onnxreduce_cli.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit, births, newcomers
