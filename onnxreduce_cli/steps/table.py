@@ -18,9 +18,9 @@ from onnxreduce_cli.steps.context import Blocked, Context, Emitted
 from onnxreduce_cli.steps.registry import STEPS, Direction, Step
 
 # Every module of the package registers its steps when it is imported.
-for _module in pkgutil.iter_modules(steps.__path__):
-    if _module.name != "table":
-        import_module(f"{steps.__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(steps.__path__, f"{steps.__name__}."):
+    if _module.name != __name__:
+        import_module(_module.name)
 
 
 #: Operators that ONNX Runtime's optimiser puts into the default domain at any opset: its own there,

@@ -95,8 +95,8 @@ _unproven: list[str] = []
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Whether all tests of steps are to run, those of the newest operators too."""
     global _whole
-    files = {path.name for path in Path(__file__).parent.glob("test_*.py")}
-    here = {item.path.name for item in items if item.path.parent == Path(__file__).parent}
+    files = set(Path(__file__).parent.rglob("test_*.py"))
+    here = {item.path for item in items}
     option = config.option
     chosen = option.keyword or option.collectonly or "newest" in option.markexpr
     _whole = files <= here and not chosen and not any("::" in arg for arg in config.args)
