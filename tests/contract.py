@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
-from onnxreduce_cli.steps.context import Context
 
 
 def check(context: Context) -> None:

@@ -14,9 +14,9 @@ from onnx import ModelProto, TensorProto, TypeProto, helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli import executor
+from onnxreduce_cli.emit.builder import fill
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
-from onnxreduce_cli.steps.builder import fill
 
 ort.set_default_logger_severity(4)
 

@@ -18,7 +18,7 @@ FILE, FUNCTION = 400, 50
 
 #: What is longer still. Nothing is added here; what is short enough now is taken out.
 LONG_FILES = {
-    "steps/context.py",
+    "emit/context.py",
 }
 LONG_FUNCTIONS = {
     "convert_file.py: convert_file",

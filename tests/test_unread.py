@@ -8,9 +8,9 @@ import random
 import pytest
 from onnx import ModelProto, helper, parser
 
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model.dead_values import without_unread
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import STEPS
 from tests import contract, node_cases
 

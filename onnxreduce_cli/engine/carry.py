@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from onnx import NodeProto
 
+from onnxreduce_cli.emit.context import Context, Workspace
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
 from onnxreduce_cli.engine.subject import Route
@@ -17,7 +18,6 @@ from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.values import kind_of
-from onnxreduce_cli.steps.context import Context, Workspace
 from onnxreduce_cli.steps.table import Leg, body, leg
 
 #: The opset that function bodies are written in; steps take them to the target from there.

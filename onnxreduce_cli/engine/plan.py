@@ -9,6 +9,7 @@ from onnx import FunctionProto, NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.rewriting import Written
+from onnxreduce_cli.emit.context import Blocked
 from onnxreduce_cli.engine.carry import Carrier
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
@@ -28,7 +29,6 @@ from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey
 from onnxreduce_cli.model.ir_version import INITIALIZERS, choose
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.steps.context import Blocked
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"

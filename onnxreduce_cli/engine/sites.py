@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.emit.context import Asked, Blocked
 from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.steps.context import Asked, Blocked
 
 
 @dataclass(slots=True)

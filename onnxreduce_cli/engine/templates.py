@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from onnx import AttributeProto, NodeProto
 
+from onnxreduce_cli.emit.context import Asked
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
-from onnxreduce_cli.steps.context import Asked
 
 #: The attribute types whose values are compared.
 _PLAIN = frozenset(

@@ -9,9 +9,9 @@ import math
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import born, constant
-from onnxreduce_cli.steps.casts import finish, widened
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.casts import finish, widened
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import born, constant
 from onnxreduce_cli.steps.registry import down
 
 

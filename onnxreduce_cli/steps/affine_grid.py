@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import NO_COUNTING, born, dims_of, unsqueezed
-from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.terms import Term, counted, term
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING, born, dims_of, unsqueezed
+from onnxreduce_cli.emit.terms import Term, counted, term
 
 _DOUBLE = TensorProto.DOUBLE
 

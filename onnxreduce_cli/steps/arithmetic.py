@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import as_name, dims_of, need_dims, size_of
+from onnxreduce_cli.emit.repeat import rank_of, repeated_to, trailing_ones
 from onnxreduce_cli.model.values import Dims, dtype_name
-from onnxreduce_cli.steps.births import as_name, dims_of, need_dims, size_of
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.repeating import rank_of, repeated_to, trailing_ones
 
 
 @up("Gemm", 7, "broadcast: dropped")

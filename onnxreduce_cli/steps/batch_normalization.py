@@ -11,10 +11,10 @@ from collections.abc import Iterable
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import Later, constant, reduced, squeezed
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import Later, constant, reduced, squeezed
 from onnxreduce_cli.steps.normalization import restored, with_rank_4
 from onnxreduce_cli.steps.registry import down, up
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Array, Blocked, Context
+from onnxreduce_cli.emit.numbers import born, reduced, unsqueezed
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.births import born, reduced, unsqueezed
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Array, Blocked, Context
 
 #: The signed integers by their bits.
 _SIGNED: dict[int, int] = {

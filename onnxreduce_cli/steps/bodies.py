@@ -11,10 +11,10 @@ from collections.abc import Callable
 import numpy as np
 from onnx import AttributeProto, TensorProto
 
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import finish, widened
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import finish, widened
+from onnxreduce_cli.emit.context import Context
 
 #: The highest finite number of the dtypes that bodies compute in.
 _HIGHEST: dict[int, float] = {

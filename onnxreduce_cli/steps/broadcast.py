@@ -6,17 +6,17 @@ shape stood within the first's, at `axis` (by default at the end).
 
 from __future__ import annotations
 
-from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.births import dims_of, need_dims
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.repeating import (
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import dims_of, need_dims
+from onnxreduce_cli.emit.repeat import (
     aligned,
     lacks,
     placed_within,
     repeated,
     together,
 )
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.registry import down, up
 
 _OPERATORS = (
     "Add",

@@ -7,10 +7,11 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model import folding
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     Later,
     Number,
@@ -24,9 +25,8 @@ from onnxreduce_cli.steps.births import (
     static,
     times,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.model import folding
+from onnxreduce_cli.model.values import numpy_dtype
 
 _STRICT = {"GreaterOrEqual": ("Greater", "Less"), "LessOrEqual": ("Less", "Greater")}
 

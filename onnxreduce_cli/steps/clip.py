@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.repeat import repeated
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.repeating import repeated
 
 _LIMITS = ("min", "max")
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, numpy_helper
 
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down
 
 _NEWER = ("value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings")

@@ -5,7 +5,7 @@ Clip and Selu, which changed in more than that, drop it in files of their own.
 
 from __future__ import annotations
 
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.steps.registry import up
 
 _OPERATORS = (

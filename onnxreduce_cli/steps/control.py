@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, TensorProto, ValueInfoProto, helper
 
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import of_one_round
 from onnxreduce_cli.model.values import ValueType, tensor_type, zeros
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import of_one_round
 from onnxreduce_cli.steps.registry import down
 
 _BRANCHES = ("then_branch", "else_branch")

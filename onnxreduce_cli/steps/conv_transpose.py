@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 _WARNS = "unchanged, with a remark where padding that is worked out may be odd"

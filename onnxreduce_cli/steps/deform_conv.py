@@ -7,8 +7,10 @@ from math import prod
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     Number,
     as_name,
@@ -18,11 +20,9 @@ from onnxreduce_cli.steps.births import (
     static,
     times,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.emit.terms import Term, counted, scalar, term
+from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
-from onnxreduce_cli.steps.terms import Term, counted, scalar, term
 
 
 @born(

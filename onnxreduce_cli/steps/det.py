@@ -6,7 +6,10 @@ import math
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import (
     END,
     NO_LOOP,
     Number,
@@ -20,10 +23,7 @@ from onnxreduce_cli.steps.births import (
     static,
     unsqueezed,
 )
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
-from onnxreduce_cli.steps.shapes import OPSET, product, reshaped
+from onnxreduce_cli.emit.shapes import OPSET, product, reshaped
 
 _DOUBLE = TensorProto.DOUBLE
 

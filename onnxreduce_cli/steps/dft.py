@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast, widened
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.curves import number
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     NO_COUNTING,
     Number,
@@ -26,18 +29,15 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast, widened
-from onnxreduce_cli.steps.context import Array, Context
-from onnxreduce_cli.steps.curves import number
-from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.shapes import (
+from onnxreduce_cli.emit.shapes import (
     axes_from_front,
     element,
     product,
     reshaped,
     scalar_input,
 )
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import down, up
 
 
 @up("DFT", 20, "axis: attribute to input, its default 1 written out")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from onnx import TensorProto, helper
 
-from onnxreduce_cli.steps.births import born
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import born
 
 
 def _uniform(context: Context, shaped: str, elem_type: int) -> Value:

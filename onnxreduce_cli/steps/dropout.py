@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, helper, numpy_helper
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import constant
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import constant
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 _LEFT_OPEN = (

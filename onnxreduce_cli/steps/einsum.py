@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     Number,
     arange,
@@ -34,7 +35,6 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
-from onnxreduce_cli.steps.context import Blocked, Context
 
 
 @dataclass(frozen=True)

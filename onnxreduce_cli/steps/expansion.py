@@ -7,10 +7,10 @@ from functools import reduce
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import NO_COUNTING, dims_of
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING, dims_of
+from onnxreduce_cli.emit.repeat import repeated_together
 from onnxreduce_cli.steps.registry import down
-from onnxreduce_cli.steps.repeating import repeated_together
 
 _OPERATORS = ("Max", "Mean", "Min", "Sum")
 

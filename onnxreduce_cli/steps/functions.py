@@ -15,13 +15,13 @@ import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import LOOPS_FROM, born, need_loops
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
 from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import LOOPS_FROM, born, need_loops
-from onnxreduce_cli.steps.context import Blocked, Context
 
 #: Operators by the opset they came with.
 _BY_BIRTH = {

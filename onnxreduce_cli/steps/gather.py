@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.indices import from_front, never_negative, size_along
-from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.indices import from_front, never_negative, size_along
+from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, impossible, up
 
 

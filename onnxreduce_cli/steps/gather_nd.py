@@ -7,9 +7,12 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.indices import from_front, never_negative
+from onnxreduce_cli.emit.numbers import (
     END,
     NO_COUNTING,
     Number,
@@ -25,12 +28,7 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.indices import from_front, never_negative
-from onnxreduce_cli.steps.registry import down
-from onnxreduce_cli.steps.shapes import (
+from onnxreduce_cli.emit.shapes import (
     OPSET,
     among,
     axes_from_front,
@@ -43,6 +41,8 @@ from onnxreduce_cli.steps.shapes import (
     restored,
     strides,
 )
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.registry import down
 
 _PLACES = "places are counted in the flattened data"
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.model.values import numpy_dtype, tensor_type
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     NO_COUNTING,
     Number,
@@ -18,11 +21,8 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
-from onnxreduce_cli.steps.mirror import mirrored
+from onnxreduce_cli.emit.reversed_dims import mirrored
+from onnxreduce_cli.model.values import numpy_dtype, tensor_type
 
 
 def _written(rows: Number, columns: Number) -> tuple[int, int] | None:

@@ -6,9 +6,9 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.values import ValueType, tensor_type
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down
 
 #: For each operator its graphs, the first of its inputs that is one of theirs at the same place,

@@ -7,10 +7,10 @@ import math
 from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.quantized_again import quantized_again
 from onnxreduce_cli.steps.scales import as_float, dequantize
 

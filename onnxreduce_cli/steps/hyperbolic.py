@@ -12,12 +12,12 @@ from math import factorial
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast, finish, widened
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.curves import between, number, polynomial
+from onnxreduce_cli.emit.numbers import born
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import born
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast, finish, widened
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.curves import between, number, polynomial
 
 #: Emits a function's value at a positive number; of which dtype is told too.
 Curve = Callable[[Context, str, int], str]

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.steps.births import born, constant, dims_of, unsqueezed
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import born, constant, dims_of, unsqueezed
 
 
 def centred(context: Context, name: str, zero_point: str) -> Value:

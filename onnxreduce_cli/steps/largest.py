@@ -7,7 +7,10 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     Number,
     arange,
@@ -18,9 +21,6 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.windows import Axis, Places, axes, places, written
 
 

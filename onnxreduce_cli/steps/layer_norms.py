@@ -12,10 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
     END,
     born,
     constant,
@@ -25,9 +27,7 @@ from onnxreduce_cli.steps.births import (
     static,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.registry import up
 
 _GROUPS = "mean and deviation of each group written out"

@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import born, dims_of, reduced, refuse, unsqueezed
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import born, dims_of, reduced, refuse, unsqueezed
 
 #: Beyond the end of every dimension.
 _END = 2**63 - 1

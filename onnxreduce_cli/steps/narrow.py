@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down
 
 _INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})

@@ -6,10 +6,10 @@ Squeeze stand with those operators, the axis of TopK and OneHot with what else c
 
 from __future__ import annotations
 
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 
 _WORDS = "negative axis made non-negative; of unknown rank, that of the mirrored tensor"

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import constant
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.terms import Term
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import constant
+from onnxreduce_cli.emit.terms import Term
 
 
 @dataclass(frozen=True)

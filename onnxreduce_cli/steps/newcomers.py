@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.steps.births import born, refuse
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import born, refuse
 
 #: What each group of operators does, as the end of "nothing before opset N ...".
 _ALONE: dict[str, tuple[str, ...]] = {

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import END, Number, as_name, part, quotient, size_of, unsqueezed
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import END, Number, as_name, part, quotient, size_of, unsqueezed
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 # InstanceNormalization: 6 dropped consumed_inputs and allowed any rank

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.steps.registry import down
 
 

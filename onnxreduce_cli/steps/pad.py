@@ -13,9 +13,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     NO_COUNTING,
     Number,
@@ -29,9 +31,7 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Array, Context
+from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.widening import wider
 

@@ -13,10 +13,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.casts import cast, widened
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, plus, quotient, size_of
 from onnxreduce_cli.steps import largest
-from onnxreduce_cli.steps.births import NO_COUNTING, as_name, plus, quotient, size_of
-from onnxreduce_cli.steps.casts import cast, widened
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.windows import axes, gathered, layout, padded, share
 

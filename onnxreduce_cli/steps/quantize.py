@@ -11,11 +11,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import dims_of, static
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import dims_of, static
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.held import dequantize_held, in_float
 from onnxreduce_cli.steps.registry import down
 from onnxreduce_cli.steps.scales import dequantize, of_blocks, parts, quantize, quantized_to

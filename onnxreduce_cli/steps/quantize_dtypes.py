@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.casts import HALVES, INTEGERS, cast
+from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.steps.casts import HALVES, INTEGERS, cast
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.held import dequantize_held
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.scales import quantize, quantized_to

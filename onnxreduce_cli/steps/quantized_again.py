@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.scales import Parts, spread
 
 #: The lowest and the highest number of narrow integers, by name.

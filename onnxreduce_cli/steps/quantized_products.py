@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import along_axis, born, dims_of, static, unsqueezed
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import along_axis, born, dims_of, static, unsqueezed
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.integer_products import centred, for_rows, lowest_for_nan
 from onnxreduce_cli.steps.registry import down
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from onnx import AttributeProto, TensorProto
 
-from onnxreduce_cli.steps.axes import (
+from onnxreduce_cli.emit.axes import (
     attribute_to_input,
     known_axes,
     normalised,
     unsqueezed,
 )
-from onnxreduce_cli.steps.births import LOOPS_FROM, NO_RANK
-from onnxreduce_cli.steps.casts import INTEGERS, cast, there_and_back
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.casts import INTEGERS, cast, there_and_back
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import LOOPS_FROM, NO_RANK
+from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.rows import reduce_rows
 from onnxreduce_cli.steps.runtime_axes import reduce_at_run_time

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
 
 Direction = Literal["up", "down"]
 Status = Literal["step", "unchanged", "conditional", "impossible", "undeclared"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS, cast, finish
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.curves import between, number
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import NO_LOOP, born, constant, dims_of
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import NO_LOOP, born, constant, dims_of
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import INTEGERS, cast, finish
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.curves import between, number
-from onnxreduce_cli.steps.loops import Body, Carried, loop
 
 _UNSIGNED = frozenset(
     {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}

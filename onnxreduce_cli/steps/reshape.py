@@ -6,12 +6,12 @@ import math
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import ints_to_constant, known_axes
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import static
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
-from onnxreduce_cli.steps.births import static
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.reduce import may_be_empty
 from onnxreduce_cli.steps.registry import down, up
 

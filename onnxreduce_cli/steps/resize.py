@@ -18,10 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.numbers import MOST_WRITTEN, NO_COUNTING, dims_of
+from onnxreduce_cli.emit.terms import term
 from onnxreduce_cli.model.values import Dims, numpy_dtype
-from onnxreduce_cli.steps.births import MOST_WRITTEN, NO_COUNTING, dims_of
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.resizing import (
     Change,
@@ -39,7 +40,6 @@ from onnxreduce_cli.steps.resizing import (
     sizes_in_ratio,
 )
 from onnxreduce_cli.steps.sampling import Axis, Method, nearest_indices
-from onnxreduce_cli.steps.terms import term
 
 #: Attributes that Resize has had since opset 11.
 _SINCE_11 = (

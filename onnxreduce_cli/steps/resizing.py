@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import dims_of
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.emit.terms import Term, length_of, term
 from onnxreduce_cli.steps.sampling import Axis, Method, resample
-from onnxreduce_cli.steps.terms import Term, length_of, term
 
 _FLOAT = TensorProto.FLOAT
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
     END,
     NO_COUNTING,
     arange,
@@ -13,7 +14,6 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
-from onnxreduce_cli.steps.context import Context
 
 
 @born(

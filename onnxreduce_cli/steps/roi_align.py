@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import NO_LOOP, born, reduced, size_of
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import NO_LOOP, born, reduced, size_of
+from onnxreduce_cli.emit.terms import Term, counted, length_of, scalar, term
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.terms import Term, counted, length_of, scalar, term
 
 
 @up("RoiAlign", 16, "the mapping that was the only one written out")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, NodeProto, helper, numpy_helper
 
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_LOOP, born, constant, need_loops
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import NO_LOOP, born, constant, need_loops
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
 
 
 @born("Round", 11, "Floor of the absolute value, and 1 more where that is nearer or even")

@@ -7,11 +7,11 @@ so that all of its dtypes and its empty sets come out as ever.
 
 from __future__ import annotations
 
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import END, LOOPS_FROM, part, squeezed, unsqueezed
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import END, LOOPS_FROM, part, squeezed, unsqueezed
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Blocked, Context
 
 
 def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:

@@ -6,15 +6,15 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS, cast, finish, widened
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.loops import of_one_round
+from onnxreduce_cli.emit.numbers import LOOPS_FROM
+from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import LOOPS_FROM
 from onnxreduce_cli.steps.bodies import BODIES
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import INTEGERS, cast, finish, widened
-from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.loops import of_one_round
 from onnxreduce_cli.steps.rows import reduce_rows
-from onnxreduce_cli.steps.shapes import int64_list
 
 
 def reduce_at_run_time(context: Context, noop: bool) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.births import arange, reduced
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import arange, reduced
 
 
 def slice_at_run_time(context: Context) -> None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import constant
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Array, Blocked, Context
-from onnxreduce_cli.steps.terms import Term, counted, term
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Array, Blocked, Context
+from onnxreduce_cli.emit.numbers import constant
+from onnxreduce_cli.emit.terms import Term, counted, term
 
 _FLOAT = TensorProto.FLOAT
 

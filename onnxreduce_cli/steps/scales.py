@@ -8,12 +8,12 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast, finish
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import along_axis, arange, dims_of, size_of
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import along_axis, arange, dims_of, size_of
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast, finish
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.integer_products import lowest_for_nan
 
 

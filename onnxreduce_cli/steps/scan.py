@@ -19,12 +19,12 @@ from onnx import (
     numpy_helper,
 )
 
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.builder import Value, fill
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.loops import Nodes
+from onnxreduce_cli.emit.numbers import NO_COUNTING, Number, arange, as_name, size_of
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import NO_COUNTING, Number, arange, as_name, size_of
-from onnxreduce_cli.steps.builder import Value, fill
-from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.loops import Nodes
 from onnxreduce_cli.steps.registry import down, up
 
 

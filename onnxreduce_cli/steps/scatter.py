@@ -7,7 +7,10 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     NO_COUNTING,
     Number,
@@ -21,9 +24,6 @@ from onnxreduce_cli.steps.births import (
     static,
     times,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Array, Context
 from onnxreduce_cli.steps.gather_nd import element_places
 
 

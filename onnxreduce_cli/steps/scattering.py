@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import (
     END,
     NO_LOOP,
     Number,
@@ -14,9 +17,6 @@ from onnxreduce_cli.steps.births import (
     size_of,
     static,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
 from onnxreduce_cli.steps.registry import down
 
 _SCATTERS = ("ScatterElements", "ScatterND")

@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import NodeProto
 
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import born, dims_of, refuse, squeezed, unsqueezed
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import elem_type_of, zeros
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import born, dims_of, refuse, squeezed, unsqueezed
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down
 
 _HOLDS = "holds a sequence of tensors"

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.axes import ints_to_constant, known_axes, normalised
-from onnxreduce_cli.steps.births import NO_COUNTING, arange
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.indices import size_along
-from onnxreduce_cli.steps.mirror import replace_mirrored
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, normalised
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.indices import size_along
+from onnxreduce_cli.emit.numbers import NO_COUNTING, arange
+from onnxreduce_cli.emit.reversed_dims import replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.runtime_slices import slice_at_run_time
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from onnx import GraphProto, NodeProto
 
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_RANK
 from onnxreduce_cli.model.values import Dims, ValueType
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.axes import normalised
-from onnxreduce_cli.steps.births import NO_RANK
-from onnxreduce_cli.steps.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")

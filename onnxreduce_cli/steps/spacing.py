@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import NO_COUNTING, arange, size_of, times
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING, arange, size_of, times
 from onnxreduce_cli.steps.registry import down
 
 

@@ -7,8 +7,11 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast, widened
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.curves import number
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     NO_COUNTING,
     Number,
@@ -21,11 +24,8 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast, widened
-from onnxreduce_cli.steps.context import Array, Context
-from onnxreduce_cli.steps.curves import number
-from onnxreduce_cli.steps.shapes import scalar_input
+from onnxreduce_cli.emit.shapes import scalar_input
+from onnxreduce_cli.model.values import numpy_dtype
 
 
 @born("STFT", 17, "the frames gathered, and their DFT", blocks=NO_COUNTING)

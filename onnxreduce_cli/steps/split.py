@@ -7,11 +7,11 @@ from itertools import pairwise
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.axes import ints_to_constant, known_axes
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.indices import size_along
+from onnxreduce_cli.emit.axes import ints_to_constant, known_axes
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.indices import size_along
 from onnxreduce_cli.steps.registry import down, up
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import AttributeProto, numpy_helper
 
-from onnxreduce_cli.steps import shapes
-from onnxreduce_cli.steps.axes import attribute_to_input, known_axes, normalised
-from onnxreduce_cli.steps.births import NO_COUNTING
-from onnxreduce_cli.steps.context import Blocked, Context
-from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import attribute_to_input, known_axes, normalised
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING
+from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
 
 _OPERATORS = ("Squeeze", "Unsqueeze")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import born, refuse
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import born, refuse
 
 #: What stands for more than itself in a pattern; `|` does too.
 _SYNTAX = frozenset("\\.^$*+?{}[]()")

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import NO_LOOP, arange, as_name, born, dims_of, size_of, static
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, Round, loop
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
+from onnxreduce_cli.emit.numbers import NO_LOOP, arange, as_name, born, dims_of, size_of, static
 
 
 @born("NonMaxSuppression", 10, "a Loop that selects a box of every class at once", blocks=NO_LOOP)

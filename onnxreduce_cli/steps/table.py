@@ -10,11 +10,11 @@ from importlib import import_module
 from onnx import NodeProto
 
 from onnxreduce_cli import schemas, steps
+from onnxreduce_cli.emit.context import Blocked, Context, Emitted
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.steps import audit, bodies, widening
-from onnxreduce_cli.steps.context import Blocked, Context, Emitted
 from onnxreduce_cli.steps.registry import STEPS, Direction, Step
 
 # Every module of the package registers its steps when it is imported.

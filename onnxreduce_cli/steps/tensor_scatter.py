@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
-from onnxreduce_cli.steps.births import NO_COUNTING, Number, arange, as_name, born, size_of
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING, Number, arange, as_name, born, size_of
 
 
 @born(

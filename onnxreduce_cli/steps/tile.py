@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import MOST_WRITTEN, Number, as_name, size_of
+from onnxreduce_cli.emit.repeat import ones, rank_of
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.births import MOST_WRITTEN, Number, as_name, size_of
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.repeating import ones, rank_of
 
 #: For each float that Tile takes before opset 6 the highest count to which it holds every one.
 _HIGHEST_COUNT: dict[int, int] = {

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
     END,
     NO_COUNTING,
     arange,
@@ -16,11 +18,9 @@ from onnxreduce_cli.steps.births import (
     size_of,
     unsqueezed,
 )
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.mirror import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.shapes import OPSET, around, reshaped
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.shapes import OPSET, around, reshaped
 
 
 @up("TopK", 10, "k: attribute to input")

@@ -7,8 +7,10 @@ import math
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Array, Blocked, Context
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     NO_COUNTING,
     Number,
@@ -26,9 +28,7 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import HALVES, cast
-from onnxreduce_cli.steps.context import Array, Blocked, Context
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE})
 #: In what each dtype is added up; a Cast back lets integers wrap.

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import dtype_name, tensor_type
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Operators, Value
+from onnxreduce_cli.emit.casts import HALVES, INTEGERS, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     arange,
     as_name,
@@ -20,11 +23,8 @@ from onnxreduce_cli.steps.births import (
     size_of,
     squeezed,
 )
-from onnxreduce_cli.steps.builder import Operators, Value
-from onnxreduce_cli.steps.casts import HALVES, INTEGERS, cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
-from onnxreduce_cli.steps.shapes import OPSET, around
+from onnxreduce_cli.emit.shapes import OPSET, around
+from onnxreduce_cli.model.values import dtype_name, tensor_type
 
 _ORDERED = INTEGERS | HALVES | {TensorProto.BOOL, TensorProto.FLOAT, TensorProto.DOUBLE}
 

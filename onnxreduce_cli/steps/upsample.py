@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from onnxreduce_cli.steps.births import NO_COUNTING
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, impossible, up
 from onnxreduce_cli.steps.resizing import by_gather, changes_by_scales, known_scales, rank_of
 from onnxreduce_cli.steps.sampling import Method

@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
 
 #: Their results are elements of their inputs.
 _MOVING = frozenset(

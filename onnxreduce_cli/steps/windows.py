@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     Number,
     arange,
@@ -23,8 +24,7 @@ from onnxreduce_cli.steps.births import (
     times,
     unsqueezed,
 )
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Array, Context
+from onnxreduce_cli.model.values import numpy_dtype
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
 

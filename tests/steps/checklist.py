@@ -6,8 +6,9 @@ import onnx
 
 import onnxreduce_cli.steps.table  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit import numbers as births
 from onnxreduce_cli.schema_changes import schema_changes
-from onnxreduce_cli.steps import audit, births, newcomers
+from onnxreduce_cli.steps import audit, newcomers
 from onnxreduce_cli.steps.registry import STEPS, Step
 
 #: Where steps are, and their tests.

@@ -13,7 +13,7 @@ import pytest
 
 import onnxreduce_cli
 from onnxreduce_cli import executor
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.steps.registry import STEPS
 from tests import support
 from tests.steps.taken import Function, Notes, unproven

@@ -6,10 +6,10 @@ from onnx import ModelProto
 
 from onnxreduce_cli.containers.operators import OPERATORS
 from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
+from onnxreduce_cli.emit.context import Blocked
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.skeleton import without_weights
-from onnxreduce_cli.steps.context import Blocked
 
 #: Operators that pass on whatever they are given.
 _PASSING_ON = ("Identity", "If", "Loop")

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
 
 
 def mirrored(context: Context, name: str, output: str = "") -> Value:

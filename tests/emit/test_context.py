@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper, parser
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context, Workspace
+from onnxreduce_cli.emit.loops import Carried, loop
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import scopes
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context, Workspace
-from onnxreduce_cli.steps.loops import Carried, loop
 
 NODE = "y = GatherND(x, i)"
 

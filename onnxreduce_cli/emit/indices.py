@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import END, part, squeezed
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import END, part, squeezed
 
 _UNSIGNED = frozenset(
     {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}

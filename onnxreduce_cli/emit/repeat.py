@@ -12,8 +12,11 @@ from functools import partial, reduce
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
     OR_STATE,
     Number,
@@ -22,10 +25,7 @@ from onnxreduce_cli.steps.births import (
     need_loops,
     static,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
+from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
 
 #: One dimension: a number, a name, or nothing known.
 Dim = int | str | None

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from onnx import AttributeProto
 
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Blocked, Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Blocked, Context
 
 
 def attribute_to_input(context: Context) -> None:

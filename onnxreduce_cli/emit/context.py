@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, helper
 
+from onnxreduce_cli.emit.builder import Operators, Value, check, fill
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
@@ -19,7 +20,6 @@ from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.specialisation import could_know_more
 from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
-from onnxreduce_cli.steps.builder import Operators, Value, check, fill
 
 Array = npt.NDArray[Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import constant
 from onnxreduce_cli.model.values import dtype_name, tensor_type
-from onnxreduce_cli.steps.births import constant
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import down, up
 
 INTEGERS = frozenset(

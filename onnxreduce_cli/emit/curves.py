@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from onnx import TensorProto
 
-from onnxreduce_cli.steps.births import constant
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Context
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import constant
 
 
 def number(context: Context, value: float, elem_type: int) -> Value:

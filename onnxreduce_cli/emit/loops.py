@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from onnxreduce_cli.emit.builder import Operators, Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import need_loops, squeezed
 from onnxreduce_cli.model.values import Dims, ValueType
-from onnxreduce_cli.steps.births import need_loops, squeezed
-from onnxreduce_cli.steps.builder import Operators, Value
-from onnxreduce_cli.steps.context import Context
 
 
 @dataclass(frozen=True)

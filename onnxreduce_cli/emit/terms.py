@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit import numbers as births
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.numbers import MOST_WRITTEN, Later, Number
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps import births
-from onnxreduce_cli.steps.births import MOST_WRITTEN, Later, Number
-from onnxreduce_cli.steps.casts import INTEGERS, cast
-from onnxreduce_cli.steps.context import Array, Context
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,11 @@ from dataclasses import dataclass
 
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
-from onnxreduce_cli.steps.births import (
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import (
     END,
     OR_STATE,
     Number,
@@ -26,10 +29,7 @@ from onnxreduce_cli.steps.births import (
     static,
     unsqueezed,
 )
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.casts import cast
-from onnxreduce_cli.steps.context import Context
-from onnxreduce_cli.steps.loops import Body, Carried, loop
+from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
 
 OPSET = 15
 

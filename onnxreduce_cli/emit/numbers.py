@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import Dims, numpy_dtype
-from onnxreduce_cli.steps.builder import Value
-from onnxreduce_cli.steps.context import Blocked, Context
 from onnxreduce_cli.steps.registry import StepFunction, down
 
 

@@ -1,0 +1,1 @@
+"""What steps write with: a context with its builder, numbers, shapes, loops."""
