@@ -14,8 +14,8 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, function_label, scopes
-from onnxreduce_cli.steps.reduce import REDUCE
-from onnxreduce_cli.steps.softmax import SOFTMAX
+from onnxreduce_cli.steps.reduction.reduce import REDUCE
+from onnxreduce_cli.steps.reduction.softmax import SOFTMAX
 
 #: The operators that the tool is named for.
 FAMILY = (*REDUCE, *SOFTMAX)

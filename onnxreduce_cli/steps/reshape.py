@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import static
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.reduce import may_be_empty
+from onnxreduce_cli.steps.reduction.reduce import may_be_empty
 from onnxreduce_cli.steps.registry import down, up
 
 

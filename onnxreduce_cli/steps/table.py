@@ -14,7 +14,8 @@ from onnxreduce_cli.emit.context import Blocked, Context, Emitted
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.steps import audit, bodies, widening
+from onnxreduce_cli.steps import audit, widening
+from onnxreduce_cli.steps.reduction import function_bodies as bodies
 from onnxreduce_cli.steps.registry import STEPS, Direction, Step
 
 # Every module of the package registers its steps when it is imported.

@@ -11,7 +11,7 @@ from onnx import ModelProto, NodeProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.schemas import newest_opset
-from onnxreduce_cli.steps.reduce import NINE, REDUCE
+from onnxreduce_cli.steps.reduction.reduce import NINE, REDUCE
 from tests.steps.checklist import newest_declared
 from tests.support import blockers, converts, model, one_node, op_types
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.steps.softmax import SOFTMAX
+from onnxreduce_cli.steps.reduction.softmax import SOFTMAX
 from tests.support import blockers, converts, model, one_node, op_types
 
 

@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.steps.bodies import BODIES
+from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 from tests.steps.checklist import newest_declared
 from tests.support import blockers, converts, model, one_node, op_types, run
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli.steps.reduce import NINE, REDUCE
+from onnxreduce_cli.steps.reduction.reduce import NINE, REDUCE
 from tests.support import blockers, converts, model, op_types
 
 X = np.array(

@@ -1,0 +1,1 @@
+"""Reduce*, Softmax, LogSoftmax and Hardmax."""
