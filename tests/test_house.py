@@ -25,7 +25,7 @@ LONG_FUNCTIONS = {
     "save.py: save",
     "steps/deform_conv.py: deform_conv",
     "steps/det.py: det",
-    "steps/remainders.py: _of_doubles",
+    "steps/elementwise/mod.py: _of_doubles",
     "steps/scan.py: _as_loop",
     "steps/scan.py: over_batch",
     "steps/suppression.py: _round",
