@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.indices import size_along
 from onnxreduce_cli.emit.numbers import NO_COUNTING, arange
 from onnxreduce_cli.emit.reversed_dims import replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.runtime_slices import slice_at_run_time
+from onnxreduce_cli.steps.shape.emulated_slice import slice_at_run_time
 
 
 @up("Slice", 10, "starts, ends and axes: attributes to inputs")

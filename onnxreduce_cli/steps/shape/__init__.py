@@ -1,0 +1,1 @@
+"""Operators that make, reshape, cut or join tensors without computing their elements."""
