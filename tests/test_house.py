@@ -28,7 +28,7 @@ LONG_FUNCTIONS = {
     "steps/elementwise/mod.py: _of_doubles",
     "steps/scan.py: _as_loop",
     "steps/scan.py: over_batch",
-    "steps/suppression.py: _round",
+    "steps/indexing/non_max_suppression.py: _round",
 }
 
 

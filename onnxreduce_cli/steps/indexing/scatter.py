@@ -24,7 +24,7 @@ from onnxreduce_cli.emit.numbers import (
     static,
     times,
 )
-from onnxreduce_cli.steps.gather_nd import element_places
+from onnxreduce_cli.steps.indexing.gather_nd import element_places
 
 
 @born("Scatter", 9, "Gather from the data and the updates in a row", blocks=NO_COUNTING)

@@ -1,0 +1,1 @@
+"""Operators that look up, put, sort or select elements by their indices."""
