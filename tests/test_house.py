@@ -23,7 +23,7 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "convert_file.py: convert_file",
     "save.py: save",
-    "steps/deform_conv.py: deform_conv",
+    "steps/resampling/deform_conv.py: deform_conv",
     "steps/det.py: det",
     "steps/elementwise/mod.py: _of_doubles",
     "steps/scan.py: _as_loop",

@@ -22,7 +22,14 @@ from onnxreduce_cli.emit.numbers import (
 )
 from onnxreduce_cli.emit.terms import Term, counted, scalar, term
 from onnxreduce_cli.model.values import tensor_type
-from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
+from onnxreduce_cli.steps.resampling.interpolation import (
+    Tap,
+    finite,
+    gathered,
+    in_axis,
+    is_inside,
+    linear,
+)
 
 
 @born(

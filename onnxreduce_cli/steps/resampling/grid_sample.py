@@ -11,8 +11,15 @@ from onnxreduce_cli.emit.casts import HALVES, finish, widened
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, born, size_of
 from onnxreduce_cli.emit.terms import Term, counted, scalar
-from onnxreduce_cli.steps.neighbours import Tap, finite, gathered, in_axis, is_inside, linear
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.resampling.interpolation import (
+    Tap,
+    finite,
+    gathered,
+    in_axis,
+    is_inside,
+    linear,
+)
 
 _NEWER_MODES = {"bilinear": "linear", "bicubic": "cubic"}
 _OLDER_MODES = {newer: older for older, newer in _NEWER_MODES.items()}
