@@ -21,7 +21,7 @@ from onnxreduce_cli.emit.numbers import (
     times,
     unsqueezed,
 )
-from onnxreduce_cli.steps.windows import Axis, Places, axes, places, written
+from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, places, written
 
 
 def gives_indices(context: Context) -> bool:

@@ -1,0 +1,1 @@
+"""Pools, and what puts windows back in place."""
