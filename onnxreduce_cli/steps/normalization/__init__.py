@@ -1,0 +1,1 @@
+"""Operators that subtract a mean and divide by a deviation."""
