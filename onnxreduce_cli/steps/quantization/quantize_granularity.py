@@ -16,9 +16,15 @@ from onnxreduce_cli.emit.casts import INTEGERS, cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import dims_of, static
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.held import dequantize_held, in_float
+from onnxreduce_cli.steps.quantization.scales import (
+    dequantize,
+    of_blocks,
+    parts,
+    quantize,
+    quantized_to,
+)
+from onnxreduce_cli.steps.quantization.wider_storage import dequantize_held, in_float
 from onnxreduce_cli.steps.registry import down
-from onnxreduce_cli.steps.scales import dequantize, of_blocks, parts, quantize, quantized_to
 
 _PER_INDEX = "one scale for each index written as arithmetic"
 
