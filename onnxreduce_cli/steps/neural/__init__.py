@@ -1,0 +1,1 @@
+"""Layers of neural networks that are no mere arithmetic."""
