@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from functools import cached_property, wraps
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import Dims, numpy_dtype
-from onnxreduce_cli.steps.registry import StepFunction, down
 
 
 class Later:
@@ -44,44 +43,8 @@ NO_COUNTING = f"a size or rank is only known at run time and it leads below opse
 NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
 
 
-def born(
-    op_types: str | Iterable[str], birth: int, words: str, *, blocks: str = ""
-) -> Callable[[StepFunction], StepFunction]:
-    """Register the step from the opset that operators came with to the one below it.
-
-    A node whose result is known at conversion becomes a Constant. Otherwise the step replaces it.
-
-    Args:
-        op_types: the operators.
-        birth: the opset that they came with.
-        words: what the step does.
-        blocks: when it cannot; empty where it always can.
-    """
-
-    def register(function: StepFunction) -> StepFunction:
-        @wraps(function)
-        def apply(context: Context) -> None:
-            if not _folded(context):
-                function(context)
-
-        return down(op_types, birth, words, blocks=blocks)(apply)
-
-    return register
-
-
-def _folded(context: Context) -> bool:
-    """Let a Constant take the node's place if its result is known at conversion."""
-    outputs = [name for name in context.node.output if name]
-    value = context.constant(outputs[0]) if len(outputs) == 1 else None
-    if value is None:
-        return False
-    context = context.at(max(context.op.opset, 13))  # There a Constant holds any dtype.
-    context.replace("Constant", [], keep=(), value=numpy_helper.from_array(value))
-    return True
-
-
 def refuse(context: Context, what: str) -> Blocked:
-    """A blocker for a node that nothing before its operator's birth can stand for."""
+    """A blocker for a node that nothing before its operator was introduced can stand for."""
     return Blocked(
         f"nothing before opset {context.op.opset + 1} {what}",
         f"choose opset {context.op.opset + 1} or later",

@@ -16,12 +16,13 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, helper, n
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import LOOPS_FROM, born, need_loops
+from onnxreduce_cli.emit.numbers import LOOPS_FROM, need_loops
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
 from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps.registry import introduced
 
 #: Operators by the opset they came with.
 _BY_BIRTH = {
@@ -34,7 +35,9 @@ _BY_BIRTH = {
 }
 
 
-@born("CastLike", 15, "Cast to the dtype of the second input", blocks="that dtype is not known")
+@introduced(
+    "CastLike", 15, "Cast to the dtype of the second input", blocks="that dtype is not known"
+)
 def cast_like(context: Context) -> None:
     """``CastLike(x, y)`` with y of int64 becomes ``Cast<to=7>(x)``."""
     to = context.need_elem_type(context.input(1), "it says what to cast to")
@@ -272,4 +275,4 @@ _BLOCKS = (
     f"and it leads below opset {LOOPS_FROM}"
 )
 for _birth, _operators in _BY_BIRTH.items():
-    born(_operators, _birth, "the operator's function body", blocks=_BLOCKS)(inline)
+    introduced(_operators, _birth, "the operator's function body", blocks=_BLOCKS)(inline)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import born, refuse
+from onnxreduce_cli.emit.numbers import refuse
+from onnxreduce_cli.steps.registry import introduced
 
 #: What each group of operators does, as the end of "nothing before opset N ...".
 _ALONE: dict[str, tuple[str, ...]] = {
@@ -21,7 +22,7 @@ def _register(what: str, op_type: str) -> None:
 
     words = f"nothing before opset {birth} {what}"
 
-    @born(op_type, birth, words, blocks="its result is not known at conversion")
+    @introduced(op_type, birth, words, blocks="its result is not known at conversion")
     def alone(context: Context) -> None:
         """The node, unless its result is known, blocks the conversion."""
         raise refuse(context, what)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
 from typing import Literal
+
+from onnx import numpy_helper
 
 from onnxreduce_cli.emit.context import Context
 
@@ -108,3 +111,39 @@ def _registrar(
         return function
 
     return register
+
+
+def introduced(
+    op_types: str | Iterable[str], opset: int, words: str, *, blocks: str = ""
+) -> Callable[[StepFunction], StepFunction]:
+    """Register the step from the opset that operators were introduced with to the one below it.
+
+    A node whose result is known at conversion becomes a Constant. Otherwise the step replaces it.
+
+    Args:
+        op_types: the operators.
+        opset: the opset that they were introduced with.
+        words: what the step does.
+        blocks: when it cannot; empty where it always can.
+    """
+
+    def register(function: StepFunction) -> StepFunction:
+        @wraps(function)
+        def apply(context: Context) -> None:
+            if not _folded(context):
+                function(context)
+
+        return down(op_types, opset, words, blocks=blocks)(apply)
+
+    return register
+
+
+def _folded(context: Context) -> bool:
+    """Let a Constant take the node's place if its result is known at conversion."""
+    outputs = [name for name in context.node.output if name]
+    value = context.constant(outputs[0]) if len(outputs) == 1 else None
+    if value is None:
+        return False
+    context = context.at(max(context.op.opset, 13))  # There a Constant holds any dtype.
+    context.replace("Constant", [], keep=(), value=numpy_helper.from_array(value))
+    return True

@@ -6,7 +6,6 @@ import onnx
 
 import onnxreduce_cli.steps.table  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
-from onnxreduce_cli.emit import numbers as births
 from onnxreduce_cli.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit, newcomers
 from onnxreduce_cli.steps.registry import STEPS, Step
@@ -36,9 +35,9 @@ def checklist() -> str:
     """For each boundary that is not declared: what changed, where a step belongs, what to test."""
     lines = [f"onnx {onnx.__version__} has boundaries that onnxreduce does not know:"]
     for op_type, boundary in undeclared():
-        born = boundary == schemas.versions(op_type)[0]
+        is_new = boundary == schemas.versions(op_type)[0]
         lines += ["", f"{op_type} {boundary}"]
-        lines += _newcomer(op_type, boundary) if born else _boundary(op_type, boundary)
+        lines += _newcomer(op_type, boundary) if is_new else _boundary(op_type, boundary)
     lines += ["", "When this test passes: python -m onnxreduce_cli.report.operators"]
     return "\n".join(lines)
 
@@ -65,8 +64,8 @@ def _newcomer(op_type: str, boundary: int) -> list[str]:
     file, test = _homes(op_type, None)
     return [
         "  what changed: the operator is new",
-        f"  1. Write what stands for it before in {file}: {births.born.__name__} of "
-        f'{_file(births)}, @born("{op_type}", {boundary}, ...).',
+        f"  1. Write what stands for it before in {file}: "
+        f'@introduced("{op_type}", {boundary}, ...).',
         f"  2. If nothing can, name it in {_file(newcomers)}.",
         f"  3. Test it in {test}: the same results before and after (`converts`).",
     ]

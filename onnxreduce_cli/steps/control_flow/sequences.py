@@ -11,11 +11,11 @@ from onnx import NodeProto
 
 from onnxreduce_cli.emit.axes import normalised
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import born, dims_of, refuse, squeezed, unsqueezed
+from onnxreduce_cli.emit.numbers import dims_of, refuse, squeezed, unsqueezed
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import elem_type_of, zeros
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.steps.registry import down, introduced
 
 _HOLDS = "holds a sequence of tensors"
 _BLOCKS = "the model is given it or gives it, or the rank or dtype of what it holds is not known"
@@ -29,7 +29,7 @@ def _maker(context: Context, op_type: str) -> NodeProto | None:
     )
 
 
-@born("SequenceAt", 11, "the part itself taken, or found at run time", blocks=_BLOCKS)
+@introduced("SequenceAt", 11, "the part itself taken, or found at run time", blocks=_BLOCKS)
 def sequence_at(context: Context) -> None:
     """``SequenceAt(SplitToSequence<axis=1>(x, 4), 2)`` becomes ``Slice(x, [8], [12], [1])``, and
     ``SequenceAt(SequenceConstruct(a, b), 1)`` becomes ``Identity(b)``.
@@ -95,7 +95,9 @@ def _part(context: Context, split: NodeProto, axis: int, place: int) -> tuple[in
     return int(ends[place]), int(ends[place + 1])
 
 
-@born("ConcatFromSequence", 11, "Concat, or what was put together at run time", blocks=_BLOCKS)
+@introduced(
+    "ConcatFromSequence", 11, "Concat, or what was put together at run time", blocks=_BLOCKS
+)
 def concat_from_sequence(context: Context) -> None:
     """``ConcatFromSequence<axis=0>(SequenceConstruct(a, b))`` becomes ``Concat<axis=0>(a, b)``;
     with new_axis=1 each is unsqueezed first.
@@ -134,14 +136,14 @@ def held(context: Context) -> None:
 
 
 for _birth, _operators in _HELD.items():
-    born(
+    introduced(
         _operators,
         _birth,
         "written out as tensors",
         blocks=_BLOCKS,
     )(held)
 
-born(
+introduced(
     "SequenceMap",
     17,
     "a Loop over the sequence",

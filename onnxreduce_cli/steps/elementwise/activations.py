@@ -11,11 +11,11 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import finish, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import born, constant
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.emit.numbers import constant
+from onnxreduce_cli.steps.registry import down, introduced
 
 
-@born("Gelu", 20, "written out with Erf or Tanh")
+@introduced("Gelu", 20, "written out with Erf or Tanh")
 def gelu(context: Context) -> None:
     """``Gelu(x)`` becomes ``x / 2 * (1 + Erf(x / sqrt(2)))``, and ``Gelu<approximate="tanh">(x)``
     ``x / 2 * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))``.
@@ -42,7 +42,7 @@ def gelu(context: Context) -> None:
     finish(context, "Mul", [half, raised], given, working)
 
 
-@born("Mish", 18, "x * Tanh(Softplus(x))")
+@introduced("Mish", 18, "x * Tanh(Softplus(x))")
 def mish(context: Context) -> None:
     """``Mish(x)`` becomes ``Mul(x, Tanh(Softplus(x)))``."""
     op = context.op
@@ -51,14 +51,14 @@ def mish(context: Context) -> None:
     finish(context, "Mul", [data, curve], given, working)
 
 
-@born("HardSwish", 14, "x * HardSigmoid(x)")
+@introduced("HardSwish", 14, "x * HardSigmoid(x)")
 def hard_swish(context: Context) -> None:
     """``HardSwish(x)`` becomes ``Mul(x, HardSigmoid<alpha=1/6, beta=0.5>(x))``."""
     gate = context.op.HardSigmoid(context.input(0), alpha=1 / 6, beta=0.5)
     context.replace("Mul", [context.input(0), gate], keep=())
 
 
-@born("Swish", 24, "x * Sigmoid(alpha * x)")
+@introduced("Swish", 24, "x * Sigmoid(alpha * x)")
 def swish(context: Context) -> None:
     """``Swish<alpha=2.0>(x)`` becomes ``Mul(x, Sigmoid(Mul(x, 2.0)))``."""
     op = context.op
@@ -71,14 +71,14 @@ def swish(context: Context) -> None:
     finish(context, "Mul", [data, gate], given, working)
 
 
-@born("SwiGLU", 28, "Swish(a) * b")
+@introduced("SwiGLU", 28, "Swish(a) * b")
 def swiglu(context: Context) -> None:
     """``SwiGLU<alpha=2.0>(a, b)`` becomes ``Mul(Swish<alpha=2.0>(a), b)``."""
     gate = context.op.Swish(context.input(0), alpha=context.attribute("alpha"))
     context.replace("Mul", [gate, context.input(1)], keep=())
 
 
-@born("Celu", 12, "Elu of a scaled input, times Exp of it where alpha is negative")
+@introduced("Celu", 12, "Elu of a scaled input, times Exp of it where alpha is negative")
 def celu(context: Context) -> None:
     """``Celu(x)`` becomes ``Elu(x)``, and ``Celu<alpha=2.0>(x)``
     ``Sub(Relu(x), Mul(Elu(Div(Relu(-x), -2.0)), -2.0))``.
@@ -118,7 +118,7 @@ def celu_of_doubles(context: Context) -> None:
         celu(context)
 
 
-@born("ThresholdedRelu", 10, "Where(x > alpha, x, 0)")
+@introduced("ThresholdedRelu", 10, "Where(x > alpha, x, 0)")
 def thresholded_relu(context: Context) -> None:
     """``ThresholdedRelu<alpha=2.0>(x)`` becomes ``Where(Greater(x, 2.0), x, 0.0)``."""
     data = context.input(0)
@@ -128,7 +128,7 @@ def thresholded_relu(context: Context) -> None:
     context.replace("Where", [above, data, constant(context, 0, elem_type, "zero")], keep=())
 
 
-@born("Shrink", 9, "two comparisons and a choice between x + bias, x - bias and 0")
+@introduced("Shrink", 9, "two comparisons and a choice between x + bias, x - bias and 0")
 def shrink(context: Context) -> None:
     """``Shrink<lambd=l, bias=b>(x)`` becomes ``Where(x < -l, x + b, Where(x > l, x - b, 0))``."""
     context = context.at(9)  # Where came with the same opset; its own step goes on.

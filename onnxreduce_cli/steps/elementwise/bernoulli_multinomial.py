@@ -7,7 +7,7 @@ from onnx import TensorProto, helper
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import born
+from onnxreduce_cli.steps.registry import introduced
 
 
 def _uniform(context: Context, shaped: str, elem_type: int) -> Value:
@@ -26,7 +26,7 @@ def _wide(context: Context) -> tuple[str, int]:
     return data, given
 
 
-@born("Bernoulli", 15, "uniform random numbers that are less than the probabilities")
+@introduced("Bernoulli", 15, "uniform random numbers that are less than the probabilities")
 def bernoulli(context: Context) -> None:
     """``Bernoulli(p)`` becomes ``Cast(Less(RandomUniformLike(p), p))``."""
     given = context.need_elem_type(context.input(0), "the result has it")

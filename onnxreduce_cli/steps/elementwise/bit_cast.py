@@ -7,8 +7,9 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Array, Blocked, Context
-from onnxreduce_cli.emit.numbers import born, reduced, unsqueezed
+from onnxreduce_cli.emit.numbers import reduced, unsqueezed
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
 
 #: The signed integers by their bits.
 _SIGNED: dict[int, int] = {
@@ -31,7 +32,7 @@ _SMALL = ("float8e4m3fn", "float8e5m2")
 _ONE_NAN = ("float4e2m1", "float8e4m3fnuz", "float8e5m2fnuz", "float8e8m0")
 
 
-@born(
+@introduced(
     "BitCast",
     26,
     "a Cast between integers; of and to floats put together and taken apart by arithmetic",

@@ -10,12 +10,12 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import born, reduced, unsqueezed
+from onnxreduce_cli.emit.numbers import reduced, unsqueezed
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.steps.registry import down, introduced
 
 
-@born("BitwiseNot", 18, "-1 - x, of unsigned integers their highest number less x")
+@introduced("BitwiseNot", 18, "-1 - x, of unsigned integers their highest number less x")
 def bitwise_not(context: Context) -> None:
     """``BitwiseNot(x)`` becomes ``Sub(-1, x)``, of uint8 ``Sub(255, x)``."""
     data = context.input(0)
@@ -28,7 +28,7 @@ def bitwise_not(context: Context) -> None:
 _BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 
 
-@born(_BITWISE, 18, "the bits divided out, combined and summed again")
+@introduced(_BITWISE, 18, "the bits divided out, combined and summed again")
 def bitwise(context: Context) -> None:
     """``BitwiseAnd(x, y)`` becomes ``ReduceSum(a * b * powers)`` over a last dimension that has one
     place for each bit, with ``a = x / powers - x / powers / 2 * 2`` and b the same of y.
@@ -184,7 +184,7 @@ def _shift(
     return op.Where(inside, shifted, zero, outputs=outputs)
 
 
-@born("BitShift", 11, "a product with, or a quotient by, a power of two")
+@introduced("BitShift", 11, "a product with, or a quotient by, a power of two")
 def bit_shift(context: Context) -> None:
     """``BitShift<direction="LEFT">(x, y)`` becomes ``Mul(x, Gather([1, 2, 4, ...], y))``, computed
     in uint64; to the right it is a Div.

@@ -17,7 +17,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     constant,
     dims_of,
     size_of,
@@ -27,11 +26,12 @@ from onnxreduce_cli.emit.numbers import (
 )
 from onnxreduce_cli.model import folding
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
 
 _STRICT = {"GreaterOrEqual": ("Greater", "Less"), "LessOrEqual": ("Less", "Greater")}
 
 
-@born(
+@introduced(
     tuple(_STRICT), 12, "Or of the strict comparison and Equal; of integers Not of the opposite one"
 )
 def or_equal(context: Context) -> None:
@@ -53,7 +53,7 @@ def _limit(context: Context, value: float) -> Value:
     return constant(context, value, elem_type, "limit")
 
 
-@born("IsNaN", 9, "neither less than infinity nor greater than minus infinity")
+@introduced("IsNaN", 9, "neither less than infinity nor greater than minus infinity")
 def is_nan(context: Context) -> None:
     """``IsNaN(x)`` becomes ``Not(Or(Less(x, inf), Greater(x, -inf)))``."""
     context.replace("Not", [_is_ordered(context)], keep=())
@@ -66,7 +66,7 @@ def _is_ordered(context: Context) -> Value:
     return op.Or(op.Less(data, _limit(context, np.inf)), op.Greater(data, _limit(context, -np.inf)))
 
 
-@born("IsInf", 10, "beyond the highest or the lowest finite number")
+@introduced("IsInf", 10, "beyond the highest or the lowest finite number")
 def is_inf(context: Context) -> None:
     """``IsInf(x)`` becomes ``Or(Less(x, lowest), Greater(x, highest))``, or one of the two."""
     data = context.input(0)
@@ -93,7 +93,7 @@ def is_inf(context: Context) -> None:
         context.replace("Or", parts, keep=())
 
 
-@born("Sign", 9, "Cast(x > 0) - Cast(x < 0), NaN where x is")
+@introduced("Sign", 9, "Cast(x > 0) - Cast(x < 0), NaN where x is")
 def sign(context: Context) -> None:
     """``Sign(x)`` becomes ``Sub(Cast(Greater(x, 0)), Cast(Less(x, 0)))``.
 
@@ -114,7 +114,7 @@ def sign(context: Context) -> None:
     context.replace("Div", [apart, number], keep=())
 
 
-@born(
+@introduced(
     "Where",
     9,
     "a Gather from both inputs, or arithmetic on integers",

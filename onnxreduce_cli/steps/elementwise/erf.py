@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, finish, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.curves import between, number, polynomial
-from onnxreduce_cli.emit.numbers import born
+from onnxreduce_cli.steps.registry import introduced
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ _IN_DOUBLE = _Approximation(
 )
 
 
-@born("Erf", 9, "polynomials, right to a few units in the last place")
+@introduced("Erf", 9, "polynomials, right to a few units in the last place")
 def erf(context: Context) -> None:
     """``Erf(x)`` becomes ``Sign(x) * e``, where e is ``a * p(a * a)`` with ``a = Abs(x)`` below 1,
     and ``1 - Exp(q(a))`` above.

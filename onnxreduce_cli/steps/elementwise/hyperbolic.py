@@ -16,8 +16,8 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, finish, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.curves import between, number, polynomial
-from onnxreduce_cli.emit.numbers import born
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
 
 #: Emits a function's value at a positive number; of which dtype is told too.
 Curve = Callable[[Context, str, int], str]
@@ -123,7 +123,7 @@ def _atanh(context: Context, size: str, elem_type: int) -> Value:
     return op.Mul(log, number(context, 0.5, elem_type))
 
 
-@born("Sinh", 9, "exponentials, below 1 a series")
+@introduced("Sinh", 9, "exponentials, below 1 a series")
 def sinh(context: Context) -> None:
     """``Sinh(x)`` becomes ``x * (e / s)`` with ``s = Abs(x)`` and
     ``e = Exp(s / 2) / 2 * Exp(s / 2) - 1 / 2 / Exp(s / 2) / Exp(s / 2)``.
@@ -132,7 +132,7 @@ def sinh(context: Context) -> None:
     _odd(context, _sinh, 2000)
 
 
-@born("Cosh", 9, "exponentials")
+@introduced("Cosh", 9, "exponentials")
 def cosh(context: Context) -> None:
     """``Cosh(x)`` becomes ``Exp(s / 2) / 2 * Exp(s / 2) + 1 / 2 / Exp(s / 2) / Exp(s / 2)`` with
     ``s = Abs(x)``.
@@ -142,7 +142,7 @@ def cosh(context: Context) -> None:
     finish(context, "Add", _grown(context, size, working), given, working)
 
 
-@born("Asinh", 9, "a logarithm that keeps the digits of small numbers")
+@introduced("Asinh", 9, "a logarithm that keeps the digits of small numbers")
 def asinh(context: Context) -> None:
     """``Asinh(x)`` becomes ``x * (2 * log1p(p + h / (1 + Sqrt(1 + h))) / s)`` with ``s = Abs(x)``,
     ``h = (Sqrt(1 + s * s) - 1) / 2`` and ``p = Sqrt(h)``.
@@ -151,7 +151,7 @@ def asinh(context: Context) -> None:
     _odd(context, _asinh, _finite(context))
 
 
-@born("Acosh", 9, "a logarithm that keeps the digits of numbers close to 1")
+@introduced("Acosh", 9, "a logarithm that keeps the digits of numbers close to 1")
 def acosh(context: Context) -> None:
     """``Acosh(x)`` becomes ``2 * log1p(p + h / (1 + Sqrt(1 + h)))`` with ``h = (x - 1) / 2`` and
     ``p = Sqrt(h)``, which is NaN below 1.
@@ -163,7 +163,7 @@ def acosh(context: Context) -> None:
     finish(context, "Identity", [_acosh_of(context, half, working)], given, working)
 
 
-@born("Atanh", 9, "a logarithm that keeps the digits of small numbers")
+@introduced("Atanh", 9, "a logarithm that keeps the digits of small numbers")
 def atanh(context: Context) -> None:
     """``Atanh(x)`` becomes ``x * (log1p(2 * s / (1 - s)) / 2 / s)`` with ``s = Abs(x)``."""
     context = context.at(9)

@@ -10,15 +10,16 @@ from onnxreduce_cli.emit.casts import INTEGERS, cast, finish
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.curves import between, number
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import NO_LOOP, born, constant, dims_of
+from onnxreduce_cli.emit.numbers import NO_LOOP, constant, dims_of
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
 
 _UNSIGNED = frozenset(
     {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
 )
 
 
-@born(
+@introduced(
     "Mod",
     10,
     "a - b * (a / b) of integers; of floats the same in steps without rounding",

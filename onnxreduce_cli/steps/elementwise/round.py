@@ -9,11 +9,12 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import normalised
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_LOOP, born, constant, need_loops
+from onnxreduce_cli.emit.numbers import NO_LOOP, constant, need_loops
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
 
 
-@born("Round", 11, "Floor of the absolute value, and 1 more where that is nearer or even")
+@introduced("Round", 11, "Floor of the absolute value, and 1 more where that is nearer or even")
 def round_(context: Context) -> None:
     """``Round(x)`` becomes ``Mul(Where(a < 2 ** 23, r, a), sign)`` with ``a = Abs(x)`` and r the
     one of ``Floor(a)`` and ``Floor(a) + 1`` that is nearer, or even.
@@ -50,7 +51,7 @@ def round_(context: Context) -> None:
     context.replace("Mul", [magnitude, op.Sub(one, twice)], keep=())
 
 
-@born("CumProd", 26, "a Scan that multiplies", blocks=NO_LOOP)
+@introduced("CumProd", 26, "a Scan that multiplies", blocks=NO_LOOP)
 def cum_prod(context: Context) -> None:
     """``CumProd(x, axis)`` becomes ``Scan<num_scan_inputs=1>(ones, x)`` with a body that multiplies
     the product so far by a slice of x.
@@ -59,7 +60,7 @@ def cum_prod(context: Context) -> None:
     _running(context, "Mul", 1.0)
 
 
-@born("CumSum", 11, "a Scan that adds", blocks=NO_LOOP)
+@introduced("CumSum", 11, "a Scan that adds", blocks=NO_LOOP)
 def cum_sum(context: Context) -> None:
     """``CumSum(x, axis)`` becomes ``Scan<num_scan_inputs=1>(zeros, x)`` with a body that adds a
     slice of x to the sum so far.

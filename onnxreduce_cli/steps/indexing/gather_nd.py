@@ -18,7 +18,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     known_size,
     need_dims,
     part,
@@ -42,12 +41,12 @@ from onnxreduce_cli.emit.shapes import (
     strides,
 )
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.steps.registry import down, introduced
 
 _PLACES = "places are counted in the flattened data"
 
 
-@born("GatherElements", 11, "Gather from the flattened data", blocks=NO_COUNTING)
+@introduced("GatherElements", 11, "Gather from the flattened data", blocks=NO_COUNTING)
 def gather_elements(context: Context) -> None:
     """``GatherElements<axis=1>(x, indices)`` with x of shape [2, 3] becomes
     ``Gather(Reshape(x, [-1]), 3 * [[0], [1]] + indices)``.
@@ -121,7 +120,7 @@ def _scaled(context: Context, name: str, stride: Number) -> str:
     return name if stride == 1 else context.op.Mul(name, as_name(context, stride))
 
 
-@born(
+@introduced(
     "GatherND", 11, "Gather from the data with the indexed dimensions made one", blocks=NO_COUNTING
 )
 def gather_nd(context: Context) -> None:
@@ -300,7 +299,7 @@ def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
     return op.Mul(name, factor)
 
 
-@born("ScatterND", 11, "Scatter into the flattened data", blocks=NO_COUNTING)
+@introduced("ScatterND", 11, "Scatter into the flattened data", blocks=NO_COUNTING)
 def scatter_nd(context: Context) -> None:
     """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
     ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.

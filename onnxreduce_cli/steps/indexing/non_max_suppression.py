@@ -11,10 +11,13 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
-from onnxreduce_cli.emit.numbers import NO_LOOP, arange, as_name, born, dims_of, size_of, static
+from onnxreduce_cli.emit.numbers import NO_LOOP, arange, as_name, dims_of, size_of, static
+from onnxreduce_cli.steps.registry import introduced
 
 
-@born("NonMaxSuppression", 10, "a Loop that selects a box of every class at once", blocks=NO_LOOP)
+@introduced(
+    "NonMaxSuppression", 10, "a Loop that selects a box of every class at once", blocks=NO_LOOP
+)
 def non_max_suppression(context: Context) -> None:
     """``NonMaxSuppression(boxes, scores, count, iou_threshold, score_threshold)`` becomes a Loop of
     up to `count` rounds over the candidates, a bool for each batch, class and box.

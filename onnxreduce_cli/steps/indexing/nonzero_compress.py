@@ -13,16 +13,16 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     constant,
     reduced,
     size_of,
     times,
     unsqueezed,
 )
+from onnxreduce_cli.steps.registry import introduced
 
 
-@born(
+@introduced(
     "NonZero", 9, "a Loop that takes the places one by one, and their coordinates", blocks=NO_LOOP
 )
 def non_zero(context: Context) -> None:
@@ -118,7 +118,7 @@ def _divisor(context: Context, size: Number) -> Value:
     return op.Add(name, cast(context, is_nothing, TensorProto.INT64))
 
 
-@born("Compress", 9, "Gather at the places of NonZero", blocks=NO_LOOP)
+@introduced("Compress", 9, "Gather at the places of NonZero", blocks=NO_LOOP)
 def compress(context: Context) -> None:
     """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
     without an axis x is flattened.

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    END,
-    NO_COUNTING,
-    arange,
-    as_name,
-    born,
-    part,
-    size_of,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import END, NO_COUNTING, arange, as_name, part, size_of, unsqueezed
+from onnxreduce_cli.steps.registry import introduced
 
 
-@born(
+@introduced(
     "ReverseSequence",
     10,
     "each step of each sequence gathered from where it is when reversed",

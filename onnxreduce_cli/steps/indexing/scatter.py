@@ -16,7 +16,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     dims_of,
     plus,
     reduced,
@@ -25,9 +24,10 @@ from onnxreduce_cli.emit.numbers import (
     times,
 )
 from onnxreduce_cli.steps.indexing.gather_nd import element_places
+from onnxreduce_cli.steps.registry import introduced
 
 
-@born("Scatter", 9, "Gather from the data and the updates in a row", blocks=NO_COUNTING)
+@introduced("Scatter", 9, "Gather from the data and the updates in a row", blocks=NO_COUNTING)
 def scatter(context: Context) -> None:
     """``Scatter(x, [[1]], [[9]])`` with x of shape [3, 1] becomes
     ``Gather([x0, x1, x2, 9], [[0], [3], [2]])``.

@@ -7,10 +7,11 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, Number, arange, as_name, born, size_of
+from onnxreduce_cli.emit.numbers import NO_COUNTING, Number, arange, as_name, size_of
+from onnxreduce_cli.steps.registry import introduced
 
 
-@born(
+@introduced(
     "TensorScatter",
     24,
     "ScatterElements at the places that follow from write_indices",

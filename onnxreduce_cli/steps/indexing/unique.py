@@ -15,7 +15,6 @@ from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     arange,
     as_name,
-    born,
     constant,
     dims_of,
     reduced,
@@ -25,11 +24,12 @@ from onnxreduce_cli.emit.numbers import (
 )
 from onnxreduce_cli.emit.shapes import OPSET, around
 from onnxreduce_cli.model.values import dtype_name, tensor_type
+from onnxreduce_cli.steps.registry import introduced
 
 _ORDERED = INTEGERS | HALVES | {TensorProto.BOOL, TensorProto.FLOAT, TensorProto.DOUBLE}
 
 
-@born(
+@introduced(
     "Unique",
     11,
     "sorted by TopK, and taken where it differs from what is before",

@@ -15,7 +15,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     constant,
     dims_of,
     part,
@@ -24,6 +23,7 @@ from onnxreduce_cli.emit.numbers import (
     unsqueezed,
 )
 from onnxreduce_cli.emit.shapes import OPSET, product, reshaped
+from onnxreduce_cli.steps.registry import introduced
 
 _DOUBLE = TensorProto.DOUBLE
 
@@ -38,7 +38,7 @@ def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
     return batch, product(context, batch), size_of(context, data, -1)
 
 
-@born(
+@introduced(
     "Det",
     11,
     "a Loop that eliminates one column in each round, of the largest elements first",

@@ -1,4 +1,4 @@
-"""DFT: 20 made its axis an input, and the default the last one of the signal; born with 17."""
+"""DFT: 20 made its axis an input, and the default the last one of the signal; introduced at 17."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     dims_of,
     minus,
     part,
@@ -37,7 +36,7 @@ from onnxreduce_cli.emit.shapes import (
     scalar_input,
 )
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.registry import down, introduced, up
 
 
 @up("DFT", 20, "axis: attribute to input, its default 1 written out")
@@ -126,7 +125,7 @@ class _Kind:
         return np.array([row[:columns] for row in rows[: self.parts]]).transpose(2, 0, 1)
 
 
-@born("DFT", 17, "the product with a matrix of cosines and sines", blocks=NO_COUNTING)
+@introduced("DFT", 17, "the product with a matrix of cosines and sines", blocks=NO_COUNTING)
 def dft(context: Context) -> None:
     """``DFT<axis=1>(x)`` with x of shape [B, N, 2] becomes
     ``Reshape(MatMul(Reshape(x, [B, N * 2]), matrix), [B, N, 2])``.

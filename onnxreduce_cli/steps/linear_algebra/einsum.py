@@ -25,7 +25,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     dims_of,
     plus,
     reduced,
@@ -35,6 +34,7 @@ from onnxreduce_cli.emit.numbers import (
     times,
     unsqueezed,
 )
+from onnxreduce_cli.steps.registry import introduced
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Operand:
     labels: tuple[str, ...]
 
 
-@born(
+@introduced(
     "Einsum",
     12,
     "Transpose, MatMul and ReduceSum",

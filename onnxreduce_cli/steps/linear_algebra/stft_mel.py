@@ -17,7 +17,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     minus,
     plus,
     quotient,
@@ -26,9 +25,10 @@ from onnxreduce_cli.emit.numbers import (
 )
 from onnxreduce_cli.emit.shapes import scalar_input
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
 
 
-@born("STFT", 17, "the frames gathered, and their DFT", blocks=NO_COUNTING)
+@introduced("STFT", 17, "the frames gathered, and their DFT", blocks=NO_COUNTING)
 def stft(context: Context) -> None:
     """``STFT(x, step, window)`` becomes ``DFT<axis=2, onesided=1>(Mul(Gather<axis=1>(x, places),
     Unsqueeze(window)))`` with ``places = step * [[0], [1], ...] + [0, 1, ...]``.
@@ -79,7 +79,9 @@ def _places(context: Context, frames: Number, step: Number, length: Number) -> V
 _MELS, _HERTZ = 2595 / math.log(10), 700.0
 
 
-@born("MelWeightMatrix", 17, "a constant, or written out with Log and Exp", blocks=NO_COUNTING)
+@introduced(
+    "MelWeightMatrix", 17, "a constant, or written out with Log and Exp", blocks=NO_COUNTING
+)
 def mel_weight_matrix(context: Context) -> None:
     """``MelWeightMatrix(bins, length, rate, low, high)`` of constants becomes a constant.
 

@@ -17,18 +17,9 @@ from onnxreduce_cli.emit.axes import normalised
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    END,
-    born,
-    constant,
-    dims_of,
-    part,
-    reduced,
-    static,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import END, constant, dims_of, part, reduced, static, unsqueezed
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.registry import up
+from onnxreduce_cli.steps.registry import introduced, up
 
 _GROUPS = "mean and deviation of each group written out"
 
@@ -114,7 +105,7 @@ def _finish(context: Context, op_type: str, inputs: list[str], to: int, working:
         context.replace("Cast", [context.op.emit(op_type, *inputs)], output, keep=(), to=to)
 
 
-@born("LayerNormalization", 17, "mean and deviation written out")
+@introduced("LayerNormalization", 17, "mean and deviation written out")
 def layer_normalization(context: Context) -> None:
     """``LayerNormalization(x, scale, bias)`` becomes
     ``d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias`` with ``d = x - ReduceMean(x)``.
@@ -151,7 +142,7 @@ def _output(context: Context, name: str, output: str, working: int, to: int) -> 
         cast(context, name, to, [output])
 
 
-@born("RMSNormalization", 23, "the root mean square written out")
+@introduced("RMSNormalization", 23, "the root mean square written out")
 def rms_normalization(context: Context) -> None:
     """``RMSNormalization(x, scale)`` becomes
     ``x / Sqrt(ReduceMean(x * x) + epsilon) * scale``.
@@ -166,7 +157,7 @@ def rms_normalization(context: Context) -> None:
     _finish(context, "Mul", [result, _in(context, context.input(1), working)], to, working)
 
 
-@born("GroupNormalization", 18, _GROUPS)
+@introduced("GroupNormalization", 18, _GROUPS)
 def group_normalization(context: Context) -> None:
     """The same, but with a scale and a bias per group, applied before the Reshape back."""
     op = context.op
@@ -217,7 +208,7 @@ def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> Value:
     return op.Reshape(grouped, shape)
 
 
-@born(
+@introduced(
     "MeanVarianceNormalization",
     9,
     "mean and deviation written out",

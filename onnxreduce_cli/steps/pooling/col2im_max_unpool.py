@@ -16,7 +16,6 @@ from onnxreduce_cli.emit.numbers import (
     Number,
     arange,
     as_name,
-    born,
     dims_of,
     minus,
     numbers_of,
@@ -29,6 +28,7 @@ from onnxreduce_cli.emit.numbers import (
     unsqueezed,
 )
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
 
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE})
 #: In what each dtype is added up; a Cast back lets integers wrap.
@@ -46,7 +46,7 @@ _ADDED_IN: dict[int, int] = {
 }
 
 
-@born(
+@introduced(
     "Col2Im",
     18,
     "what overlaps at each element gathered and added up, axis by axis",
@@ -195,7 +195,7 @@ def _added(context: Context, data: str, table: Array | str, axis: int) -> str:
     return reduced(context, "ReduceSum", overlapping, [axis + 1], keep=False)
 
 
-@born(
+@introduced(
     "MaxUnpool",
     9,
     "zeros, into which the elements are scattered",

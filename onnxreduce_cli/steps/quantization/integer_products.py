@@ -11,7 +11,8 @@ from onnx import TensorProto, numpy_helper
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import born, constant, dims_of, unsqueezed
+from onnxreduce_cli.emit.numbers import constant, dims_of, unsqueezed
+from onnxreduce_cli.steps.registry import introduced
 
 
 def centred(context: Context, name: str, zero_point: str) -> Value:
@@ -22,7 +23,7 @@ def centred(context: Context, name: str, zero_point: str) -> Value:
     return context.op.Sub(wide, cast(context, zero_point, TensorProto.INT32))
 
 
-@born("MatMulInteger", 10, "MatMul in int32, below opset 9 in double")
+@introduced("MatMulInteger", 10, "MatMul in int32, below opset 9 in double")
 def mat_mul_integer(context: Context) -> None:
     """``MatMulInteger(a, b, a_zero, b_zero)`` becomes
     ``MatMul(Cast<int32>(a) - Cast<int32>(a_zero), Cast<int32>(b) - Cast<int32>(b_zero))``.
@@ -63,7 +64,7 @@ def for_rows(context: Context, name: str, data: str) -> str:
     return op.Reshape(name, shape)
 
 
-@born("DequantizeLinear", 10, "(x - zero point) * scale")
+@introduced("DequantizeLinear", 10, "(x - zero point) * scale")
 def dequantize_linear(context: Context) -> None:
     """``DequantizeLinear(x, scale, zero)`` becomes
     ``Mul(Cast<float>(Cast<int32>(x) - Cast<int32>(zero)), scale)``.
@@ -84,7 +85,7 @@ def lowest_for_nan(context: Context, clipped: str, lowest: str) -> Value:
     return op.Where(above, clipped, lowest)
 
 
-@born("QuantizeLinear", 10, "Round, Add, Clip and Cast")
+@introduced("QuantizeLinear", 10, "Round, Add, Clip and Cast")
 def quantize_linear(context: Context) -> None:
     """``QuantizeLinear(x, scale, zero)`` becomes
     ``Cast<uint8>(Clip(Round(x / scale) + Cast<float>(zero), 0, 255))``.

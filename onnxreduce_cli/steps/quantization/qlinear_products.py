@@ -11,10 +11,10 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import along_axis, born, dims_of, static, unsqueezed
+from onnxreduce_cli.emit.numbers import along_axis, dims_of, static, unsqueezed
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.quantization.integer_products import centred, for_rows, lowest_for_nan
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.steps.registry import down, introduced
 
 #: Up to here a float holds every whole number, and so the sum of whole numbers in any order.
 _WHOLE = 2**24
@@ -22,7 +22,7 @@ _WHOLE = 2**24
 _APART = 255
 
 
-@born("ConvInteger", 10, "Conv of whole floats, below 2**24 in all")
+@introduced("ConvInteger", 10, "Conv of whole floats, below 2**24 in all")
 def conv_integer(context: Context) -> None:
     """``ConvInteger(x, w, x_zero, w_zero)`` becomes
     ``Cast<int32>(Conv(Cast<float>(x - x_zero), Cast<float>(w - w_zero)))``.
@@ -36,7 +36,7 @@ def conv_integer(context: Context) -> None:
     context.replace("Identity", [total], keep=())
 
 
-@born("QLinearConv", 10, "Conv of whole floats, rescaled and rounded")
+@introduced("QLinearConv", 10, "Conv of whole floats, rescaled and rounded")
 def q_linear_conv(context: Context) -> None:
     """``QLinearConv(x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero, b)`` becomes
     ``Cast(Clip(Round((ConvInteger(x, w, x_zero, w_zero) + b) * s) + y_zero, 0, 255))`` with
@@ -78,7 +78,7 @@ def _for_channels(context: Context, name: str, weights: str, axis: int) -> str:
     return op.Reshape(name, shape)
 
 
-@born("QLinearMatMul", 10, "MatMulInteger, rescaled and rounded")
+@introduced("QLinearMatMul", 10, "MatMulInteger, rescaled and rounded")
 def q_linear_mat_mul(context: Context) -> None:
     """``QLinearMatMul(a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero)`` becomes
     ``Cast(Clip(Round(MatMulInteger(a, b, a_zero, b_zero) * s) + y_zero, 0, 255))`` with

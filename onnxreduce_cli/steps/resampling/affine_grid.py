@@ -6,13 +6,14 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, born, dims_of, unsqueezed
+from onnxreduce_cli.emit.numbers import NO_COUNTING, dims_of, unsqueezed
 from onnxreduce_cli.emit.terms import Term, counted, term
+from onnxreduce_cli.steps.registry import introduced
 
 _DOUBLE = TensorProto.DOUBLE
 
 
-@born(
+@introduced(
     "AffineGrid",
     20,
     "a grid times theta",

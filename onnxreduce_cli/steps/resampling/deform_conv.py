@@ -14,7 +14,6 @@ from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     Number,
     as_name,
-    born,
     need_dims,
     size_of,
     static,
@@ -22,6 +21,7 @@ from onnxreduce_cli.emit.numbers import (
 )
 from onnxreduce_cli.emit.terms import Term, counted, scalar, term
 from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.resampling.interpolation import (
     Tap,
     finite,
@@ -32,7 +32,7 @@ from onnxreduce_cli.steps.resampling.interpolation import (
 )
 
 
-@born(
+@introduced(
     "DeformConv",
     19,
     "the elements that each kernel lies on gathered, and multiplied by MatMul",

@@ -9,9 +9,9 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import HALVES, finish, widened
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, born, size_of
+from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, size_of
 from onnxreduce_cli.emit.terms import Term, counted, scalar
-from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.registry import down, introduced, up
 from onnxreduce_cli.steps.resampling.interpolation import (
     Tap,
     finite,
@@ -62,7 +62,7 @@ def _rank(context: Context) -> int:
     return rank
 
 
-@born(
+@introduced(
     "GridSample",
     16,
     "the places computed, their elements taken by Gather and weighted",

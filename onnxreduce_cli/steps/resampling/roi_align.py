@@ -15,9 +15,9 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import NO_LOOP, born, reduced, size_of
+from onnxreduce_cli.emit.numbers import NO_LOOP, reduced, size_of
 from onnxreduce_cli.emit.terms import Term, counted, length_of, scalar, term
-from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.registry import down, introduced, up
 
 
 @up("RoiAlign", 16, "the mapping that was the only one written out")
@@ -46,7 +46,7 @@ def without_mapping(context: Context) -> None:
     context.replace(drop=("coordinate_transformation_mode",))
 
 
-@born(
+@introduced(
     "RoiAlign",
     10,
     "a Loop over the regions: their elements taken by Gather and weighted",

@@ -15,7 +15,6 @@ from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     Number,
     arange,
-    born,
     constant,
     dims_of,
     size_of,
@@ -23,6 +22,7 @@ from onnxreduce_cli.emit.numbers import (
 )
 from onnxreduce_cli.emit.reversed_dims import mirrored
 from onnxreduce_cli.model.values import numpy_dtype, tensor_type
+from onnxreduce_cli.steps.registry import introduced
 
 
 def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
@@ -32,7 +32,7 @@ def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
     return None
 
 
-@born("Trilu", 14, "a mask and Where", blocks=NO_COUNTING)
+@introduced("Trilu", 14, "a mask and Where", blocks=NO_COUNTING)
 def trilu(context: Context) -> None:
     """``Trilu(x, k)`` becomes ``Where(mask, x, 0)``: a constant mask where the last two dimensions
     and k are known and the mask is small, else ``Not(Less(columns - rows, k))``.
@@ -57,7 +57,7 @@ def trilu(context: Context) -> None:
     context.replace("Where", [mask, data, constant(context, 0, elem_type, "zero")], keep=())
 
 
-@born("ConstantOfShape", 9, "Expand of a constant")
+@introduced("ConstantOfShape", 9, "Expand of a constant")
 def constant_of_shape(context: Context) -> None:
     """``ConstantOfShape<value=[2]>(shape)`` becomes ``Expand(2, shape)``."""
     value = context.value("value")
@@ -66,7 +66,7 @@ def constant_of_shape(context: Context) -> None:
     context.replace("Expand", [scalar, context.input(0)], keep=())
 
 
-@born("Expand", 8, "Tile", blocks=NO_COUNTING)
+@introduced("Expand", 8, "Tile", blocks=NO_COUNTING)
 def expand(context: Context) -> None:
     """``Expand(x, [4, 3])`` with x of shape [3] becomes ``Tile(Unsqueeze<axes=[0]>(x), [4, 1])``.
 
@@ -138,7 +138,7 @@ def _of_one_rank(context: Context) -> tuple[str, str]:
     return found[0], found[1]
 
 
-@born("Range", 11, "start + i * delta, i the places of as many ones", blocks=NO_COUNTING)
+@introduced("Range", 11, "start + i * delta, i the places of as many ones", blocks=NO_COUNTING)
 def range_(context: Context) -> None:
     """``Range(start, limit, delta)`` becomes ``Add(start, Mul(i, delta))`` with
     ``i = Squeeze(NonZero(ConstantOfShape<value=1>(count)))``; before opset 9 a Loop counts.
@@ -203,7 +203,7 @@ def _whole_steps(context: Context, apart: str, delta: str) -> Value:
     return op.Mul(steps, forward)
 
 
-@born("OneHot", 9, "compared with every class, and the values gathered", blocks=NO_COUNTING)
+@introduced("OneHot", 9, "compared with every class, and the values gathered", blocks=NO_COUNTING)
 def one_hot(context: Context) -> None:
     """``OneHot<axis=-1>(indices, depth, values)`` becomes
     ``Gather(values, Cast(Equal(Unsqueeze(indices), classes)))``.
@@ -240,7 +240,7 @@ def one_hot(context: Context) -> None:
     mirrored(context, result.output[0], context.node.output[0])
 
 
-@born("EyeLike", 9, "a constant, or where row and column are the same", blocks=NO_COUNTING)
+@introduced("EyeLike", 9, "a constant, or where row and column are the same", blocks=NO_COUNTING)
 def eye_like(context: Context) -> None:
     """``EyeLike<k=1>(x)`` with x of shape [2, 3] becomes ``Constant<[[0, 1, 0], [0, 0, 1]]>``.
 

@@ -6,13 +6,14 @@ import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import born, refuse
+from onnxreduce_cli.emit.numbers import refuse
+from onnxreduce_cli.steps.registry import introduced
 
 #: What stands for more than itself in a pattern; `|` does too.
 _SYNTAX = frozenset("\\.^$*+?{}[]()")
 
 
-@born(
+@introduced(
     "RegexFullMatch",
     20,
     "compared with each of the strings that the pattern lists",
@@ -40,7 +41,7 @@ def _text(context: Context, text: str) -> Value:
     return context.array(np.array(text, object), "text")
 
 
-@born(
+@introduced(
     "StringNormalizer",
     10,
     "the strings as they are, where it leaves them so",

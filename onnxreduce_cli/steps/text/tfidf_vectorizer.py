@@ -9,13 +9,14 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import born, dims_of, reduced, refuse, unsqueezed
+from onnxreduce_cli.emit.numbers import dims_of, reduced, refuse, unsqueezed
+from onnxreduce_cli.steps.registry import introduced
 
 #: Beyond the end of every dimension.
 _END = 2**63 - 1
 
 
-@born(
+@introduced(
     "TfIdfVectorizer",
     9,
     "n-grams cut out by Slice, compared with those of the pool and counted",
