@@ -1,7 +1,7 @@
 """Exports small models of many kinds, for what converts and runs them in older runtimes.
 
     python -m venv venv
-    venv/bin/pip install torch==2.13.0 onnxscript skl2onnx onnxruntime
+    venv/bin/pip install torch==2.15.0 onnxscript skl2onnx onnxruntime
     venv/bin/python tests/data/exports/make.py
 
 PyTorch's models are exported twice, by the TorchScript exporter (``ts_*``) and by the one that is
