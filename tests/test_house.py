@@ -24,7 +24,7 @@ LONG_FUNCTIONS = {
     "convert_file.py: convert_file",
     "save.py: save",
     "steps/resampling/deform_conv.py: deform_conv",
-    "steps/linear_algebra/det.py: det",
+    "steps/linear_algebra/emulated_det.py: det",
     "steps/elementwise/mod.py: _of_doubles",
     "steps/control_flow/scan.py: _as_loop",
     "steps/control_flow/scan.py: over_batch",

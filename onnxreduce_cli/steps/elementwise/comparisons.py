@@ -1,191 +1,118 @@
-"""Comparisons, tests for special values and choices, below the opset they came with."""
+"""Max, Min, Relu, Equal, Less and Greater: dtypes that are not computed in a wider one."""
 
 from __future__ import annotations
-
-import math
 
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit import shapes
-from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import INTEGERS, cast
-from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    Later,
-    Number,
-    arange,
-    as_name,
-    constant,
-    dims_of,
-    size_of,
-    squeezed,
-    static,
-    times,
-)
-from onnxreduce_cli.model import folding
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.registry import introduced
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.steps.registry import down
 
-_STRICT = {"GreaterOrEqual": ("Greater", "Less"), "LessOrEqual": ("Less", "Greater")}
+_INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
 
 
-@introduced(
-    tuple(_STRICT), 12, "Or of the strict comparison and Equal; of integers Not of the opposite one"
-)
-def or_equal(context: Context) -> None:
-    """``GreaterOrEqual(a, b)`` becomes ``Or(Greater(a, b), Equal(a, b))``; of integers, which
-    have no NaN, ``Not(Less(a, b))``.
-    """
+@down(("Max", "Min"), 12, "64-bit integers chosen by Where")
+def chosen(context: Context) -> None:
+    """``Max(x, y)`` of int64 becomes ``Where(Less(x, y), y, x)``."""
     op = context.op
-    strict, opposite = _STRICT[context.node.op_type]
-    inputs = [context.input(0), context.input(1)]
-    if context.elem_type(inputs[0]) in INTEGERS:
-        context.replace("Not", [op.emit(opposite, *inputs)], keep=())
+    if context.elem_type(context.input(0)) not in _INTEGERS_OF_64_BITS:
         return
-    parts = [op.emit(strict, *inputs), op.Equal(*inputs)]
-    context.replace("Or", parts, keep=())
+    first, *others = context.node.input
+    if not others:
+        context.replace("Identity")
+    for count, other in enumerate(others, 1):
+        pair = [first, other] if context.node.op_type == "Max" else [other, first]
+        inputs = [op.Less(*pair), other, first]
+        if count < len(others):
+            first = op.Where(*inputs)
+        else:
+            context.replace("Where", inputs)
 
 
-def _limit(context: Context, value: float) -> Value:
-    elem_type = context.need_elem_type(context.input(0), "it is compared with a number of it")
-    return constant(context, value, elem_type, "limit")
-
-
-@introduced("IsNaN", 9, "neither less than infinity nor greater than minus infinity")
-def is_nan(context: Context) -> None:
-    """``IsNaN(x)`` becomes ``Not(Or(Less(x, inf), Greater(x, -inf)))``."""
-    context.replace("Not", [_is_ordered(context)], keep=())
-
-
-def _is_ordered(context: Context) -> Value:
-    """Where the input is no NaN."""
-    op = context.op
-    data = context.input(0)
-    return op.Or(op.Less(data, _limit(context, np.inf)), op.Greater(data, _limit(context, -np.inf)))
-
-
-@introduced("IsInf", 10, "beyond the highest or the lowest finite number")
-def is_inf(context: Context) -> None:
-    """``IsInf(x)`` becomes ``Or(Less(x, lowest), Greater(x, highest))``, or one of the two."""
-    data = context.input(0)
-    elem_type = context.need_elem_type(data, "it is compared with its limits")
-    limit = float(np.finfo(numpy_dtype(elem_type)).max)
-    chosen = [
-        (op_type, bound)
-        for name, op_type, bound in (
-            ("detect_negative", "Less", -limit),
-            ("detect_positive", "Greater", limit),
-        )
-        if context.value(name, 1)
-    ]
-    if not chosen:
-        # Nothing is less than minus infinity.
-        context.replace("Less", [data, _limit(context, -np.inf)], keep=())
-    elif len(chosen) == 1:
-        op_type, bound = chosen[0]
-        context.replace(op_type, [data, _limit(context, bound)], keep=())
-    else:
-        parts = [
-            context.op.emit(op_type, data, _limit(context, bound)) for op_type, bound in chosen
-        ]
-        context.replace("Or", parts, keep=())
-
-
-@introduced("Sign", 9, "Cast(x > 0) - Cast(x < 0), NaN where x is")
-def sign(context: Context) -> None:
-    """``Sign(x)`` becomes ``Sub(Cast(Greater(x, 0)), Cast(Less(x, 0)))``.
-
-    Of floats that is divided by 1, or by 0 where x is NaN: that gives NaN again.
-    """
-    op = context.op
-    data = context.input(0)
-    elem_type = context.need_elem_type(data, "the result is cast to it")
-    zero = constant(context, 0, elem_type, "zero")
-    parts = [
-        cast(context, op.emit(op_type, data, zero), elem_type) for op_type in ("Greater", "Less")
-    ]
+@down("Relu", 14, "integers as Max with 0")
+def max_with_zero(context: Context) -> None:
+    """``Relu(x)`` of int32 becomes ``Max(x, 0)``."""
+    elem_type = context.elem_type(context.input(0))
     if elem_type in INTEGERS:
-        context.replace("Sub", parts, keep=())
+        context.replace("Max", [context.input(0), context.scalar(0, "zero", elem_type)])
+
+
+_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
+
+
+@down("Equal", 11, "floats: neither less, nor greater, nor NaN")
+def neither_less_nor_greater(context: Context) -> None:
+    """``Equal(x, y)`` of floats becomes ``Not(Or(Or(x < y, x > y), Or(x is NaN, y is NaN)))``."""
+    op = context.op
+    if context.elem_type(context.input(0)) not in _FLOATS:
         return
-    apart = op.Sub(*parts)
-    number = cast(context, _is_ordered(context), elem_type)
-    context.replace("Div", [apart, number], keep=())
+    pair = [context.input(0), context.input(1)]
+    ordered = [op.emit(op_type, *pair) for op_type in ("Less", "Greater")]
+    differ = op.Or(*ordered)
+    nans = [op.IsNaN(name) for name in pair]
+    unordered = op.Or(*nans)
+    context.replace("Not", [op.Or(differ, unordered)])
 
 
-@introduced(
-    "Where",
-    9,
-    "a Gather from both inputs, or arithmetic on integers",
-    blocks=NO_COUNTING,
+@down(
+    "Equal",
+    19,
+    "strings by their places among the unique ones",
+    blocks="strings are compared below opset 11",
 )
-def where(context: Context) -> None:
-    """``Where(c, x, y)`` becomes
-    ``Gather(Concat(Reshape(x, [-1]), Reshape(y, [-1])), places)`` with ``places`` those of y, and
-    where c holds those of x.
-
-    Blending ``c * x + (1 - c) * y`` would be wrong where what is not chosen is NaN or infinite;
-    of integers it is exact, and needs no shapes.
+def places_of_strings(context: Context) -> None:
+    """``Equal(x, y)`` of strings becomes ``Equal(places of x, places of y)`` among
+    ``Unique(Concat(Reshape(x, [-1]), Reshape(y, [-1])))``.
     """
     op = context.op
-    condition, first, second = (context.input(index) for index in range(3))
-    elem_type = context.need_elem_type(first, "how to choose depends on it")
-    if elem_type in (TensorProto.INT32, TensorProto.INT64):
-        chosen = cast(context, condition, elem_type)
-        apart = op.Sub(first, second)
-        part = op.Mul(apart, chosen)
-        context.replace("Add", [part, second], keep=())
+    if context.elem_type(context.input(0)) != TensorProto.STRING:
         return
-    if None in [context.settled_rank(name) for name in (first, second)]:
-        context = context.at(shapes.OPSET)
-        op = context.op
-    here, there = _places(context, first), _places(context, second)
-    size = _size(context, first)
-    if isinstance(size, int):
-        behind: str = context.scalar(size, "size")
-    else:
-        behind = squeezed(context, size.name, [0])
-    there = op.Add(there, behind)
-    flat = [op.Reshape(name, context.array([-1], "flat")) for name in (first, second)]
-    both = op.Concat(*flat, axis=0)
-    chosen = cast(context, condition, TensorProto.INT64)
-    apart = op.Sub(here, there)
-    part = op.Mul(apart, chosen)
-    places = op.Add(part, there)
-    context.replace("Gather", [both, places], keep=(), axis=0)
-
-
-def _size(context: Context, name: str) -> int | Later:
-    """How many elements a tensor has."""
-    op = context.op
-    dims = static(dims_of(context, name))
-    if dims is not None:
-        return math.prod(dims)
-    one = context.array([1], "one")
-    return Later(lambda: op.Reshape(op.Size(name), one))
-
-
-def _places(context: Context, name: str) -> str:
-    """In a tensor's shape the place of each element in the flat tensor, int64."""
-    op = context.op
-    dims = static(dims_of(context, name))
-    if dims is not None and math.prod(dims) <= folding.LIMIT:
-        places = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
-        return context.array(places, "places")
-    rank = context.rank(name)
-    if rank is None:
+    if context.target_opset < 11:
+        raise Blocked(
+            "nothing before opset 11 tells whether two strings are equal",
+            "choose opset 11 or later, or number the strings before they are given to the model",
+        )
+    flat, line = [], context.array([-1], "line")
+    for name in context.node.input:
+        flat.append(op.Reshape(name, line))
+    # One more, so that there is something to be unique.
+    more = context.array(np.array([""], object), "more")
+    both = op.Concat(*flat, more, axis=0)
+    unique, every = context.fresh("unique"), context.fresh("every_place")
+    op.Unique(both, outputs=[unique, "", every])
+    start, places = context.array([0], "start"), []
+    for name, part in zip(context.node.input, flat, strict=True):
+        end = op.Add(start, op.Shape(part))
+        own = op.Slice(every, start, end)
         shape = op.Shape(name)
-        return shapes.reshaped(context, arange(context, _size(context, name)), shape)
-    step: Number = 1
-    found = ""
-    for axis in reversed(range(rank)):
-        length = size_of(context, name, axis)
-        shape = context.array([-1] + [1] * (rank - 1 - axis), "along_axis")
-        along = op.Reshape(arange(context, length), shape)
-        if step != 1:
-            along = op.Mul(along, as_name(context, step))
-        found = op.Add(found, along) if found else along
-        if axis:
-            step = times(context, step, length)
-    return found
+        places.append(op.Reshape(own, shape, allowzero=1))
+        start = end
+    context.replace("Equal", places)
+
+
+@down(("Less", "Greater"), 9, "64-bit integers compared in two parts, each of which double holds")
+def in_two_parts(context: Context) -> None:
+    """``Less(x, y)`` of int64 becomes ``Or(x1 < y1, And(Not(x1 > y1), x0 < y0))``.
+
+    x1 is ``Div(x, 2**31)``, x0 what is left; Div cuts towards zero, and both keep the order.
+    """
+    op = context.op
+    elem_type = context.elem_type(context.input(0))
+    if elem_type not in _INTEGERS_OF_64_BITS:
+        return
+    unit = context.scalar(2**31, "unit", elem_type)
+    parts = []
+    for name in context.node.input:
+        high = op.Div(name, unit)
+        low = op.Sub(name, op.Mul(high, unit))
+        parts.append([cast(context, part, TensorProto.DOUBLE) for part in (high, low)])
+    (high, low), (other_high, other_low) = parts
+    op_type = context.node.op_type
+    opposite = "Greater" if op_type == "Less" else "Less"
+    surely = op.emit(op_type, high, other_high)
+    surely_not = op.emit(opposite, high, other_high)
+    maybe = op.Not(surely_not)
+    in_rest = op.emit(op_type, low, other_low)
+    narrowly = op.And(maybe, in_rest)
+    context.replace("Or", [surely, narrowly])
