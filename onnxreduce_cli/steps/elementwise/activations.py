@@ -6,13 +6,14 @@ Half precision is computed in float, as the kernels do, so that nothing is round
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import finish, widened
+from onnxreduce_cli.emit.casts import INTEGERS, finish, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import constant
-from onnxreduce_cli.steps.registry import down, introduced
+from onnxreduce_cli.steps.registry import down, introduced, up
 
 
 @introduced("Gelu", 20, "written out with Erf or Tanh")
@@ -146,3 +147,37 @@ def shrink(context: Context) -> None:
     lowered = op.Sub(data, number(bias, "bias"))
     inner = op.Where(above, lowered, number(0, "zero"))
     context.replace("Where", [below, raised, inner], keep=())
+
+
+_SELU: dict[str, tuple[float, float]] = {
+    "alpha": (1.6732, 1.67326319217681884765625),
+    "gamma": (1.0507, 1.05070102214813232421875),
+}
+
+
+@up("Selu", 6, "the less precise defaults written out, consumed_inputs dropped")
+def selu_older_defaults(context: Context) -> None:
+    """``Selu(x)`` becomes ``Selu<alpha=1.6732, gamma=1.0507>(x)``."""
+    values: dict[str, Any] = {
+        n: older for n, (older, _) in _SELU.items() if context.attribute(n) is None
+    }
+    if values or context.attribute("consumed_inputs") is not None:
+        context.replace(drop=("consumed_inputs",), **values)
+
+
+@down("Selu", 6, "the more precise defaults written out")
+def selu_newer_defaults(context: Context) -> None:
+    """``Selu(x)`` becomes ``Selu<alpha=1.6732632, gamma=1.0507010>(x)``."""
+    values: dict[str, Any] = {
+        n: newer for n, (_, newer) in _SELU.items() if context.attribute(n) is None
+    }
+    if values:
+        context.replace(**values)
+
+
+@down("Relu", 14, "integers as Max with 0")
+def relu_of_integers(context: Context) -> None:
+    """``Relu(x)`` of int32 becomes ``Max(x, 0)``."""
+    elem_type = context.elem_type(context.input(0))
+    if elem_type in INTEGERS:
+        context.replace("Max", [context.input(0), context.scalar(0, "zero", elem_type)])

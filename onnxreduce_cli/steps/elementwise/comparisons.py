@@ -1,4 +1,4 @@
-"""Max, Min, Relu, Equal, Less and Greater: dtypes that are not computed in a wider one."""
+"""Equal, Greater, Less, GreaterOrEqual and LessOrEqual: what came with opsets 9, 11, 12 and 19."""
 
 from __future__ import annotations
 
@@ -7,42 +7,16 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import INTEGERS, cast
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.steps.registry import down, introduced
 
 _INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
-
-
-@down(("Max", "Min"), 12, "64-bit integers chosen by Where")
-def chosen(context: Context) -> None:
-    """``Max(x, y)`` of int64 becomes ``Where(Less(x, y), y, x)``."""
-    op = context.op
-    if context.elem_type(context.input(0)) not in _INTEGERS_OF_64_BITS:
-        return
-    first, *others = context.node.input
-    if not others:
-        context.replace("Identity")
-    for count, other in enumerate(others, 1):
-        pair = [first, other] if context.node.op_type == "Max" else [other, first]
-        inputs = [op.Less(*pair), other, first]
-        if count < len(others):
-            first = op.Where(*inputs)
-        else:
-            context.replace("Where", inputs)
-
-
-@down("Relu", 14, "integers as Max with 0")
-def max_with_zero(context: Context) -> None:
-    """``Relu(x)`` of int32 becomes ``Max(x, 0)``."""
-    elem_type = context.elem_type(context.input(0))
-    if elem_type in INTEGERS:
-        context.replace("Max", [context.input(0), context.scalar(0, "zero", elem_type)])
 
 
 _FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
 
 @down("Equal", 11, "floats: neither less, nor greater, nor NaN")
-def neither_less_nor_greater(context: Context) -> None:
+def equal_of_floats(context: Context) -> None:
     """``Equal(x, y)`` of floats becomes ``Not(Or(Or(x < y, x > y), Or(x is NaN, y is NaN)))``."""
     op = context.op
     if context.elem_type(context.input(0)) not in _FLOATS:
@@ -61,7 +35,7 @@ def neither_less_nor_greater(context: Context) -> None:
     "strings by their places among the unique ones",
     blocks="strings are compared below opset 11",
 )
-def places_of_strings(context: Context) -> None:
+def equal_of_strings(context: Context) -> None:
     """``Equal(x, y)`` of strings becomes ``Equal(places of x, places of y)`` among
     ``Unique(Concat(Reshape(x, [-1]), Reshape(y, [-1])))``.
     """
@@ -92,7 +66,7 @@ def places_of_strings(context: Context) -> None:
 
 
 @down(("Less", "Greater"), 9, "64-bit integers compared in two parts, each of which double holds")
-def in_two_parts(context: Context) -> None:
+def compare_64_bit_integers(context: Context) -> None:
     """``Less(x, y)`` of int64 becomes ``Or(x1 < y1, And(Not(x1 > y1), x0 < y0))``.
 
     x1 is ``Div(x, 2**31)``, x0 what is left; Div cuts towards zero, and both keep the order.
@@ -116,3 +90,23 @@ def in_two_parts(context: Context) -> None:
     in_rest = op.emit(op_type, low, other_low)
     narrowly = op.And(maybe, in_rest)
     context.replace("Or", [surely, narrowly])
+
+
+_STRICT = {"GreaterOrEqual": ("Greater", "Less"), "LessOrEqual": ("Less", "Greater")}
+
+
+@introduced(
+    tuple(_STRICT), 12, "Or of the strict comparison and Equal; of integers Not of the opposite one"
+)
+def or_equal(context: Context) -> None:
+    """``GreaterOrEqual(a, b)`` becomes ``Or(Greater(a, b), Equal(a, b))``; of integers, which
+    have no NaN, ``Not(Less(a, b))``.
+    """
+    op = context.op
+    strict, opposite = _STRICT[context.node.op_type]
+    inputs = [context.input(0), context.input(1)]
+    if context.elem_type(inputs[0]) in INTEGERS:
+        context.replace("Not", [op.emit(opposite, *inputs)], keep=())
+        return
+    parts = [op.emit(strict, *inputs), op.Equal(*inputs)]
+    context.replace("Or", parts, keep=())

@@ -1,4 +1,4 @@
-"""Operators on bits below the opset they came with, where arithmetic can stand for them."""
+"""BitwiseAnd, BitwiseOr and BitwiseXor below opset 18, by arithmetic on each bit."""
 
 from __future__ import annotations
 
@@ -12,18 +12,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import reduced, unsqueezed
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.registry import down, introduced
-
-
-@introduced("BitwiseNot", 18, "-1 - x, of unsigned integers their highest number less x")
-def bitwise_not(context: Context) -> None:
-    """``BitwiseNot(x)`` becomes ``Sub(-1, x)``, of uint8 ``Sub(255, x)``."""
-    data = context.input(0)
-    elem_type = context.need_elem_type(data, "it decides what x is taken from")
-    dtype = numpy_dtype(elem_type)
-    highest = -1 if np.issubdtype(dtype, np.signedinteger) else np.iinfo(dtype).max
-    context.replace("Sub", [context.array(np.array(highest, dtype), "all_bits"), data], keep=())
-
+from onnxreduce_cli.steps.registry import introduced
 
 _BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 
@@ -123,81 +112,3 @@ def _combined(context: Context, bits: Sequence[str]) -> Value:
     if context.node.op_type == "BitwiseXor":
         both = op.Add(both, both)
     return op.Sub(op.Add(*bits), both)
-
-
-@down("BitShift", 28, "signed integers shifted as unsigned ones; amounts kept in range by Where")
-def shifts_in_range(context: Context) -> None:
-    """``BitShift(x, y)`` becomes ``Where(y < bits, BitShift(x, Where(y < bits, y, 0)), 0)``.
-
-    A signed x is shifted to the left by way of the unsigned integer of the same bits. To the right
-    a negative one is ``-1 - BitShift(-1 - x, y)``, which fills up with ones. Short ones are shifted
-    in 32 bits, which ONNX Runtime can.
-    """
-    op = context.op
-    data, amounts, output = context.input(0), context.input(1), context.node.output[0]
-    elem_type = context.need_elem_type(data, "signed integers came with opset 28")
-    dtype = numpy_dtype(elem_type)
-    if dtype.kind == "u":
-        _shift(context, data, amounts, elem_type, dtype.itemsize * 8, [output])
-        return
-    long = elem_type == TensorProto.INT64
-    signed = TensorProto.INT64 if long else TensorProto.INT32
-    unsigned = TensorProto.UINT64 if long else TensorProto.UINT32
-    whole = data if elem_type == signed else cast(context, data, signed)
-    negative, ones = "", context.scalar(-1, "ones", signed)
-    if context.value("direction") == "RIGHT":
-        negative = op.Less(whole, context.scalar(0, "zero", signed))
-        inverted = op.Sub(ones, whole)
-        whole = op.Where(negative, inverted, whole)
-    whole, amounts = (cast(context, name, unsigned) for name in (whole, amounts))
-    shifted = _shift(context, whole, amounts, unsigned, dtype.itemsize * 8)
-    if not negative:
-        cast(context, shifted, elem_type, [output])  # It cuts off what is too high.
-        return
-    shifted = cast(context, shifted, signed)
-    inverted = op.Sub(ones, shifted)
-    own = [output] if elem_type == signed else None
-    result = op.Where(negative, inverted, shifted, outputs=own)
-    if elem_type != signed:
-        cast(context, result, elem_type, [output])
-
-
-def _shift(
-    context: Context,
-    data: str,
-    amounts: str,
-    elem_type: int,
-    bits: int,
-    outputs: list[str] | None = None,
-) -> str:
-    """Shift unsigned integers by amounts that may be too large for `bits` bits, which gives 0."""
-    op = context.op
-    constant = context.constant(amounts)
-    outputs = outputs or [context.fresh("shifted")]
-    if constant is not None and (constant < bits).all():
-        context.replace(inputs=[data, amounts], outputs=outputs)
-        return outputs[0]
-    zero = context.scalar(0, "zero", elem_type)
-    inside = op.Less(amounts, context.scalar(bits, "bits", elem_type))
-    safe = op.Where(inside, amounts, zero)
-    shifted = context.replace(inputs=[data, safe], outputs=[context.fresh("in_range")]).output[0]
-    return op.Where(inside, shifted, zero, outputs=outputs)
-
-
-@introduced("BitShift", 11, "a product with, or a quotient by, a power of two")
-def bit_shift(context: Context) -> None:
-    """``BitShift<direction="LEFT">(x, y)`` becomes ``Mul(x, Gather([1, 2, 4, ...], y))``, computed
-    in uint64; to the right it is a Div.
-    """
-    op = context.op
-    elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
-    width = np.iinfo(numpy_dtype(elem_type)).bits
-    powers = context.array(2 ** np.arange(width, dtype=np.uint64), "powers")
-    places = cast(context, context.input(1), TensorProto.INT64)
-    data = context.input(0)
-    if elem_type != TensorProto.UINT64:
-        data = cast(context, data, TensorProto.UINT64)
-    factors = op.Gather(powers, places, axis=0)
-    op_type = "Mul" if context.value("direction") == "LEFT" else "Div"
-    shifted = op.emit(op_type, data, factors)
-    context.replace("Cast", [shifted], keep=(), to=elem_type)

@@ -1,21 +1,20 @@
-"""Sinh, Cosh, Asinh, Acosh and Atanh below opset 9, by exponentials, logarithms and roots.
+"""Cosh, Asinh, Acosh and Atanh below opset 9, by exponentials, logarithms and roots.
 
 Half precision is computed in float. The largest error found over all exponents is 8 units in the
-last place of Sinh and 5 of the others, and one of half precision.
+last place of Sinh, which is in emulated_sinh.py, and 5 of the others, and one of half precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import factorial
 
 import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast, finish, widened
+from onnxreduce_cli.emit.casts import finish, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import between, number, polynomial
+from onnxreduce_cli.emit.curves import between, number
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -23,7 +22,7 @@ from onnxreduce_cli.steps.registry import introduced
 Curve = Callable[[Context, str, int], str]
 
 
-def _odd(context: Context, curve: Curve, most: float) -> None:
+def odd_function(context: Context, curve: Curve, most: float) -> None:
     """``f(x)`` becomes ``x * (f(s) / s)``, so that zeros keep their signs and NaN remains.
 
     s is ``Abs(x)``, cut off below where the quotient is 1, and above at `most`.
@@ -42,7 +41,7 @@ def _finite(context: Context) -> float:
     return float(np.finfo(np.float64 if wide else np.float32).max)
 
 
-def _grown(context: Context, size: str, elem_type: int) -> tuple[str, str]:
+def half_exponentials(context: Context, size: str, elem_type: int) -> tuple[str, str]:
     """Half of ``Exp(size)`` and of ``Exp(-size)``.
 
     The first overflows where its double would not, if it were not multiplied in that order.
@@ -53,24 +52,6 @@ def _grown(context: Context, size: str, elem_type: int) -> tuple[str, str]:
     grown = op.Mul(op.Mul(root, half), root)
     shrunk = op.Div(op.Div(half, root), root)
     return grown, shrunk
-
-
-def _sinh(context: Context, size: str, elem_type: int) -> Value:
-    """``Exp(s) / 2 - Exp(-s) / 2``, below 1 its series.
-
-    Both are computed and one is taken, the other multiplied by 0: it is finite.
-    """
-    op = context.op
-    one = number(context, 1, elem_type)
-    far = op.Sub(*_grown(context, size, elem_type))
-    square = op.Mul(size, size)
-    terms = 9 if elem_type == TensorProto.DOUBLE else 6
-    series = [1 / factorial(2 * index + 1) for index in range(terms)]
-    near = op.Mul(size, polynomial(context, square, series, elem_type))
-    is_near = cast(context, op.Less(size, one), elem_type)
-    is_far = op.Sub(one, is_near)
-    parts = [op.Mul(*pair) for pair in ([near, is_near], [far, is_far])]
-    return op.Add(*parts)
 
 
 def _log1p(context: Context, name: str, elem_type: int) -> Value:
@@ -123,15 +104,6 @@ def _atanh(context: Context, size: str, elem_type: int) -> Value:
     return op.Mul(log, number(context, 0.5, elem_type))
 
 
-@introduced("Sinh", 9, "exponentials, below 1 a series")
-def sinh(context: Context) -> None:
-    """``Sinh(x)`` becomes ``x * (e / s)`` with ``s = Abs(x)`` and
-    ``e = Exp(s / 2) / 2 * Exp(s / 2) - 1 / 2 / Exp(s / 2) / Exp(s / 2)``.
-    """
-    context = context.at(9)
-    _odd(context, _sinh, 2000)
-
-
 @introduced("Cosh", 9, "exponentials")
 def cosh(context: Context) -> None:
     """``Cosh(x)`` becomes ``Exp(s / 2) / 2 * Exp(s / 2) + 1 / 2 / Exp(s / 2) / Exp(s / 2)`` with
@@ -139,7 +111,7 @@ def cosh(context: Context) -> None:
     """
     data, given, working = widened(context, TensorProto.FLOAT)
     size = context.op.Abs(data)
-    finish(context, "Add", _grown(context, size, working), given, working)
+    finish(context, "Add", half_exponentials(context, size, working), given, working)
 
 
 @introduced("Asinh", 9, "a logarithm that keeps the digits of small numbers")
@@ -148,7 +120,7 @@ def asinh(context: Context) -> None:
     ``h = (Sqrt(1 + s * s) - 1) / 2`` and ``p = Sqrt(h)``.
     """
     context = context.at(9)
-    _odd(context, _asinh, _finite(context))
+    odd_function(context, _asinh, _finite(context))
 
 
 @introduced("Acosh", 9, "a logarithm that keeps the digits of numbers close to 1")
@@ -167,4 +139,4 @@ def acosh(context: Context) -> None:
 def atanh(context: Context) -> None:
     """``Atanh(x)`` becomes ``x * (log1p(2 * s / (1 - s)) / 2 / s)`` with ``s = Abs(x)``."""
     context = context.at(9)
-    _odd(context, _atanh, 2)
+    odd_function(context, _atanh, 2)

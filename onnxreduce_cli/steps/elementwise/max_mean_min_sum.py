@@ -1,4 +1,4 @@
-"""Variadic operators: 8 made them broadcast as NumPy does."""
+"""Max, Mean, Min and Sum: 8 made them broadcast as NumPy does, 12 let Max and Min take integers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,27 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING, dims_of
 from onnxreduce_cli.emit.repeat import repeated_together
 from onnxreduce_cli.steps.registry import down
+
+_INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
+
+
+@down(("Max", "Min"), 12, "64-bit integers chosen by Where")
+def extreme_of_64_bit_integers(context: Context) -> None:
+    """``Max(x, y)`` of int64 becomes ``Where(Less(x, y), y, x)``."""
+    op = context.op
+    if context.elem_type(context.input(0)) not in _INTEGERS_OF_64_BITS:
+        return
+    first, *others = context.node.input
+    if not others:
+        context.replace("Identity")
+    for count, other in enumerate(others, 1):
+        pair = [first, other] if context.node.op_type == "Max" else [other, first]
+        inputs = [op.Less(*pair), other, first]
+        if count < len(others):
+            first = op.Where(*inputs)
+        else:
+            context.replace("Where", inputs)
+
 
 _OPERATORS = ("Max", "Mean", "Min", "Sum")
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import INTEGERS, cast
-from onnxreduce_cli.emit.context import Array, Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import NO_LOOP, dims_of
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_LOOP
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.elementwise.emulated_pow import integer_power
 from onnxreduce_cli.steps.registry import down
 
 _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16})
@@ -47,7 +46,7 @@ def one_type(context: Context) -> None:
         context.replace("Mul", [base, base], keep=())
         return
     if given == TensorProto.INT64 and other in INTEGERS:
-        _whole_power(context, other, constant)
+        integer_power(context, other, constant)
         return
     narrow = {TensorProto.FLOAT16, TensorProto.FLOAT, *_SMALL}
     working = TensorProto.FLOAT if {given, other} <= narrow else TensorProto.DOUBLE
@@ -60,83 +59,3 @@ def one_type(context: Context) -> None:
         return
     result = context.replace(inputs=inputs, outputs=[context.fresh("power")]).output[0]
     cast(context, result, given, [context.node.output[0]])
-
-
-def _whole_power(context: Context, other: int, constant: Array | None) -> None:
-    """A power of int64 by squaring and multiplying, which wraps where it overflows.
-
-    Where an exponent is negative it is -1, 0 or 1, which double holds; a power of 0 there is what
-    the cast of infinity gives.
-    """
-    op = context.op
-    base, exponent = context.input(0), context.input(1)
-    if constant is not None and np.all(constant >= 0):
-        name = _by_known_bits(context, base, constant)
-        context.replace("Identity", [name], keep=())
-        return
-    context.settle("what is known of its exponent")
-    if numpy_dtype(other).kind == "u":
-        context.replace("Identity", [_by_bits(context, base, exponent, other)], keep=())
-        return
-    if other != TensorProto.INT64:
-        exponent = cast(context, exponent, TensorProto.INT64)
-    zero, one = context.scalar(0, "zero"), context.scalar(1, "one")
-    negative = cast(context, op.Less(exponent, zero), TensorProto.INT64)
-    others = op.Sub(one, negative)
-    above, below = (op.Mul(exponent, mask) for mask in (others, negative))
-    whole = _by_bits(context, base, above, TensorProto.INT64, numpy_dtype(other).itemsize * 8 - 1)
-    inputs = [cast(context, name, TensorProto.DOUBLE) for name in (base, below)]
-    small = cast(context, op.Pow(*inputs), TensorProto.INT64)
-    parts = [op.Mul(power, mask) for power, mask in ((whole, others), (small, negative))]
-    context.replace("Add", parts, keep=())
-
-
-def _by_known_bits(context: Context, base: str, exponent: Array) -> str:
-    """The product of the base's squares that the bits of the exponents ask for."""
-    op = context.op
-    one = context.scalar(1, "one")
-    bits = int(exponent.max(initial=0)).bit_length()
-    result, square = "", base
-    for bit in range(max(bits, 1)):
-        if bit:
-            square = op.Mul(square, square)
-        has_bit = exponent.astype(np.uint64) & np.uint64(1 << bit) != 0
-        asked = context.array(has_bit.astype(np.int64), "bit")
-        more = op.Sub(square, one)
-        factor = op.Add(op.Mul(more, asked), one)
-        result = op.Mul(result, factor) if result else factor
-    return result
-
-
-def _by_bits(context: Context, base: str, exponent: str, elem_type: int, bits: int = 0) -> Value:
-    """The same in a Loop, a round for each bit that the exponent may have."""
-    op = context.op
-    one, two = context.scalar(1, "one"), context.scalar(2, "two", elem_type)
-    bits = bits or numpy_dtype(elem_type).itemsize * 8
-    zero = context.scalar(0, "zero")
-    flat = (
-        exponent if elem_type == TensorProto.INT64 else cast(context, exponent, TensorProto.INT64)
-    )
-    zeros = [op.Mul(name, zero) for name in (base, flat)]
-    ones = op.Add(op.Add(*zeros), one)
-
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
-        square, power, left = body.values
-        half = body.Div(left, two)
-        bit = body.Sub(left, body.Mul(half, two))
-        if elem_type != TensorProto.INT64:
-            bit = body.Cast(bit, to=int(TensorProto.INT64))
-        more = body.Sub(square, one)
-        factor = body.Add(body.Mul(more, bit), one)
-        return [
-            body.Mul(square, square),
-            body.Mul(power, factor),
-            half,
-        ], []
-
-    kinds = ((base, TensorProto.INT64), (ones, TensorProto.INT64), (exponent, elem_type))
-    carried = [Carried(name, kind, dims_of(context, name)) for name, kind in kinds]
-    inputs, graph = loop(context, context.scalar(bits, "bits"), carried, write)
-    outputs = [context.fresh(hint) for hint in ("squares", "power", "left")]
-    op.Loop(*inputs, outputs=outputs, body=graph)
-    return outputs[1]

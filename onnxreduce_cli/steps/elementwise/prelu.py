@@ -1,70 +1,18 @@
-"""Gemm, PRelu, Mod, BitShift, Selu and Range: what changed besides the dtypes."""
+"""PRelu: 7 brought NumPy's broadcasting of the slope, 9 integers."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import INTEGERS, cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import as_name, dims_of, need_dims, size_of
-from onnxreduce_cli.emit.repeat import rank_of, repeated_to, trailing_ones
-from onnxreduce_cli.model.values import Dims, dtype_name
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.emit.repeat import rank_of, trailing_ones
+from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.registry import down, up
 
-
-@up("Gemm", 7, "broadcast: dropped")
-def gemm_without_broadcast(context: Context) -> None:
-    """``Gemm<broadcast=1>(a, b, c)`` becomes ``Gemm(a, b, c)``."""
-    if context.attribute("broadcast") is not None:
-        context.replace(drop=("broadcast",))
-
-
-@down(
-    "Gemm",
-    7,
-    "broadcast=1 where C is repeated along the rows, else C repeated by Tile",
-    blocks="the rank of C is not known",
-)
-def gemm_with_broadcast(context: Context) -> None:
-    """``Gemm(a, b, c)`` with c of shape [N] becomes ``Gemm<broadcast=1>(a, b, c)``, and with c of
-    shape [M, 1] ``Gemm(a, b, Tile(c, [1, N]))``.
-    """
-    a, b, c = (context.input(index) for index in range(3))
-    dims = need_dims(context, c, "before opset 7 broadcasting depends on it")
-    full = dims_of(context, context.node.output[0])
-    if len(dims) < 2:
-        context.replace(broadcast=1)
-    elif None not in dims and dims == full:
-        return
-    elif dims[0] == 1:
-        row = context.op.Squeeze(c, axes=[0])
-        context.replace(inputs=[a, b, row], broadcast=1)
-    else:
-        wide = repeated_to(context, c, full or (None, None), lambda: _product_sizes(context))
-        context.replace(inputs=[a, b, wide])
-
-
-def _product_sizes(context: Context) -> Value:
-    """The shape of a product of two matrices, each of which may be transposed."""
-    ends = (
-        (context.input(0), 1 if context.value("transA", 0) else 0),
-        (context.input(1), 0 if context.value("transB", 0) else 1),
-    )
-    sizes = [as_name(context, size_of(context, name, axis)) for name, axis in ends]
-    return context.op.Concat(*sizes, axis=0)
-
-
-@down("Gemm", 11, "a missing C written as 0")
-def gemm_with_bias(context: Context) -> None:
-    """``Gemm(a, b)`` becomes ``Gemm(a, b, 0)``."""
-    if not context.input(2):
-        elem_type = context.need_elem_type(context.input(0), "C gets the same")
-        zero = context.scalar(0, "zero", elem_type)
-        context.replace(inputs=[context.input(0), context.input(1), zero])
+_UNSIGNED = frozenset({TensorProto.UINT32, TensorProto.UINT64})
 
 
 @up("PRelu", 7, "slope: aligned with the channels")
@@ -127,82 +75,20 @@ def _is_for_channels(dims: Dims, rank: int) -> bool:
     return all(dim == 1 or index == channel for index, dim in enumerate(dims))
 
 
-@down("Mod", 28, "fmod=0 of floats: fmod=1, to which B is added where the signs differ")
-def floor_of_floats(context: Context) -> None:
-    """``Mod(a, b)`` of floats becomes ``Where(r and b differ in sign, r + b, Abs(r) * Sign(b))``.
-
-    r is ``Mod<fmod=1>(a, b)``. The sign is written anew because a zero has that of b too.
+@down("PRelu", 9, "of integers: Where(x < 0, x * slope, x)")
+def slope_of_integers(context: Context) -> None:
+    """``PRelu(x, slope)`` of int32 becomes ``Where(Less(x, 0), Mul(x, slope), x)``; of unsigned
+    integers it is x.
     """
+    data, given = context.input(0), context.elem_type(context.input(0))
+    if given not in INTEGERS:
+        return
+    assert given is not None
+    if given in _UNSIGNED:
+        context.replace("Identity", [data])
+        return
+    context = context.at(9)  # Where came with it.
     op = context.op
-    elem_type = context.need_elem_type(context.input(0), "fmod=0 of floats came with opset 28")
-    if elem_type in INTEGERS or context.value("fmod", 0):
-        return
-    divisor, output = context.input(1), context.node.output[0]
-    rest = context.replace(outputs=[context.fresh("rest")], fmod=1).output[0]
-    zero = context.scalar(0, "zero", elem_type)
-    signs = [
-        op.And(op.emit(first, rest, zero), op.emit(second, divisor, zero))
-        for first, second in (("Less", "Greater"), ("Greater", "Less"))
-    ]
-    differ = op.Or(*signs)
-    moved = op.Add(rest, divisor)
-    size = op.Abs(rest)
-    sign = op.Sign(divisor)
-    signed = op.Mul(size, sign)
-    op.Where(differ, moved, signed, outputs=[output])
-
-
-_SELU: dict[str, tuple[float, float]] = {
-    "alpha": (1.6732, 1.67326319217681884765625),
-    "gamma": (1.0507, 1.05070102214813232421875),
-}
-
-
-@up("Selu", 6, "the less precise defaults written out, consumed_inputs dropped")
-def selu_older_defaults(context: Context) -> None:
-    """``Selu(x)`` becomes ``Selu<alpha=1.6732, gamma=1.0507>(x)``."""
-    values: dict[str, Any] = {
-        n: older for n, (older, _) in _SELU.items() if context.attribute(n) is None
-    }
-    if values or context.attribute("consumed_inputs") is not None:
-        context.replace(drop=("consumed_inputs",), **values)
-
-
-@down("Selu", 6, "the more precise defaults written out")
-def selu_newer_defaults(context: Context) -> None:
-    """``Selu(x)`` becomes ``Selu<alpha=1.6732632, gamma=1.0507010>(x)``."""
-    values: dict[str, Any] = {
-        n: newer for n, (_, newer) in _SELU.items() if context.attribute(n) is None
-    }
-    if values:
-        context.replace(**values)
-
-
-_HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
-
-
-@down(
-    "Range",
-    27,
-    "half types computed in float or double, as stash_type says",
-    blocks="stash_type is neither for them, for which nothing says how to count",
-)
-def range_in_float(context: Context) -> None:
-    """``Range(a, b, c)`` of float16 becomes ``Cast<float16>(Range(Cast<float>(a), ...))``."""
-    stash = context.value("stash_type", TensorProto.FLOAT)
-    given = context.need_elem_type(context.input(0), "half types came with opset 27")
-    drop = ("stash_type",)
-    if given not in _HALVES:
-        if context.attribute("stash_type") is not None:
-            context.replace(drop=drop)
-        return
-    if stash not in (TensorProto.FLOAT, TensorProto.DOUBLE):
-        raise Blocked(
-            f"its stash_type is {dtype_name(stash)}, and nothing says how to count in that: the "
-            "operator's function body knows float and double",
-            "use one of these",
-        )
-    inputs = [cast(context, name, stash) for name in context.node.input]
-    outputs = [context.fresh(dtype_name(stash))]
-    wide = context.replace(inputs=inputs, outputs=outputs, drop=drop).output[0]
-    cast(context, wide, given, [context.node.output[0]])
+    negative = op.Less(data, context.scalar(0, "zero", given))
+    scaled = op.Mul(data, context.input(1))
+    context.replace("Where", [negative, scaled, data])

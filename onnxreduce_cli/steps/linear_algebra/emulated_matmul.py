@@ -1,20 +1,19 @@
-"""MatMul, Gemm and PRelu below opset 9, which brought them to integers."""
+"""MatMul of integers below opset 9, which brought them."""
 
 from __future__ import annotations
 
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import INTEGERS, cast
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import dims_of
 from onnxreduce_cli.steps.registry import down
 
 _LONG = frozenset({TensorProto.INT64, TensorProto.UINT64})
-_UNSIGNED = frozenset({TensorProto.UINT32, TensorProto.UINT64})
 
 
 @down("MatMul", 9, "integers in parts, the products of which double holds")
-def product_of_parts(context: Context) -> None:
+def matmul_of_integers(context: Context) -> None:
     """``MatMul(x, y)`` of int32 becomes ``x0 * y0 + (x0 * y1 + x1 * y0) * 65536``, with
     ``x = x0 + x1 * 65536`` and products that are MatMuls of doubles.
 
@@ -61,57 +60,3 @@ def _parts(context: Context, name: str, count: int, unit: str) -> list[str]:
         parts.append(op.Sub(rest, op.Mul(high, unit)))
         rest = high
     return [cast(context, part, TensorProto.DOUBLE) for part in (*parts, rest)]
-
-
-@down(
-    "Gemm",
-    9,
-    "of integers: Transpose, MatMul and Add",
-    blocks="alpha or beta of integers is not whole",
-)
-def integers_apart(context: Context) -> None:
-    """``Gemm<transA=1>(a, b, c)`` of integers becomes ``Add(MatMul(Transpose(a), b), c)``."""
-    given = context.elem_type(context.input(0))
-    if given not in INTEGERS:
-        return
-    assert given is not None
-    context = context.at(9)  # There MatMul takes integers; its own step leads on.
-    op = context.op
-    terms = []
-    factors = [
-        op.Transpose(name) if context.value(attribute, 0) else name
-        for attribute, name in zip(("transA", "transB"), context.node.input, strict=False)
-    ]
-    for attribute, name in (
-        ("alpha", op.MatMul(*factors)),
-        ("beta", context.input(2)),
-    ):
-        scale = context.value(attribute, 1.0)
-        if scale != int(scale):
-            raise Blocked(
-                f"it has {attribute}={scale} for integers, and how they are rounded is not told",
-                "use whole numbers",
-            )
-        if scale != 1:
-            name = op.Mul(name, context.scalar(int(scale), attribute, given))
-        terms.append(name)
-    context.replace("Add", terms, keep=())
-
-
-@down("PRelu", 9, "of integers: Where(x < 0, x * slope, x)")
-def slope_of_integers(context: Context) -> None:
-    """``PRelu(x, slope)`` of int32 becomes ``Where(Less(x, 0), Mul(x, slope), x)``; of unsigned
-    integers it is x.
-    """
-    data, given = context.input(0), context.elem_type(context.input(0))
-    if given not in INTEGERS:
-        return
-    assert given is not None
-    if given in _UNSIGNED:
-        context.replace("Identity", [data])
-        return
-    context = context.at(9)  # Where came with it.
-    op = context.op
-    negative = op.Less(data, context.scalar(0, "zero", given))
-    scaled = op.Mul(data, context.input(1))
-    context.replace("Where", [negative, scaled, data])

@@ -1,4 +1,4 @@
-"""RegexFullMatch and StringNormalizer, below the opsets that they came with."""
+"""RegexFullMatch below opset 20, which it came with, of patterns that list plain strings."""
 
 from __future__ import annotations
 
@@ -39,20 +39,3 @@ def regex_full_match(context: Context) -> None:
 
 def _text(context: Context, text: str) -> Value:
     return context.array(np.array(text, object), "text")
-
-
-@introduced(
-    "StringNormalizer",
-    10,
-    "the strings as they are, where it leaves them so",
-    blocks="it changes their case, or leaves some out",
-)
-def string_normalizer(context: Context) -> None:
-    """``StringNormalizer<case_change_action="NONE">(x)`` without stopwords becomes
-    ``Identity(x)``.
-    """
-    if context.value("case_change_action", "NONE") != "NONE":
-        raise refuse(context, "changes the case of strings")
-    if context.value("stopwords", ()):
-        raise refuse(context, "picks strings by their letters")
-    context.replace("Identity", keep=())

@@ -1,0 +1,167 @@
+"""Mod of floats below opset 10, to the last bit: by steps, or in Loops for doubles."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast, finish
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.curves import between, number
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.model.values import numpy_dtype
+
+
+def _sign(context: Context, name: str, elem_type: int) -> Value:
+    """The signs of floats in their shape: 1 or -1, and zeros and NaN as they are."""
+    op = context.op
+    info = np.finfo(numpy_dtype(elem_type))
+    size = op.Abs(name)
+    limits = float(info.smallest_subnormal), float(info.max)
+    return op.Div(name, between(context, size, *limits, elem_type))
+
+
+#: Up to more than the exponents of two numbers are apart, in steps of what 53 bits leave.
+_SHIFTS: dict[int, range] = {
+    TensorProto.FLOAT16: range(1),
+    TensorProto.FLOAT: range(0, 280, 28),
+}
+
+
+def fmod_of_floats(context: Context, given: int) -> None:
+    """``Mod<fmod=1>(a, b)`` becomes ``r * side`` with ``r = Abs(a)``, from which
+    ``s * Floor(r / s)`` is taken for each s of ``b * 2 ** 252``, ``b * 2 ** 224``, ..., b.
+
+    In double nothing of that is rounded: each quotient has as many bits as go with those of b, and
+    is further from the next whole number than it could be rounded. Infinite b is made more than a.
+    """
+    op = context.op
+    first, second = context.input(0), context.input(1)
+    if given == TensorProto.FLOAT16:
+        first, second = (cast(context, name, TensorProto.FLOAT) for name in (first, second))
+    finite = float(np.finfo(np.float32).max)
+    size = op.Abs(second)
+    infinite = op.Greater(size, number(context, finite, TensorProto.FLOAT))
+    limited = between(context, size, 0, finite, TensorProto.FLOAT)
+    infinite, divisor = (cast(context, name, TensorProto.DOUBLE) for name in (infinite, limited))
+    beyond = op.Mul(infinite, number(context, 2.0**200, TensorProto.DOUBLE))
+    divisor = op.Add(divisor, beyond)
+    rest = cast(context, op.Abs(first), TensorProto.DOUBLE)
+    for shift in reversed(_SHIFTS[given]):
+        step = divisor
+        if shift:
+            scale = number(context, 2.0**shift, TensorProto.DOUBLE)
+            step = op.Mul(divisor, scale)
+        whole = op.Floor(op.Div(rest, step))
+        rest = op.Sub(rest, op.Mul(whole, step))
+    sides = [cast(context, rest, TensorProto.FLOAT), _sign(context, first, TensorProto.FLOAT)]
+    finish(context, "Mul", sides, given, TensorProto.FLOAT)
+
+
+#: The exponents of two doubles are less apart.
+_MOST_DOUBLINGS = 2100
+
+
+def fmod_of_doubles(context: Context) -> None:
+    """``Mod<fmod=1>(a, b)`` becomes two Loops: one doubles d, at first ``Abs(b)``, while that is
+    less than ``Abs(a)``; the other takes d from the rest where it can, and halves it again.
+
+    Neither doubling and halving nor the difference of numbers so close is rounded. The rest is NaN
+    where ``Abs(a) - Abs(a)`` or ``0 / b`` is; where b is infinite, it is a.
+    """
+    op = context.op
+    first, second = context.input(0), context.input(1)
+    size, given = (op.Abs(name) for name in (first, second))
+    zero = number(context, 0, TensorProto.DOUBLE)
+    finite = number(context, float(np.finfo(np.float64).max), TensorProto.DOUBLE)
+    divisor = op.Min(given, finite)
+    infinite = op.Greater(given, divisor)
+    spared = op.Mul(size, cast(context, infinite, TensorProto.DOUBLE))
+    nothing = op.Sub(size, size)
+    no_divisor = op.Div(zero, given)
+    nan = op.Add(nothing, no_divisor)
+    divided = op.Sub(size, spared)
+    dividend = op.Add(divided, nan)
+    start = op.Add(divisor, nan)
+    largest, count = _doubled(context, start, dividend)
+    rest = _remainder(context, dividend, largest, divisor, count)
+    whole = op.Add(rest, spared)
+    context.replace("Mul", [whole, _sign(context, first, TensorProto.DOUBLE)], keep=())
+
+
+def _doubled(context: Context, start: Value, dividend: Value) -> tuple[Value, Value]:
+    """Emit a Loop that doubles each divisor while it stays below its dividend.
+
+    Args:
+        context: the node.
+        start: the divisors, double, of any shape that broadcasts with the dividends'.
+        dividend: the dividends, double, in the shape of the result.
+
+    Returns:
+        the multiples, double, in the shape of the dividends, and how many rounds there were, an
+        int64 scalar.
+    """
+    op = context.op
+
+    def write(body: Body) -> tuple[list[str], list[Carried]]:
+        current, count = body.values
+        twice = body.Add(current, current)
+        fits = body.Less(twice, dividend)
+        fitting = body.Cast(fits, to=int(TensorProto.DOUBLE))
+        more = body.Mul(current, fitting)
+        total = body.ReduceSum(fitting, keepdims=0)
+        body.again = body.Cast(total, to=int(TensorProto.BOOL))
+        counted = body.Add(count, context.scalar(1, "one"))
+        return [body.Add(current, more), counted], []
+
+    carried = [
+        Carried(start, TensorProto.DOUBLE, dims_of(context, dividend)),
+        Carried(context.scalar(0, "none"), TensorProto.INT64, ()),
+    ]
+    inputs, graph = loop(context, context.scalar(_MOST_DOUBLINGS, "most"), carried, write)
+    largest, count = context.fresh("largest"), context.fresh("count")
+    op.Loop(*inputs, outputs=[largest, count], body=graph)
+    return largest, count
+
+
+def _remainder(
+    context: Context, dividend: Value, largest: Value, divisor: Value, count: Value
+) -> Value:
+    """Emit a Loop that subtracts multiples of the divisor, each half of the one before.
+
+    Args:
+        context: the node.
+        dividend: what is divided, double, in the shape of the result.
+        largest: the first multiples, see `_doubled`.
+        divisor: what the multiples are halved down to, double.
+        count: how often they were doubled, an int64 scalar.
+
+    Returns:
+        the remainders, double, in the shape of the dividends.
+    """
+    op = context.op
+    half, one = (number(context, value, TensorProto.DOUBLE) for value in (0.5, 1))
+
+    def write(body: Body) -> tuple[list[str], list[Carried]]:
+        rest, current = body.values
+        fits = body.Not(body.Less(rest, current))
+        fitting = body.Cast(fits, to=int(TensorProto.DOUBLE))
+        taken = body.Mul(current, fitting)
+        left = body.Sub(rest, taken)
+        # At first what is left may be the largest multiple once more.
+        done = body.Less(left, current)
+        above = body.Greater(current, divisor)
+        halved = body.And(done, above)
+        halving = body.Cast(halved, to=int(TensorProto.DOUBLE))
+        scale = body.Sub(one, body.Mul(halving, half))
+        return [left, body.Mul(current, scale)], []
+
+    rounds = op.Add(count, context.scalar(2, "two"))
+    dims = dims_of(context, dividend)
+    carried = [Carried(name, TensorProto.DOUBLE, dims) for name in (dividend, largest)]
+    inputs, graph = loop(context, rounds, carried, write)
+    rest, last = context.fresh("rest"), context.fresh("last")
+    op.Loop(*inputs, outputs=[rest, last], body=graph)
+    return rest

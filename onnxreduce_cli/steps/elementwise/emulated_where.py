@@ -1,0 +1,45 @@
+"""Where below opset 9, which chooses from shapes that are not known."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
+    Later,
+    Number,
+    arange,
+    as_name,
+    size_of,
+    times,
+)
+
+
+def element_count(context: Context, name: str) -> Later:
+    """How many elements a tensor has, counted at run time: int64 of shape [1]."""
+    op = context.op
+    one = context.array([1], "one")
+    return Later(lambda: op.Reshape(op.Size(name), one))
+
+
+def flat_places(context: Context, name: str) -> str:
+    """The place of each element in the flattened tensor, int64 in the tensor's shape.
+
+    They are counted at run time, as the sum of what each axis with its stride contributes.
+    """
+    op = context.op
+    rank = context.rank(name)
+    if rank is None:
+        shape = op.Shape(name)
+        return shapes.reshaped(context, arange(context, element_count(context, name)), shape)
+    stride: Number = 1
+    places = ""
+    for axis in reversed(range(rank)):
+        length = size_of(context, name, axis)
+        shape = context.array([-1] + [1] * (rank - 1 - axis), "along_axis")
+        along = op.Reshape(arange(context, length), shape)
+        if stride != 1:
+            along = op.Mul(along, as_name(context, stride))
+        places = op.Add(places, along) if places else along
+        if axis:
+            stride = times(context, stride, length)
+    return places

@@ -1,0 +1,80 @@
+"""IsInf below opset 10, IsNaN and Sign below opset 9, by comparisons."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
+    constant,
+)
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
+
+
+def _limit(context: Context, value: float) -> Value:
+    elem_type = context.need_elem_type(context.input(0), "it is compared with a number of it")
+    return constant(context, value, elem_type, "limit")
+
+
+@introduced("IsNaN", 9, "neither less than infinity nor greater than minus infinity")
+def is_nan(context: Context) -> None:
+    """``IsNaN(x)`` becomes ``Not(Or(Less(x, inf), Greater(x, -inf)))``."""
+    context.replace("Not", [_is_ordered(context)], keep=())
+
+
+def _is_ordered(context: Context) -> Value:
+    """Where the input is no NaN."""
+    op = context.op
+    data = context.input(0)
+    return op.Or(op.Less(data, _limit(context, np.inf)), op.Greater(data, _limit(context, -np.inf)))
+
+
+@introduced("IsInf", 10, "beyond the highest or the lowest finite number")
+def is_inf(context: Context) -> None:
+    """``IsInf(x)`` becomes ``Or(Less(x, lowest), Greater(x, highest))``, or one of the two."""
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "it is compared with its limits")
+    limit = float(np.finfo(numpy_dtype(elem_type)).max)
+    chosen = [
+        (op_type, bound)
+        for name, op_type, bound in (
+            ("detect_negative", "Less", -limit),
+            ("detect_positive", "Greater", limit),
+        )
+        if context.value(name, 1)
+    ]
+    if not chosen:
+        # Nothing is less than minus infinity.
+        context.replace("Less", [data, _limit(context, -np.inf)], keep=())
+    elif len(chosen) == 1:
+        op_type, bound = chosen[0]
+        context.replace(op_type, [data, _limit(context, bound)], keep=())
+    else:
+        parts = [
+            context.op.emit(op_type, data, _limit(context, bound)) for op_type, bound in chosen
+        ]
+        context.replace("Or", parts, keep=())
+
+
+@introduced("Sign", 9, "Cast(x > 0) - Cast(x < 0), NaN where x is")
+def sign(context: Context) -> None:
+    """``Sign(x)`` becomes ``Sub(Cast(Greater(x, 0)), Cast(Less(x, 0)))``.
+
+    Of floats that is divided by 1, or by 0 where x is NaN: that gives NaN again.
+    """
+    op = context.op
+    data = context.input(0)
+    elem_type = context.need_elem_type(data, "the result is cast to it")
+    zero = constant(context, 0, elem_type, "zero")
+    parts = [
+        cast(context, op.emit(op_type, data, zero), elem_type) for op_type in ("Greater", "Less")
+    ]
+    if elem_type in INTEGERS:
+        context.replace("Sub", parts, keep=())
+        return
+    apart = op.Sub(*parts)
+    number = cast(context, _is_ordered(context), elem_type)
+    context.replace("Div", [apart, number], keep=())

@@ -1,0 +1,101 @@
+"""CumProd below opset 26 and CumSum below 11, each as a Scan."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import GraphProto, NodeProto, helper, numpy_helper
+
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_LOOP, need_loops
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.steps.registry import introduced
+
+
+@introduced("CumProd", 26, "a Scan that multiplies", blocks=NO_LOOP)
+def cum_prod(context: Context) -> None:
+    """``CumProd(x, axis)`` becomes ``Scan<num_scan_inputs=1>(ones, x)`` with a body that multiplies
+    the product so far by a slice of x.
+    """
+    need_loops(context)
+    _running(context, "Mul", 1.0)
+
+
+@introduced("CumSum", 11, "a Scan that adds", blocks=NO_LOOP)
+def cum_sum(context: Context) -> None:
+    """``CumSum(x, axis)`` becomes ``Scan<num_scan_inputs=1>(zeros, x)`` with a body that adds a
+    slice of x to the sum so far.
+    """
+    need_loops(context)
+    # From -0 on, so that a sum of nothing but -0 stays one; what is exclusive begins with 0.
+    _running(context, "Add", 0.0 if context.value("exclusive", 0) else -0.0)
+
+
+def _running(context: Context, op_type: str, first: float) -> None:
+    """A Scan that combines what it has so far, at the beginning `first`, with the next slice.
+
+    Where the axis or the rank is only known at run time the data is viewed around that axis first.
+    """
+    op = context.op
+    data = context.input(0)
+    rank = context.rank(data)
+    axis = np.zeros(()) if rank == 1 else context.constant(context.input(1))
+    if axis is None or rank is None:
+        context.settle("what is known of its axis")
+        _around_axis(context, None if axis is None else int(axis.reshape(-1)[0]))
+        return
+    elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
+    along = normalised((int(axis.reshape(-1)[0]),), rank)[0]
+    reverse, exclusive = context.value("reverse", 0), context.value("exclusive", 0)
+    shape = op.Shape(data)
+    others = context.array([index for index in range(rank) if index != along], "others")
+    slice_shape = op.Gather(shape, others, axis=0)
+    start = numpy_helper.from_array(np.array([first]).astype(numpy_dtype(elem_type)))
+    initial = op.ConstantOfShape(slice_shape, value=start)
+    hints = ("sum", "slice", "next_sum", "given")
+    before, item, after, given = (context.fresh(hint) for hint in hints)
+    value = helper.make_tensor_value_info
+    body = GraphProto(
+        name=given,
+        node=[
+            NodeProto(op_type=op_type, name=after, input=[before, item], output=[after]),
+            NodeProto(
+                op_type="Identity",
+                name=given,
+                input=[before if exclusive else after],
+                output=[given],
+            ),
+        ],
+        input=[value(name, elem_type, [None] * (rank - 1)) for name in (before, item)],
+        output=[value(name, elem_type, [None] * (rank - 1)) for name in (after, given)],
+    )
+    direction = [1 if reverse else 0]
+    context.replace(
+        "Scan",
+        [initial, data],
+        [context.fresh("total"), context.node.output[0]],
+        keep=(),
+        body=body,
+        num_scan_inputs=1,
+        scan_input_axes=[along],
+        scan_input_directions=direction,
+        scan_output_axes=[along],
+        scan_output_directions=direction,
+    )
+
+
+def _around_axis(context: Context, axis: int | None) -> None:
+    """``Reshape(CumSum(Reshape(x, [before, length, after]), 1), Shape(x))``."""
+    # It comes here again, with a known axis.
+    context = context.at(max(context.source_opset, shapes.OPSET))
+    data = context.input(0)
+    if axis is None:
+        axes = shapes.int64_list(context, context.input(1))
+        rank = shapes.rank_at_run_time(context, data)
+        view = shapes.around(context, data, shapes.axes_from_front(context, axes, rank))
+    else:
+        view = shapes.around(context, data, axis)
+    inputs = [view.name, context.scalar(1, "axis")]
+    result = context.replace(inputs=inputs, outputs=[context.fresh("around")])
+    shapes.restored(context, result.output[0], data, view.shape, context.node.output[0])

@@ -1,0 +1,96 @@
+"""Gemm: 7 brought NumPy's broadcasting of C, 9 integers, 11 made C optional."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import INTEGERS
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import as_name, dims_of, need_dims, size_of
+from onnxreduce_cli.emit.repeat import repeated_to
+from onnxreduce_cli.steps.registry import down, up
+
+
+@up("Gemm", 7, "broadcast: dropped")
+def gemm_without_broadcast(context: Context) -> None:
+    """``Gemm<broadcast=1>(a, b, c)`` becomes ``Gemm(a, b, c)``."""
+    if context.attribute("broadcast") is not None:
+        context.replace(drop=("broadcast",))
+
+
+@down(
+    "Gemm",
+    7,
+    "broadcast=1 where C is repeated along the rows, else C repeated by Tile",
+    blocks="the rank of C is not known",
+)
+def gemm_with_broadcast(context: Context) -> None:
+    """``Gemm(a, b, c)`` with c of shape [N] becomes ``Gemm<broadcast=1>(a, b, c)``, and with c of
+    shape [M, 1] ``Gemm(a, b, Tile(c, [1, N]))``.
+    """
+    a, b, c = (context.input(index) for index in range(3))
+    dims = need_dims(context, c, "before opset 7 broadcasting depends on it")
+    full = dims_of(context, context.node.output[0])
+    if len(dims) < 2:
+        context.replace(broadcast=1)
+    elif None not in dims and dims == full:
+        return
+    elif dims[0] == 1:
+        row = context.op.Squeeze(c, axes=[0])
+        context.replace(inputs=[a, b, row], broadcast=1)
+    else:
+        wide = repeated_to(context, c, full or (None, None), lambda: _product_sizes(context))
+        context.replace(inputs=[a, b, wide])
+
+
+def _product_sizes(context: Context) -> Value:
+    """The shape of a product of two matrices, each of which may be transposed."""
+    ends = (
+        (context.input(0), 1 if context.value("transA", 0) else 0),
+        (context.input(1), 0 if context.value("transB", 0) else 1),
+    )
+    sizes = [as_name(context, size_of(context, name, axis)) for name, axis in ends]
+    return context.op.Concat(*sizes, axis=0)
+
+
+@down(
+    "Gemm",
+    9,
+    "of integers: Transpose, MatMul and Add",
+    blocks="alpha or beta of integers is not whole",
+)
+def gemm_of_integers(context: Context) -> None:
+    """``Gemm<transA=1>(a, b, c)`` of integers becomes ``Add(MatMul(Transpose(a), b), c)``."""
+    given = context.elem_type(context.input(0))
+    if given not in INTEGERS:
+        return
+    assert given is not None
+    context = context.at(9)  # There MatMul takes integers; its own step leads on.
+    op = context.op
+    terms = []
+    factors = [
+        op.Transpose(name) if context.value(attribute, 0) else name
+        for attribute, name in zip(("transA", "transB"), context.node.input, strict=False)
+    ]
+    for attribute, name in (
+        ("alpha", op.MatMul(*factors)),
+        ("beta", context.input(2)),
+    ):
+        scale = context.value(attribute, 1.0)
+        if scale != int(scale):
+            raise Blocked(
+                f"it has {attribute}={scale} for integers, and how they are rounded is not told",
+                "use whole numbers",
+            )
+        if scale != 1:
+            name = op.Mul(name, context.scalar(int(scale), attribute, given))
+        terms.append(name)
+    context.replace("Add", terms, keep=())
+
+
+@down("Gemm", 11, "a missing C written as 0")
+def gemm_with_bias(context: Context) -> None:
+    """``Gemm(a, b)`` becomes ``Gemm(a, b, 0)``."""
+    if not context.input(2):
+        elem_type = context.need_elem_type(context.input(0), "C gets the same")
+        zero = context.scalar(0, "zero", elem_type)
+        context.replace(inputs=[context.input(0), context.input(1), zero])

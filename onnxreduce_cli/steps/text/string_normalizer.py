@@ -1,0 +1,24 @@
+"""StringNormalizer below opset 10, which it came with."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import refuse
+from onnxreduce_cli.steps.registry import introduced
+
+
+@introduced(
+    "StringNormalizer",
+    10,
+    "the strings as they are, where it leaves them so",
+    blocks="it changes their case, or leaves some out",
+)
+def string_normalizer(context: Context) -> None:
+    """``StringNormalizer<case_change_action="NONE">(x)`` without stopwords becomes
+    ``Identity(x)``.
+    """
+    if context.value("case_change_action", "NONE") != "NONE":
+        raise refuse(context, "changes the case of strings")
+    if context.value("stopwords", ()):
+        raise refuse(context, "picks strings by their letters")
+    context.replace("Identity", keep=())
