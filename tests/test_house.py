@@ -24,7 +24,6 @@ LONG_FUNCTIONS = {
     "convert_file.py: convert_file",
     "save.py: save",
     "steps/resampling/deform_conv.py: deform_conv",
-    "steps/linear_algebra/emulated_det.py: det",
     "steps/control_flow/scan.py: _as_loop",
     "steps/control_flow/scan.py: over_batch",
     "steps/indexing/non_max_suppression.py: _round",

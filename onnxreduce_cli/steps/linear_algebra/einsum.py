@@ -7,7 +7,7 @@ The operands are joined two at a time. In a product of two, each label is one of
   of the matrix product, the others are dimensions of 1 in the operand that lacks them;
 - contracted: in both, and not needed any more.
 
-No dimension's size needs to be known, except to take a diagonal.
+No dimension's size needs to be known; a diagonal of unknown size is in emulated_einsum.py.
 """
 
 from __future__ import annotations
@@ -23,17 +23,14 @@ from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import (
     NO_COUNTING,
     Number,
-    arange,
-    as_name,
     dims_of,
-    plus,
     reduced,
     size_of,
     squeezed,
     static,
-    times,
     unsqueezed,
 )
+from onnxreduce_cli.steps.linear_algebra.emulated_einsum import diagonal_at_run_time
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -139,6 +136,8 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
             raise Blocked(
                 f"its label {label!r} stands for dimensions of {sorted(size)}", "mend the model"
             )
+        shape: str
+        diagonal: str
         length: Number = size[0] if size else size_of(context, operand.name, places[0])
         name = operand.name
         perm = [*others, *places]
@@ -148,11 +147,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
             shape = context.array([0] * len(others) + [length**2], "flat")
             diagonal = context.array(np.arange(length) * (length + 1), "diagonal")
         else:
-            whole = as_name(context, times(context, length, length))
-            copied = context.array([0] * len(others), "copied")
-            shape = op.Concat(copied, whole, axis=0)
-            apart = as_name(context, plus(context, length, 1))
-            diagonal = op.Mul(arange(context, length), apart)
+            shape, diagonal = diagonal_at_run_time(context, length, len(others))
         name = op.Reshape(name, shape)
         name = op.Gather(name, diagonal, axis=len(others))
         operand = Operand(name, (*(operand.labels[index] for index in others), label))

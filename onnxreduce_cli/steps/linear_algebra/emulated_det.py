@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from onnx import TensorProto
 
@@ -67,56 +68,86 @@ def det(context: Context) -> None:
     zero, one, two = (constant(context, value, _DOUBLE, "number") for value in (0, 1, 2))
     ones = op.Add(op.Mul(cast(context, matrix, _DOUBLE), zero), one)
     others = part(context, arange(context, size), 1, END)
-
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
-        left, others, found = body.values
-        first = context.scalar(0, "first")
-        bounds = {
-            "first": [context.array([index], "bound") for index in (0, 1, 2)],
-            "rest": [context.array([index], "bound") for index in (1, END, 2)],
-        }
-        rows = body.Flatten(left, axis=2)
-        column = body.Gather(left, first, axis=2)
-        sizes = body.Abs(column)
-        largest = body.ArgMax(sizes, axis=1, keepdims=1)
-        height = body.Add(body.Shape(others), context.array([1], "one"))
-        start = body.Mul(matrix, height)
-        taken = body.Gather(rows, body.Add(start, largest), axis=0)
-        # The first row takes the place of the one that is taken.
-        same = body.Equal(others, largest)
-        moved = body.Mul(others, body.Cast(same, to=int(TensorProto.INT64)))
-        places = body.Add(start, body.Sub(others, moved))
-        kept = body.Gather(rows, places, axis=0)
-        pivot = body.Gather(taken, first, axis=2)
-        # Where it is 0, the others are too: by 1 they can be divided.
-        other = body.Not(body.Greater(body.Abs(pivot), zero))
-        divisor = body.Add(pivot, body.Cast(other, to=int(_DOUBLE)))
-        divisor = body.Unsqueeze(divisor, context.array([2], "axis"))
-        heads = body.Slice(kept, *bounds["first"])
-        factors = body.Div(heads, divisor)
-        tail = body.Slice(taken, *bounds["rest"])
-        rest = body.Slice(kept, *bounds["rest"])
-        reduced = body.Sub(rest, body.Mul(factors, tail))
-        swapped = body.Cast(largest, to=int(TensorProto.BOOL))
-        swaps = body.Cast(swapped, to=int(_DOUBLE))
-        sign = body.Sub(one, body.Mul(swaps, two))
-        signed = body.Mul(pivot, sign)
-        ends = [context.array([index], "bound") for index in (0, -1, 0)]
-        return [
-            reduced,
-            body.Slice(others, *ends),
-            body.Mul(found, signed),
-        ], []
-
+    step = partial(_eliminate, context, matrix, zero, one, two)
     carried = [
         Carried(matrices, _DOUBLE, (None, None, None)),
         Carried(others, TensorProto.INT64, (None,)),
         Carried(ones, _DOUBLE, (None, 1)),
     ]
-    inputs, graph = loop(context, as_name(context, size), carried, write)
+    inputs, graph = loop(context, as_name(context, size), carried, step)
     outputs = [context.fresh(hint) for hint in ("left", "none", "product")]
     op.Loop(*inputs, outputs=outputs, body=graph)
     result = outputs[2]
     if given != _DOUBLE:
         result = cast(context, result, given)
     reshaped(context, result, batch, output=output)
+
+
+def _eliminate(
+    context: Context, matrix: str, zero: str, one: str, two: str, body: Body
+) -> tuple[list[str], list[Carried]]:
+    """Write one round of the elimination into the body of a Loop.
+
+    Args:
+        context: the node.
+        matrix: the numbers of the matrices, int64 of shape [matrices, 1].
+        zero: 0.0, a double, as are the next two.
+        one: 1.0.
+        two: 2.0.
+        body: the body; carried through it are the matrices that are left, double of shape
+            [matrices, n, n], the places of all rows but the first, int64 of shape [n - 1], and the
+            products so far, double of shape [matrices, 1].
+    """
+    left, others, found = body.values
+    first = context.scalar(0, "first")
+    rows = body.Flatten(left, axis=2)
+    column = body.Gather(left, first, axis=2)
+    sizes = body.Abs(column)
+    largest = body.ArgMax(sizes, axis=1, keepdims=1)
+    height = body.Add(body.Shape(others), context.array([1], "one"))
+    start = body.Mul(matrix, height)
+    taken = body.Gather(rows, body.Add(start, largest), axis=0)
+    # The first row takes the place of the one that is taken.
+    same = body.Equal(others, largest)
+    moved = body.Mul(others, body.Cast(same, to=int(TensorProto.INT64)))
+    places = body.Add(start, body.Sub(others, moved))
+    kept = body.Gather(rows, places, axis=0)
+    pivot = body.Gather(taken, first, axis=2)
+    reduced = _subtracted(context, taken, kept, pivot, zero, body)
+    swapped = body.Cast(largest, to=int(TensorProto.BOOL))
+    swaps = body.Cast(swapped, to=int(_DOUBLE))
+    sign = body.Sub(one, body.Mul(swaps, two))
+    signed = body.Mul(pivot, sign)
+    ends = [context.array([index], "bound") for index in (0, -1, 0)]
+    return [
+        reduced,
+        body.Slice(others, *ends),
+        body.Mul(found, signed),
+    ], []
+
+
+def _subtracted(context: Context, taken: str, kept: str, pivot: str, zero: str, body: Body) -> str:
+    """Write what subtracts a multiple of one row from all others, so that their heads become 0.
+
+    Args:
+        context: the node.
+        taken: the row of each matrix, double of shape [matrices, 1, n].
+        kept: the other rows, double of shape [matrices, n - 1, n].
+        pivot: the rows' first elements, double of shape [matrices, 1].
+        zero: 0.0, a double.
+        body: the body that it is written into.
+
+    Returns:
+        the other rows without their heads, double of shape [matrices, n - 1, n - 1].
+    """
+    head = [context.array([index], "bound") for index in (0, 1, 2)]
+    tail = [context.array([index], "bound") for index in (1, END, 2)]
+    # Where it is 0, the others are too: by 1 they can be divided.
+    other = body.Not(body.Greater(body.Abs(pivot), zero))
+    divisor = body.Add(pivot, body.Cast(other, to=int(_DOUBLE)))
+    divisor = body.Unsqueeze(divisor, context.array([2], "axis"))
+    heads = body.Slice(kept, *head)
+    factors = body.Div(heads, divisor)
+    row = body.Slice(taken, *tail)
+    rest = body.Slice(kept, *tail)
+    return body.Sub(rest, body.Mul(factors, row))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.steps.registry import down
-
-_HALVES = {TensorProto.FLOAT16, TensorProto.BFLOAT16}
 
 
 @down(
@@ -23,7 +21,7 @@ def range_in_float(context: Context) -> None:
     stash = context.value("stash_type", TensorProto.FLOAT)
     given = context.need_elem_type(context.input(0), "half types came with opset 27")
     drop = ("stash_type",)
-    if given not in _HALVES:
+    if given not in HALVES:
         if context.attribute("stash_type") is not None:
             context.replace(drop=drop)
         return

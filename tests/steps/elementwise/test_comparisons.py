@@ -1,4 +1,4 @@
-"""Max, Min, Relu and Equal."""
+"""Equal, Greater, Less, GreaterOrEqual and LessOrEqual below opsets 19, 12, 11 and 9."""
 
 from __future__ import annotations
 
@@ -10,29 +10,9 @@ from tests.support import blockers, converts, one_node, op_types
 NASTY = np.array([0, -0.0, 1, -1, np.inf, -np.inf, np.nan])
 
 
-@pytest.mark.parametrize("op_type", ["Max", "Min"])
-@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int32, np.uint32])
-def test_chosen(op_type, dtype):
-    info = np.iinfo(dtype)
-    x = np.array([[info.min, info.max, 5]], dtype)
-    inputs = {"x": x, "y": x[:, ::-1].reshape(3, 1).copy(), "z": np.array(7, dtype)}
-    result = converts(one_node(op_type, 12, inputs), 11, inputs, exact=True)
-    assert ("Where" in op_types(result)) == (np.dtype(dtype).itemsize == 8)
-    converts(one_node(op_type, 12, inputs), 9, inputs, exact=True)
-    converts(one_node(op_type, 12, {"x": x}), 11, {"x": x}, exact=True)
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64])
-@pytest.mark.parametrize("target", [13, 11, 9])
-def test_max_with_zero(dtype, target):
-    info = np.iinfo(dtype)
-    inputs = {"x": np.array([info.min, -1, 0, 1, info.max], dtype)}
-    converts(one_node("Relu", 14, inputs), target, inputs, exact=True)
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
 @pytest.mark.parametrize("target", [10, 9])
-def test_neither_less_nor_greater(dtype, target):
+def test_equal_of_floats(dtype, target):
     x, y = np.meshgrid(NASTY.astype(dtype), NASTY.astype(dtype))
     inputs = {"x": x, "y": y}
     converts(one_node("Equal", 11, inputs), target, inputs, exact=True)
@@ -40,7 +20,7 @@ def test_neither_less_nor_greater(dtype, target):
 
 @pytest.mark.parametrize("op_type", ["Less", "Greater"])
 @pytest.mark.parametrize("dtype", [np.int64, np.uint64])
-def test_in_two_parts(op_type, dtype):
+def test_less_greater_of_64_bits(op_type, dtype):
     info = np.iinfo(dtype)
     near = [0, 1, 2**31 - 1, 2**31, 2**31 + 1, 2**53, 2**53 + 1, info.max, info.max - 1, info.min]
     near += [] if info.min == 0 else [-1, -(2**31), -(2**31) - 1, -(2**53) - 1, info.min + 1]
@@ -67,7 +47,7 @@ TEXTS = np.array([["a", "", "Ab"], ["ab", "a b", "ä"]], object)
     ],
 )
 @pytest.mark.parametrize("shapes", [False, True])
-def test_places_of_strings(x, y, shapes):
+def test_equal_of_strings(x, y, shapes):
     named = {"x": [f"x{i}" for i in range(x.ndim)], "y": [f"y{i}" for i in range(y.ndim)]}
     inputs = {"x": x, "y": y}
     source = one_node("Equal", 19, inputs, shapes=named if shapes else {})
@@ -89,3 +69,18 @@ def test_equal_of_uint64():
     inputs = {"x": values[:, None], "y": values}
     for target in (10, 7, 6, 5):
         converts(one_node("Equal", 11, inputs), target, inputs, exact=True)
+
+
+@pytest.mark.parametrize("op_type", ["GreaterOrEqual", "LessOrEqual"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64])
+@pytest.mark.newest
+def test_or_equal(op_type: str, dtype: type) -> None:
+    values = (
+        [1, 0, -1, 3, -7] if dtype in (np.int32, np.int64) else [*NASTY, 1e-20, -1e-7, 0.3, -0.5]
+    )
+    data = np.array(values, dtype)
+    inputs = {"a": data[:, None], "b": data}
+    source = one_node(op_type, 12, inputs, output_shapes=[[len(data), len(data)]])
+    assert op_types(converts(source, 11, inputs))[-1] in ("Or", "Not")
+    if dtype in (np.int32, np.int64):
+        converts(source, 9, inputs)

@@ -1,4 +1,4 @@
-"""Max, Mean, Min and Sum below 8."""
+"""Max, Mean, Min and Sum below opset 8, Max and Min of integers below 12."""
 
 from __future__ import annotations
 
@@ -52,3 +52,15 @@ def test_one_shape_of_sizes_known_at_run_time(op_type):
     (blocker,) = blockers(source, 6)
     assert "is not known, and only a Loop gives values one rank" in blocker.reason
     assert "choose opset 7 or later" in blocker.advice
+
+
+@pytest.mark.parametrize("op_type", ["Max", "Min"])
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, np.int32, np.uint32])
+def test_max_min_of_integers(op_type, dtype):
+    info = np.iinfo(dtype)
+    x = np.array([[info.min, info.max, 5]], dtype)
+    inputs = {"x": x, "y": x[:, ::-1].reshape(3, 1).copy(), "z": np.array(7, dtype)}
+    result = converts(one_node(op_type, 12, inputs), 11, inputs, exact=True)
+    assert ("Where" in op_types(result)) == (np.dtype(dtype).itemsize == 8)
+    converts(one_node(op_type, 12, inputs), 9, inputs, exact=True)
+    converts(one_node(op_type, 12, {"x": x}), 11, {"x": x}, exact=True)

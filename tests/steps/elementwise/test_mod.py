@@ -1,12 +1,17 @@
-"""Mod below the opset that it came with."""
+"""Mod below opset 28, and of integers below opset 10."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from onnxreduce_cli import convert, executor
-from tests.support import converts, one_node, run, run_ort
+from onnxreduce_cli import convert
+from tests.support import (
+    converts,
+    one_node,
+    op_types,
+    run,
+)
 
 
 @pytest.mark.parametrize("fmod", [0, 1])
@@ -33,42 +38,19 @@ def test_mod_of_lowest_and_minus_one() -> None:
     assert run(found, inputs)["y0"].tolist() == [0, 0]
 
 
-def numbers(dtype: type, count: int) -> np.ndarray:
-    """Of all exponents, and what is special."""
-    info = np.finfo(dtype)
-    bits = np.random.default_rng(3).integers(0, 256, count * info.bits // 8, np.uint8)
-    with np.errstate(invalid="ignore"):
-        some = bits.view(dtype).astype(dtype)
-    special = [0.0, -0.0, 1, -3, 0.1, np.inf, -np.inf, np.nan]
-    limits = [info.max, info.min, info.tiny, info.smallest_subnormal]
-    return np.concatenate([some, np.array(special + limits, dtype)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+@pytest.mark.newest
+def test_floor_of_floats(dtype):
+    values = np.array([0.0, -0.0, 1.5, -1.5, 7, -7, np.inf, -np.inf, np.nan, 0.1], dtype)
+    a, b = (part.reshape(-1) for part in np.meshgrid(values, values))
+    inputs = {"a": a, "b": b}
+    low = converts(one_node("Mod", 28, inputs), 13, inputs)
+    assert "Where" in op_types(low)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "count"), [(np.float16, 200), (np.float32, 200), (np.float64, 30)]
-)
-@pytest.mark.parametrize("target", [9, 8, 7])
-def test_mod_of_floats_to_the_last_bit(dtype: type, count: int, target: int) -> None:
-    x = numbers(dtype, count)
-    feeds = {"a": x[:, None], "b": np.concatenate([x, np.arange(1, 8, dtype=dtype)])[None]}
-    with np.errstate(invalid="ignore"):
-        truth = np.fmod(feeds["a"], feeds["b"])
-    model = convert(one_node("Mod", 13, feeds, fmod=1), target, check=False)
-    results = [executor.run(model, feeds)["y0"]]
-    if (dtype, target) != (np.float64, 7):  # It has no Min of doubles there.
-        results += run_ort(model, feeds)
-    for result in results:
-        np.testing.assert_array_equal(result, truth)
-        number = ~np.isnan(truth)
-        assert np.array_equal(np.signbit(result[number]), np.signbit(truth[number]))
-
-
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-def test_mod_of_floats_of_any_shape(dtype: type) -> None:
-    x = np.array([[5.5, -7, 0, 3], [1e4, -0.3, 2, 9]], dtype)
-    for y in (x[:1] + 1, np.array(2.5, dtype), x[:, :1] * 3, x[:0, None] + 1):
-        feeds = {"x": x, "y": y}
-        named = one_node("Mod", 10, feeds, fmod=1, shapes={"x": ["n", None]})
-        for target in (9, 8, 7):
-            converts(one_node("Mod", 10, feeds, fmod=1), target, feeds, exact=True)
-            converts(named, target, feeds, exact=True)
+@pytest.mark.newest
+def test_floor_of_floats_leaves_integers():
+    inputs = {"a": np.array([7, -7], np.int32), "b": np.array([3, 3], np.int32)}
+    for fmod in (0, 1):
+        low = converts(one_node("Mod", 28, inputs, fmod=fmod), 13, inputs)
+        assert op_types(low) == ["Mod"]

@@ -1,51 +1,11 @@
-"""Gemm, PRelu, Mod, BitShift, Selu and Range."""
+"""PRelu across opsets 7 and 9."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, model, of_unknown_rank, one_node, op_types
-
-A, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones((3, 4), np.float32)
-
-
-@pytest.mark.parametrize("shape", [(), (1,), (4,), (1, 4), (2, 1), (2, 4), (1, 1)])
-@pytest.mark.parametrize("constant", [False, True])
-def test_gemm_with_broadcast_and_gemm_without_broadcast(shape, constant):
-    inputs = {
-        "a": A,
-        "b": B,
-        "c": np.linspace(1, 2, int(np.prod(shape)), dtype=np.float32).reshape(shape),
-    }
-    source = one_node("Gemm", 7, inputs, initializers=("c",) if constant else (), beta=2.0)
-    low = converts(source, 6, inputs)
-    high = converts(low, 13, inputs)
-    assert not any(a.name == "broadcast" for a in high.graph.node[-1].attribute)
-
-
-def test_gemm_with_broadcast_of_sizes_known_at_run_time():
-    inputs = {"a": A, "b": B, "c": np.array([[1], [2]], np.float32)}
-    wide = {**inputs, "c": np.linspace(1, 2, 8, dtype=np.float32).reshape(2, 4)}
-    for shapes in ({"c": ["m", 1], "a": ["m", 3]}, {"c": ["m", 1], "b": [3, "n"]}):
-        converts(one_node("Gemm", 7, inputs, shapes=shapes), 6, inputs, in_numpy=True)
-    either = one_node("Gemm", 7, inputs, shapes={"c": ["m", "n"]})
-    converts(either, 6, inputs, wide, in_numpy=True)
-    feeds = {"a": A.T.copy(), "b": B.T.copy(), "c": inputs["c"]}
-    shapes = {"a": [3, "m"], "b": ["n", 3], "c": ["m", 1]}
-    turned = one_node("Gemm", 7, feeds, shapes=shapes, transA=1, transB=1)
-    converts(turned, 6, feeds, in_numpy=True)
-    source, _ = of_unknown_rank(one_node("Gemm", 7, inputs), inputs, "c")
-    (blocker,) = blockers(source, 6)
-    assert "is not known, and before opset 7 broadcasting depends on it" in blocker.reason
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("target", [10, 9, 6])
-def test_gemm_with_bias(dtype, target):
-    inputs = {"a": A.astype(dtype), "b": B.astype(dtype)}
-    converts(one_node("Gemm", 11, inputs, alpha=0.5), target, inputs)
-
+from tests.support import converts, of_unknown_rank, one_node, op_types
 
 IMAGE = np.linspace(-2, 2, 24, dtype=np.float32).reshape(2, 3, 2, 2)
 
@@ -92,51 +52,21 @@ def test_slope_aligned_of_unknown_rank(names):
         converts(source, 9, fed)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
-@pytest.mark.newest
-def test_floor_of_floats(dtype):
-    values = np.array([0.0, -0.0, 1.5, -1.5, 7, -7, np.inf, -np.inf, np.nan, 0.1], dtype)
-    a, b = (part.reshape(-1) for part in np.meshgrid(values, values))
-    inputs = {"a": a, "b": b}
-    low = converts(one_node("Mod", 28, inputs), 13, inputs)
-    assert "Where" in op_types(low)
+KINDS = ["int32", "uint32", "int64", "uint64"]
 
 
-@pytest.mark.newest
-def test_floor_of_floats_leaves_integers():
-    inputs = {"a": np.array([7, -7], np.int32), "b": np.array([3, 3], np.int32)}
-    for fmod in (0, 1):
-        low = converts(one_node("Mod", 28, inputs, fmod=fmod), 13, inputs)
-        assert op_types(low) == ["Mod"]
+def nasty(kind: str, *shape: int) -> np.ndarray:
+    """Integers of every size, the largest and the lowest among them."""
+    info = np.iinfo(kind)
+    rng = np.random.default_rng(len(shape))
+    array = rng.integers(info.min, info.max, shape, kind, endpoint=True)
+    array.reshape(-1)[:5] = [info.min, info.max, 0, 1, info.max // 3]
+    return array
 
 
-X = np.array([[1.5, -2, 0], [np.inf, -np.inf, np.nan], [-0.0, 3, -4]], np.float32)
-
-
-def test_selu_older_defaults_and_selu_newer_defaults():
-    low = converts(one_node("Selu", 6, {"x": X}), 1, {"x": X})
-    assert len(low.graph.node[0].attribute) == 2
-    source = model(
-        '<ir_version: 4, opset_import: ["" : 1]> g (float[3, 3] x) => (float[3, 3] y) '
-        "{ y = Selu <consumed_inputs=[0]> (x) }"
-    )
-    high = converts(source, 6, {"x": X})
-    assert {a.name for a in high.graph.node[0].attribute} == {"alpha", "gamma"}
-
-
-@pytest.mark.parametrize("stash", [1, 11])
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.int64])
-@pytest.mark.newest
-def test_range_in_float(dtype, stash):
-    inputs = {k: np.array(v, dtype) for k, v in (("a", 0), ("b", 9), ("c", 2))}
-    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=stash)
-    converts(source, 26, inputs)
-    converts(source, 10, inputs)
-
-
-@pytest.mark.newest
-def test_range_in_float_blocked():
-    inputs = {k: np.array(v, np.float16) for k, v in (("a", 0), ("b", 9), ("c", 2))}
-    source = one_node("Range", 27, inputs, output_shapes=[[None]], stash_type=10)
-    (blocker,) = blockers(source, 26)
-    assert "nothing says how to count in that" in str(blocker)
+@pytest.mark.parametrize("kind", KINDS)
+def test_slope_of_integers(kind: str) -> None:
+    inputs = {"x": nasty(kind, 3, 4), "slope": np.array([2, 3, 0, 1], kind)}
+    source = one_node("PRelu", 9, inputs)
+    for target in (8, 7):
+        converts(source, target, inputs, exact=True)

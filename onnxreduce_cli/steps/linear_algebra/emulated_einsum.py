@@ -1,0 +1,25 @@
+"""Einsum below opset 12 of an operand's diagonal whose size is only known at run time."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import Number, arange, as_name, plus, times
+
+
+def diagonal_at_run_time(context: Context, length: Number, leading: int) -> tuple[str, str]:
+    """The shape that makes the last two dimensions one, and the places of their diagonal in it.
+
+    Args:
+        context: the node.
+        length: the size of each of the two dimensions.
+        leading: how many dimensions come before them.
+
+    Returns:
+        the shape, int64 of shape [leading + 1], and the places, int64 of shape [length].
+    """
+    op = context.op
+    whole = as_name(context, times(context, length, length))
+    copied = context.array([0] * leading, "copied")
+    shape = op.Concat(copied, whole, axis=0)
+    apart = as_name(context, plus(context, length, 1))
+    return shape, op.Mul(arange(context, length), apart)

@@ -1,0 +1,91 @@
+"""MelWeightMatrix below opset 17 whose inputs are only known at run time."""
+
+from __future__ import annotations
+
+import math
+
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.curves import number
+from onnxreduce_cli.emit.numbers import (
+    Number,
+    arange,
+    as_name,
+    plus,
+    quotient,
+    unsqueezed,
+)
+from onnxreduce_cli.emit.shapes import scalar_input
+
+# The mel scale: mel(f) = 2595 * log10(1 + f / 700)
+
+MELS, HERTZ = 2595 / math.log(10), 700.0
+
+
+def mel_weight_matrix_at_run_time(context: Context) -> None:
+    """The weight of each row r and column is chosen by ``l = lower[column]``, ``c`` and ``h``,
+    the bins of three neighbouring frequencies: ``(r - l) / (c - l)`` from l to c,
+    ``(h - r) / (h - c)`` from c to h, 1 at c and 0 elsewhere. It is computed in double.
+    """
+    op = context.op
+    to = context.value("output_datatype", TensorProto.FLOAT)
+    bins, length = (scalar_input(context, context.input(index)) for index in range(2))
+    frequencies = _frequency_bins(context, bins, length)
+    count = as_name(context, bins)
+    lower, centre, higher = (
+        op.Gather(frequencies, _shifted(context, count, index), axis=0) for index in range(3)
+    )
+    rows = plus(context, quotient(context, length, 2), 1)
+    row = unsqueezed(context, cast(context, arange(context, rows), TensorProto.DOUBLE), [1])
+    zero, one = (number(context, value, TensorProto.DOUBLE) for value in (0, 1))
+    slopes = []
+    for end, sides in ((lower, (row, lower)), (higher, (higher, row))):
+        apart = op.Sub(*[centre, end] if end is lower else [end, centre])
+        least = op.Max(apart, one)
+        slopes.append(op.Div(op.Sub(*sides), least))
+    value = zero
+    # What is nearer to the centre comes later.
+    before, after = (op.emit(op_type, row, centre) for op_type in ("Less", "Greater"))
+    outside = [op.Less(row, lower), op.Less(higher, row)]
+    value = op.Where(before, slopes[0], one)
+    value = op.Where(after, slopes[1], value)
+    none = op.Or(*outside)
+    value = op.Where(none, zero, value)
+    context.replace("Cast", [value], keep=(), to=to)
+
+
+def _shifted(context: Context, count: str, by: int) -> str:
+    """The numbers from `by` on, as many as there are columns."""
+    places = arange(context, count)
+    return context.op.Add(places, context.array([by], "by")) if by else places
+
+
+def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
+    """The rows at which the filters begin, have their peak and end; whole numbers in double."""
+    op = context.op
+    double = TensorProto.DOUBLE
+    rate, low, high = (
+        name if context.elem_type(name) == double else cast(context, name, double)
+        for name in (context.input(index) for index in range(2, 5))
+    )
+    one, hertz, mels = (number(context, value, double) for value in (1, HERTZ, MELS))
+    ends = []
+    for edge in (low, high):
+        scaled = op.Div(edge, hertz)
+        log = op.Log(op.Add(scaled, one))
+        ends.append(op.Mul(log, mels))
+    count = plus(context, bins, 2)
+    width = op.Sub(*ends[::-1])
+    divisor = cast(context, as_name(context, count), double)
+    step = op.Div(width, divisor)
+    numbers = cast(context, arange(context, count), double)
+    apart = op.Mul(numbers, step)
+    mel = op.Add(apart, ends[0])
+    raised = op.Exp(op.Div(mel, mels))
+    frequencies = op.Mul(op.Sub(raised, one), hertz)
+    more = cast(context, as_name(context, plus(context, length, 1)), double)
+    scaled = op.Mul(frequencies, more)
+    return op.Floor(op.Div(scaled, rate))
