@@ -1,5 +1,9 @@
 """Activations below the opset they came with, written out in older operators.
 
+Gelu (20), Mish (18), HardSwish (14), Swish (24), SwiGLU (28), Celu (12, doubles 28),
+ThresholdedRelu (10) and Shrink (9); also Selu, whose defaults changed at 6, and Relu, which 14
+brought to integers.
+
 Half precision is computed in float, as the kernels do, so that nothing is rounded on the way.
 """
 

@@ -1,4 +1,4 @@
-"""Bernoulli below the opset that it came with: uniform draws, compared."""
+"""Bernoulli below opset 15, which it came with: uniform draws, compared."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _uniform(context: Context, shaped: str, elem_type: int) -> Value:
     return context.op.RandomUniformLike(shaped, dtype=elem_type, seed=seeded)
 
 
-def _wide(context: Context) -> tuple[str, int]:
+def _probabilities(context: Context) -> tuple[str, int]:
     """The node's input in a dtype to draw in, and that dtype."""
     data = context.input(0)
     given = context.need_elem_type(data, "random numbers are drawn in it")
@@ -30,7 +30,7 @@ def _wide(context: Context) -> tuple[str, int]:
 def bernoulli(context: Context) -> None:
     """``Bernoulli(p)`` becomes ``Cast(Less(RandomUniformLike(p), p))``."""
     given = context.need_elem_type(context.input(0), "the result has it")
-    data, working = _wide(context)
+    data, working = _probabilities(context)
     hits = context.op.Less(_uniform(context, data, working), data)
     to = context.value("dtype") or given
     if to == TensorProto.BOOL:

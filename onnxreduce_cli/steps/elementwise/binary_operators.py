@@ -1,7 +1,8 @@
-"""Binary operators: 7 made them broadcast as NumPy does, without attributes.
+"""Add, And, Div, Equal, Greater, Less, Mul, Or, Pow, Sub and Xor: 7 made them broadcast.
 
-Before, the second input alone could be repeated: with `broadcast=1` it had one element, or its
-shape stood within the first's, at `axis` (by default at the end).
+From then on they do as NumPy does, without attributes. Before, the second input alone could be
+repeated: with `broadcast=1` it had one element, or its shape stood within the first's, at `axis`
+(by default at the end).
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ _OPERATORS = (
     "Sub",
     "Xor",
 )
-#: What means the same with the inputs in each other's place.
-_TURNED = {op: op for op in ("Add", "And", "Equal", "Mul", "Or", "Xor")}
-_TURNED |= {"Less": "Greater", "Greater": "Less"}
-#: What ranks must be known for.
+#: The operator that means the same with the inputs swapped, for each that has one.
+_SWAPPED = {op: op for op in ("Add", "And", "Equal", "Mul", "Or", "Xor")}
+_SWAPPED |= {"Less": "Greater", "Greater": "Less"}
+#: The reason why ranks must be known.
 _PURPOSE = "before opset 7 broadcasting depends on it"
 
 
@@ -72,9 +73,9 @@ def with_attributes(context: Context) -> None:
     if outer == inner or (first is not None and first == second and None not in first):
         return
     op_type = context.node.op_type
-    turned = _TURNED.get(op_type)
-    if turned is not None and _grows_more(first, second):
-        op_type, outer, inner, first, second = turned, inner, outer, second, first
+    swapped = _SWAPPED.get(op_type)
+    if swapped is not None and _grows_more(first, second):
+        op_type, outer, inner, first, second = swapped, inner, outer, second, first
     if second == ():
         context.replace(op_type, [outer, inner], broadcast=1)
         return
@@ -97,7 +98,7 @@ def with_attributes(context: Context) -> None:
 
 
 def _grows_more(first: Dims | None, second: Dims | None) -> bool:
-    """Whether the second input alone is known to have the shape of the result."""
+    """Return whether the second input alone is known to have the shape of the result."""
     if _is_one_element(second) or _is_one_element(first):
         return not _is_one_element(second)
     if first is None or second is None:
@@ -110,7 +111,7 @@ def _is_one_element(dims: Dims | None) -> bool:
 
 
 def _place(outer: Dims, inner: Dims) -> tuple[int, list[int]] | None:
-    """Where `inner` stands within `outer`; None if it does not, as far as is known.
+    """The place of `inner` within `outer`; None if it has none, as far as is known.
 
     Returns:
         the first of its dimensions that stands for more than one element, counted in `outer`, and

@@ -1,4 +1,4 @@
-"""BitCast, below the opset that it came with: bits told apart, and put together, by arithmetic."""
+"""BitCast below opset 26, which it came with: bits separated and put together by arithmetic."""
 
 from __future__ import annotations
 

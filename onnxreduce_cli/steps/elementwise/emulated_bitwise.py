@@ -52,6 +52,7 @@ def bitwise(context: Context) -> None:
 
 
 def _bitwise_in_halves(context: Context) -> None:
+    """Combine the higher and the lower 32 bits of uint64 apart, each in int64."""
     op = context.op
     unit = context.scalar(2**32, "unit", TensorProto.UINT64)
     high, low = [], []
@@ -67,7 +68,7 @@ def _bitwise_in_halves(context: Context) -> None:
 
 
 def _bitwise(context: Context, numbers: Sequence[str], count: int) -> str:
-    """What the bits of int64 numbers that are not negative make, combined as the node says."""
+    """The numbers, int64, whose bits are those of numbers that are not negative, combined."""
     op = context.op
     powers = context.array([2**bit for bit in range(count)], "powers")
     two = context.scalar(2, "two")
@@ -76,13 +77,13 @@ def _bitwise(context: Context, numbers: Sequence[str], count: int) -> str:
         cut = op.Div(unsqueezed(context, number, [-1]), powers)
         double = op.Mul(op.Div(cut, two), two)
         bits.append(op.Sub(cut, double))
-    return _sum(context, _combined(context, bits), count)
+    return _number_of_bits(context, _combined(context, bits), count)
 
 
-def _sum(context: Context, bits: str, count: int) -> str:
-    """What bits along the last dimension make; each half by itself, as ONNX Runtime sums in double.
+def _number_of_bits(context: Context, bits: str, count: int) -> str:
+    """The int64 numbers whose bits, the lowest first, are the zeros and ones in the last dimension.
 
-    For that a double holds too few digits of 64-bit integers.
+    The bits from 32 on are summed apart: ONNX Runtime sums in double, which holds 53 of them.
     """
     op = context.op
     places = np.arange(count)
@@ -104,7 +105,7 @@ def _sum(context: Context, bits: str, count: int) -> str:
 
 
 def _combined(context: Context, bits: Sequence[str]) -> Value:
-    """Zeros and ones combined as the node says."""
+    """Two tensors of zeros and ones, int64, combined by And, Or or Xor."""
     op = context.op
     both = op.Mul(*bits)
     if context.node.op_type == "BitwiseAnd":

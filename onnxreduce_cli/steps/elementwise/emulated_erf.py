@@ -1,4 +1,4 @@
-"""Erf below opset 9, as polynomials."""
+"""Erf below opset 9, which it came with, as polynomials."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Polynomial:
 
 @dataclass(frozen=True)
 class _Approximation:
-    """How Erf is computed in one dtype; right to a few units in the last place.
+    """The polynomials that give Erf in one dtype, right to a few units in the last place.
 
     Attributes:
         near: Erf(x) / x for x up to 1, of x * x.

@@ -45,7 +45,7 @@ def integer_power(context: Context, other: int, constant: Array | None) -> None:
 
 
 def _constant_power(context: Context, base: str, exponent: Array) -> str:
-    """The product of the base's squares that the bits of the exponents ask for."""
+    """Powers of int64 by constant exponents, the product of the squares at the exponents' bits."""
     op = context.op
     one = context.scalar(1, "one")
     bits = int(exponent.max(initial=0)).bit_length()
@@ -64,7 +64,18 @@ def _constant_power(context: Context, base: str, exponent: Array) -> str:
 def _run_time_power(
     context: Context, base: str, exponent: str, elem_type: int, bits: int = 0
 ) -> Value:
-    """The same in a Loop, a round for each bit that the exponent may have."""
+    """Powers of int64 by exponents known at run time: a Loop with a round for each bit of them.
+
+    Args:
+        context: the node.
+        base: the bases, int64.
+        exponent: the exponents, none negative, of a shape that broadcasts with the bases'.
+        elem_type: the exponents' dtype, int64 or an unsigned one.
+        bits: how many bits an exponent may have; 0 for all of its dtype.
+
+    Returns:
+        the powers, int64, in the shape of the result.
+    """
     op = context.op
     one, two = context.scalar(1, "one"), context.scalar(2, "two", elem_type)
     bits = bits or numpy_dtype(elem_type).itemsize * 8

@@ -1,4 +1,4 @@
-"""Where below opset 9, which chooses from shapes that are not known."""
+"""Where below opset 9 of tensors whose shapes are only known at run time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.numbers import (
 
 
 def element_count(context: Context, name: str) -> Later:
-    """How many elements a tensor has, counted at run time: int64 of shape [1]."""
+    """The number of a tensor's elements, counted at run time: int64 of shape [1]."""
     op = context.op
     one = context.array([1], "one")
     return Later(lambda: op.Reshape(op.Size(name), one))

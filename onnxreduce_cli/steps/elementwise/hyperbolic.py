@@ -18,7 +18,7 @@ from onnxreduce_cli.emit.curves import between, number
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
-#: Emits a function's value at a positive number; of which dtype is told too.
+#: Emits a function's values at positive numbers, given with their dtype.
 Curve = Callable[[Context, str, int], str]
 
 

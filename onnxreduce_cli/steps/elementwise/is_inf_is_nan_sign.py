@@ -15,6 +15,7 @@ from onnxreduce_cli.steps.registry import introduced
 
 
 def _limit(context: Context, value: float) -> Value:
+    """A scalar of the input's dtype."""
     elem_type = context.need_elem_type(context.input(0), "it is compared with a number of it")
     return constant(context, value, elem_type, "limit")
 
@@ -26,7 +27,7 @@ def is_nan(context: Context) -> None:
 
 
 def _is_ordered(context: Context) -> Value:
-    """Where the input is no NaN."""
+    """Return booleans in the input's shape that are true where it is no NaN."""
     op = context.op
     data = context.input(0)
     return op.Or(op.Less(data, _limit(context, np.inf)), op.Greater(data, _limit(context, -np.inf)))

@@ -16,7 +16,7 @@ from onnxreduce_cli.steps.registry import down, introduced
 def floor_of_floats(context: Context) -> None:
     """``Mod(a, b)`` of floats becomes ``Where(r and b differ in sign, r + b, Abs(r) * Sign(b))``.
 
-    r is ``Mod<fmod=1>(a, b)``. The sign is written anew because a zero has that of b too.
+    r is ``Mod<fmod=1>(a, b)``. The sign is set too because that of a zero must be b's.
     """
     op = context.op
     elem_type = context.need_elem_type(context.input(0), "fmod=0 of floats came with opset 28")

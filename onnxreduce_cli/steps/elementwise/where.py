@@ -1,4 +1,4 @@
-"""Where below opset 9, which it came with."""
+"""Where below opset 9, which it came with: a Gather, or integer arithmetic."""
 
 from __future__ import annotations
 

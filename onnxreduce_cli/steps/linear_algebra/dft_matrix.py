@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Array
 
 @dataclass(frozen=True)
 class Kind:
-    """Which transform it is.
+    """The kind of a transform.
 
     Attributes:
         inverse: whether it is the inverse.
@@ -25,16 +25,16 @@ class Kind:
 
     @property
     def is_real(self) -> bool:
-        """Whether the result is a real signal."""
+        """Return whether the result is a real signal."""
         return self.inverse and self.onesided
 
     @property
     def result_parts(self) -> int:
-        """How many numbers each element of the result has, 1 or 2."""
+        """The count of numbers that each element of the result has, 1 or 2."""
         return 1 if self.is_real else 2
 
     def turned(self, cos: Array, sin: Array) -> Array:
-        """What the parts of an element give to those of the result, turned by angles.
+        """The factors by which an element's parts, turned by angles, go into those of the result.
 
         Of shape [angles, parts, parts of the result].
         """

@@ -41,7 +41,7 @@ def matmul_of_integers(context: Context) -> None:
 
 
 def _length(context: Context) -> int:
-    """How many products are added for each element, at most."""
+    """The number of products that are added for each element, or an upper bound of it."""
     for name, axis in ((context.input(0), -1), (context.input(1), -2)):
         dims = dims_of(context, name)
         dim = dims[max(axis, -len(dims))] if dims else None

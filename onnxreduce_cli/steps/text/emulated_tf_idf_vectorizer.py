@@ -1,4 +1,4 @@
-"""TfIdfVectorizer below the opset that it came with: its n-grams compared with all there are."""
+"""TfIdfVectorizer below opset 9, which it came with: its n-grams compared with all there are."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
 
 
 def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
-    """How often each n-gram is found, in a last dimension in place of the data's."""
+    """The count of each n-gram in each row: float, with n-grams in place of the last dimension."""
     op = context.op
     dims = dims_of(context, data)
     size = dims[-1] if dims else None
