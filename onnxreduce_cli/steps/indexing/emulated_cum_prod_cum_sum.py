@@ -47,29 +47,13 @@ def _running(context: Context, op_type: str, first: float) -> None:
         return
     elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
     along = normalised((int(axis.reshape(-1)[0]),), rank)[0]
-    reverse, exclusive = context.value("reverse", 0), context.value("exclusive", 0)
+    reverse = context.value("reverse", 0)
     shape = op.Shape(data)
     others = context.array([index for index in range(rank) if index != along], "others")
     slice_shape = op.Gather(shape, others, axis=0)
     start = numpy_helper.from_array(np.array([first]).astype(numpy_dtype(elem_type)))
     initial = op.ConstantOfShape(slice_shape, value=start)
-    hints = ("sum", "slice", "next_sum", "given")
-    before, item, after, given = (context.fresh(hint) for hint in hints)
-    value = helper.make_tensor_value_info
-    body = GraphProto(
-        name=given,
-        node=[
-            NodeProto(op_type=op_type, name=after, input=[before, item], output=[after]),
-            NodeProto(
-                op_type="Identity",
-                name=given,
-                input=[before if exclusive else after],
-                output=[given],
-            ),
-        ],
-        input=[value(name, elem_type, [None] * (rank - 1)) for name in (before, item)],
-        output=[value(name, elem_type, [None] * (rank - 1)) for name in (after, given)],
-    )
+    body = _accumulation(context, op_type, elem_type, rank - 1)
     direction = [1 if reverse else 0]
     context.replace(
         "Scan",
@@ -82,6 +66,31 @@ def _running(context: Context, op_type: str, first: float) -> None:
         scan_input_directions=direction,
         scan_output_axes=[along],
         scan_output_directions=direction,
+    )
+
+
+def _accumulation(context: Context, op_type: str, elem_type: int, rank: int) -> GraphProto:
+    """The body of the Scan: from the total so far and a slice, the next total and what is given.
+
+    Args:
+        context: the node; with `exclusive` the total so far is given, else the next.
+        op_type: the operator that combines the two, Add or Mul.
+        elem_type: the dtype of all values.
+        rank: the rank of a slice.
+    """
+    exclusive = context.value("exclusive", 0)
+    hints = ("sum", "slice", "next_sum", "given")
+    before, item, after, given = (context.fresh(hint) for hint in hints)
+    value = helper.make_tensor_value_info
+    chosen = before if exclusive else after
+    return GraphProto(
+        name=given,
+        node=[
+            NodeProto(op_type=op_type, name=after, input=[before, item], output=[after]),
+            NodeProto(op_type="Identity", name=given, input=[chosen], output=[given]),
+        ],
+        input=[value(name, elem_type, [None] * rank) for name in (before, item)],
+        output=[value(name, elem_type, [None] * rank) for name in (after, given)],
     )
 
 
