@@ -20,8 +20,8 @@ from onnxreduce_cli.emit.casts import INTEGERS, cast, there_and_back
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LOOPS_FROM, NO_RANK
 from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
-from onnxreduce_cli.steps.reduction.emulated_runtime_axes import reduce_at_run_time
-from onnxreduce_cli.steps.reduction.matrix_form import reduce_rows
+from onnxreduce_cli.steps.reduction.emulated_reduce_axes import reduce_at_run_time
+from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_rows
 from onnxreduce_cli.steps.registry import down, up
 
 #: All but ReduceSum, whose axes became an input five opsets earlier.

@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.numbers import LOOPS_FROM
 from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.reduction.function_bodies import BODIES
-from onnxreduce_cli.steps.reduction.matrix_form import reduce_rows
+from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_rows
 
 
 def reduce_at_run_time(context: Context, noop: bool) -> None:
