@@ -1,8 +1,8 @@
-"""Reductions over any axes where the rank is not known: over the columns of a matrix.
+"""The Reduce family where the rank of the data is not known: over the columns of a matrix.
 
-The places of the elements are computed at run time in the flattened data: those that come together
-in one row of a matrix, whose columns go along the axes. Each row is reduced by the operator itself,
-so that all of its dtypes and its empty sets come out as ever.
+The indices of the elements in the flattened data are computed at run time, as a matrix: what is
+reduced to one element stands in one row. Each row is reduced by the operator itself, so that all of
+its dtypes and its empty sets come out as ever.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from onnxreduce_cli.emit.numbers import END, LOOPS_FROM, part, squeezed, unsquee
 from onnxreduce_cli.model.values import tensor_type
 
 
-def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
-    """``ReduceMax(x, axes)`` becomes ``Reshape(ReduceMax<axes=[1]>(Gather(x, places)), shape)``.
+def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:
+    """``ReduceMax(x, axes)`` becomes ``Reshape(ReduceMax<axes=[1]>(Gather(x, indices)), shape)``.
 
     Args:
         context: the node's.
-        axes: a list of int64.
-        noop: whether empty axes are no axes; else they are all.
+        axes: the axes, int64 of shape [k], counted from either end.
+        noop: whether empty axes mean none; else they mean all.
 
     Raises:
         Blocked: the conversion leads below opset 7.
     """
-    _need_places(context)
+    _need_negative_axes(context)
     context = context.at(max(context.op.opset, shapes.OPSET))
     op = context.op
     data = context.input(0)
@@ -33,36 +33,34 @@ def reduce_rows(context: Context, axes: str, *, noop: bool) -> None:
     one = context.array([1], "one")
     rank = shapes.rank_at_run_time(context, data)
     axes = shapes.axes_from_front(context, axes, rank)
-    # With a dimension of 1 in front there is always one.
+    # A first dimension of 1 is added, so that there is always one.
     axes = op.Add(axes, one)
     sizes = op.Concat(one, op.Shape(data), axis=0)
-    chosen = _chosen(context, op.Shape(sizes), axes, noop=noop)
-    kept_sizes = op.Where(chosen, one, sizes)
-    apart = shapes.strides(context, sizes)
-    rows = unsqueezed(context, shapes.places(context, kept_sizes, apart), [1])
-    columns_sizes = op.Where(chosen, sizes, one)
-    columns = shapes.places(context, columns_sizes, apart)
-    places = op.Add(rows, columns)
-    inputs = [shapes.flat(context, data), places]
+    reduced = _is_reduced(context, op.Shape(sizes), axes, noop=noop)
+    kept_sizes = op.Where(reduced, one, sizes)
+    strides = shapes.strides(context, sizes)
+    row_starts = unsqueezed(context, shapes.places(context, kept_sizes, strides), [1])
+    reduced_sizes = op.Where(reduced, sizes, one)
+    columns = shapes.places(context, reduced_sizes, strides)
+    indices = op.Add(row_starts, columns)
     like = tensor_type(elem_type, (None, None))
-    matrix = op.Gather(*inputs, like=like, axis=0)
-    by_input = context.node.op_type == "ReduceSum" or context.op.opset >= 18
+    matrix = op.Gather(shapes.flat(context, data), indices, like=like, axis=0)
+    axes_are_input = context.node.op_type == "ReduceSum" or context.op.opset >= 18
     result = context.replace(
-        inputs=[matrix, one] if by_input else [matrix],
+        inputs=[matrix, one] if axes_are_input else [matrix],
         outputs=[context.fresh("rows")],
         drop=("noop_with_empty_axes",),
-        axes=None if by_input else [1],
+        axes=None if axes_are_input else [1],
         keepdims=0,
     )
     shape = part(context, kept_sizes, 1, END)
     if not context.value("keepdims", 1):
-        left: str = op.Not(part(context, chosen, 1, END))
-        left = squeezed(context, op.NonZero(left), [0])
-        shape = op.Gather(shape, left, axis=0)
+        kept = op.Not(part(context, reduced, 1, END))
+        shape = op.Gather(shape, squeezed(context, op.NonZero(kept), [0]), axis=0)
     shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
 
 
-def _need_places(context: Context) -> None:
+def _need_negative_axes(context: Context) -> None:
     """Raise `Blocked` where the conversion leads below opset 7."""
     if context.target_opset < LOOPS_FROM:
         raise Blocked(
@@ -73,12 +71,19 @@ def _need_places(context: Context) -> None:
         )
 
 
-def _chosen(context: Context, rank: str, axes: str, *, noop: bool) -> Value:
-    """For each axis whether it is reduced."""
+def _is_reduced(context: Context, rank: str, axes: str, *, noop: bool) -> Value:
+    """Return for each dimension whether it is reduced: bool of shape [rank].
+
+    Args:
+        context: the node's.
+        rank: the number of dimensions, int64 of shape [1].
+        axes: the axes counted from the front, int64 of shape [k].
+        noop: whether empty axes mean none; else they mean all.
+    """
     op = context.op
-    chosen = shapes.among(context, rank, axes)
+    found = shapes.among(context, rank, axes)
     if noop:
-        return chosen
+        return found
     number = op.Shape(axes)
     none = op.Equal(number, context.array([0], "zero"))
-    return op.Or(chosen, none)
+    return op.Or(found, none)
