@@ -1,4 +1,5 @@
-"""Function bodies in place of operators: no less exact than the operators themselves.
+"""Function bodies of ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare, Softmax
+and LogSoftmax, which `--expand` puts in their place; no less exact than the operators themselves.
 
 The bodies that onnx ships compute ReduceL2 of doubles in float and exponentiate without
 subtracting the maximum; these don't. All are written for opset 18; steps take them to the target.
@@ -22,12 +23,15 @@ _HIGHEST: dict[int, float] = {
     TensorProto.DOUBLE: float(np.finfo(np.float64).max),
 }
 
-#: Emits a body at opset 18 for a node at the target opset, and says what it did.
+#: Emits a body at opset 18 for a node at the target opset, and returns what it did, for people.
 Body = Callable[[Context], str]
 
 
 def _axes(context: Context) -> str:
-    """The axes of a Reduce node at the target, as an input for opset 18."""
+    """Return the axes of a Reduce node at the target as an input for opset 18: int64 of shape [k].
+
+    It is empty where the node has none.
+    """
     attribute = context.attribute("axes")
     if attribute is None:
         return context.input(1)
@@ -44,7 +48,7 @@ def _reduce(
     axes: str,
     keepdims: AttributeProto | int | None,
 ) -> Value:
-    """A reduction at opset 18 with the node's own noop_with_empty_axes."""
+    """Emit a reduction of `data` at opset 18 with the node's own `noop_with_empty_axes`."""
     noop = context.attribute("noop_with_empty_axes")
     return context.op.emit(op_type, data, axes, keepdims=keepdims, noop_with_empty_axes=noop)
 
@@ -87,18 +91,18 @@ def _log_sum(context: Context) -> str:
 
 
 def _log_sum_exp(context: Context) -> str:
-    """``Log(ReduceSum(Exp(x - m))) + m`` with m the maximum, made finite; integers in double."""
+    """``Log(ReduceSum(Exp(x - m))) + m``, m being the maximum made finite; integers in double."""
     data, given, working = widened(context, TensorProto.DOUBLE)
     if context.target_opset < 7:
-        _log_sum_exp_of_last(context, data, given, working)
+        _log_sum_exp_transposed(context, data, given, working)
     else:
         axes, keepdims = _axes(context), context.attribute("keepdims")
-        total = _log_sum_exp_parts(context, data, axes, keepdims, given, working)
+        total = _log_sum_exp_terms(context, data, axes, keepdims, given, working)
         finish(context, "Add", total, given, working)
     return "Log(ReduceSum(Exp(x - max))) + max"
 
 
-def _log_sum_exp_parts(
+def _log_sum_exp_terms(
     context: Context,
     data: str,
     axes: str,
@@ -106,18 +110,27 @@ def _log_sum_exp_parts(
     given: int,
     working: int,
 ) -> list[str]:
-    """The two terms, which remain to be added."""
+    """Return ``Log(ReduceSum(Exp(data - m)))`` and m, whose sum is the result.
+
+    Args:
+        context: the node's.
+        data: the node's data in dtype `working`.
+        axes: the axes, int64 of shape [k]; empty for all.
+        keepdims: whether the terms keep the reduced dimensions.
+        given: the dtype of the node's data.
+        working: the dtype to compute in, which is float or double.
+    """
     op = context.op
-    top = _finite_maximum(context, data, axes, given, working)
-    shifted = op.Exp(op.Sub(data, top))
-    total = _reduce(context, "ReduceSum", shifted, axes, keepdims)
-    # The maximum of the maxima is each itself, with the dimensions that the result has.
-    shaped = _reduce(context, "ReduceMax", top, axes, keepdims)
+    maximum = _finite_maximum(context, data, axes, given, working)
+    exponentials = op.Exp(op.Sub(data, maximum))
+    total = _reduce(context, "ReduceSum", exponentials, axes, keepdims)
+    # The maximum of one maximum is itself, with the dimensions that the result has.
+    shaped = _reduce(context, "ReduceMax", maximum, axes, keepdims)
     return [op.Log(total), shaped]
 
 
-def _log_sum_exp_of_last(context: Context, data: str, given: int, working: int) -> None:
-    """The same with the reduced dimensions transposed to the end.
+def _log_sum_exp_transposed(context: Context, data: str, given: int, working: int) -> None:
+    """Emit the body of ReduceLogSumExp with the reduced dimensions transposed to the end.
 
     Before opset 7 the maximum, with dimensions of 1 where the data was reduced, can only be
     subtracted if those come last.
@@ -127,24 +140,26 @@ def _log_sum_exp_of_last(context: Context, data: str, given: int, working: int) 
     reduced = sorted(normalised(context.value("axes", ()), rank)) or list(range(rank))
     perm = [index for index in range(rank) if index not in reduced] + reduced
     last = context.array(list(range(rank - len(reduced), rank)), "axes")
-    turned = op.Transpose(data, perm=perm) if rank else data
-    total = op.Add(*_log_sum_exp_parts(context, turned, last if rank else "", 1, given, working))
+    transposed = op.Transpose(data, perm=perm) if rank else data
+    total = op.Add(
+        *_log_sum_exp_terms(context, transposed, last if rank else "", 1, given, working)
+    )
     if not rank:
         finish(context, "Identity", [total], given, working)
     elif context.value("keepdims", 1):
-        back = [perm.index(index) for index in range(rank)]
-        finish(context, "Transpose", [total], given, working, perm=back)
+        inverse = [perm.index(index) for index in range(rank)]
+        finish(context, "Transpose", [total], given, working, perm=inverse)
     else:
         finish(context, "Squeeze", [total, last], given, working)
 
 
 def _finite_maximum(context: Context, data: str, axes: str, given: int, working: int) -> Value:
-    """The maximum over the axes, kept as dimensions of 1, with ±inf replaced by finite numbers.
+    """Return the maximum over the axes, kept as dimensions of 1, with ±inf made finite numbers.
 
     Subtracting an infinite maximum would give NaN; a finite one leaves the infinities as they are.
     """
     op = context.op
-    top = _reduce(context, "ReduceMax", data, axes, 1)
+    maximum = _reduce(context, "ReduceMax", data, axes, 1)
     # Integers are all less than float's limits, which any version of Clip can hold.
     most = _HIGHEST[working if given == working else TensorProto.FLOAT]
     low, high = (
@@ -152,12 +167,12 @@ def _finite_maximum(context: Context, data: str, axes: str, given: int, working:
         for bound, hint in ((-most, "lowest"), (most, "highest"))
     )
     if given == TensorProto.DOUBLE and context.target_opset < 11:
-        return op.Max(op.Min(top, high), low)
-    return op.Clip(top, low, high)
+        return op.Max(op.Min(maximum, high), low)
+    return op.Clip(maximum, low, high)
 
 
 def _softmax_axes(context: Context) -> Value:
-    """The axes that a Softmax or LogSoftmax at the target normalises over, as an input."""
+    """Return the axes that a Softmax or LogSoftmax normalises over, int64 of shape [k]."""
     since_13 = context.source_opset >= 13
     axis = context.value("axis", -1 if since_13 else 1)
     if since_13:
@@ -169,20 +184,24 @@ def _softmax_axes(context: Context) -> Value:
     return context.array(list(range(normalised((axis,), rank)[0], rank)), "axes")
 
 
-def _exponentials(context: Context) -> tuple[str, str, int, int]:
-    """``Exp(x - m)`` and its sum over the axes; the data shifted comes first."""
+def _minus_maximum(context: Context) -> tuple[str, str, int, int]:
+    """Return ``x - m``, m being the maximum over the axes, for Softmax and LogSoftmax.
+
+    Returns:
+        the difference, the axes, the dtype of x, the dtype to compute in.
+    """
     op = context.op
     data, given, working = widened(context, 0)
     axes = _softmax_axes(context)
     # Not made finite: where the maximum is infinite the operators give NaN.
-    top = op.ReduceMax(data, axes)
-    return op.Sub(data, top), axes, given, working
+    maximum = op.ReduceMax(data, axes)
+    return op.Sub(data, maximum), axes, given, working
 
 
 def _softmax(context: Context) -> str:
     """``e / ReduceSum(e)`` with e = ``Exp(x - max)``."""
     op = context.op
-    shifted, axes, given, working = _exponentials(context)
+    shifted, axes, given, working = _minus_maximum(context)
     exponentials = op.Exp(shifted)
     total = op.ReduceSum(exponentials, axes)
     finish(context, "Div", [exponentials, total], given, working)
@@ -192,7 +211,7 @@ def _softmax(context: Context) -> str:
 def _log_softmax(context: Context) -> str:
     """``s - Log(ReduceSum(Exp(s)))`` with s = ``x - max``."""
     op = context.op
-    shifted, axes, given, working = _exponentials(context)
+    shifted, axes, given, working = _minus_maximum(context)
     exponentials = op.Exp(shifted)
     total = op.ReduceSum(exponentials, axes)
     logarithm = op.Log(total)

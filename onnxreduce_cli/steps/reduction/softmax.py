@@ -1,46 +1,29 @@
-"""Softmax, LogSoftmax and Hardmax: 1, 11 and 13.
+"""Softmax, LogSoftmax and Hardmax: 11 and 13.
 
-- 1 and 11 see the input as a matrix: all dimensions from `axis` on (by default 1) are normalised
-  together. 11 allowed a negative axis.
+- Up to 12 they see the input as a matrix: all dimensions from `axis` on (by default 1) are
+  normalised together. 11 allowed a negative axis.
 - 13 normalises over the one dimension `axis` (by default the last).
+
+What is written where the rank is not known is in `emulated_softmax`.
 """
 
 from __future__ import annotations
 
-from onnx import GraphProto, NodeProto
-
-from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import normalised
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import NO_RANK
 from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.steps.reduction.emulated_softmax import (
+    as_rows,
+    reshape_unless_empty,
+    viewed_around_axis,
+)
 from onnxreduce_cli.steps.registry import down, up
 
 SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
 
 
-@down(
-    SOFTMAX,
-    11,
-    "negative axis made non-negative; of unknown rank, that of a matrix",
-    blocks=NO_RANK,
-)
-def negative_axis(context: Context) -> None:
-    """``Softmax<axis=-1>(x)`` with x of rank 3 becomes ``Softmax<axis=2>(x)``, of unknown rank
-    ``Reshape(Softmax<axis=1>(Flatten<axis=-1>(x)), Shape(x))``.
-    """
-    if all(axis >= 0 for axis in context.possible_values("axis", 1)):
-        return
-    axis = context.value("axis")
-    rank = context.settled_rank(context.input(0))
-    if rank is not None:
-        context.replace(axis=normalised((axis,), rank)[0])
-        return
-    context = context.at(shapes.OPSET)
-    data = context.input(0)
-    matrix, shape = shapes.as_matrix(context, data, axis)
-    result = context.replace(inputs=[matrix], outputs=[context.fresh("matrix")], axis=1)
-    shapes.restored(context, result.output[0], data, shape, context.node.output[0])
+# 13: all dimensions from the axis on, or the one
 
 
 @up(SOFTMAX, 13, "over all trailing dimensions: the one that is not 1, or Flatten and Reshape")
@@ -50,8 +33,7 @@ def matrix_to_one_axis(context: Context) -> None:
     """
     axis = context.value("axis", 1)
     data = context.input(0)
-    known = context.type(data)
-    dims = known.dims if known is not None else None
+    dims = data.dims
     if dims is None:
         if axis == -1:
             return  # The last dimension alone, whatever the rank.
@@ -72,56 +54,30 @@ def matrix_to_one_axis(context: Context) -> None:
 
 
 def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -> None:
-    """Give the matrix the shape of the data again.
+    """Give the matrix of shape [product of dims[:axis], product of dims[axis:]] the data's shape.
 
     A zero in Reshape's shape means "as in the input at this place". For the matrix that is right
     of the first two dimensions only, and of those not always, so where a dimension may be zero
     there must be another way: `allowzero` from opset 14 on, else an If.
     """
-    op = context.op
     data, output = context.input(0), context.node.output[0]
-    shape = op.Shape(data)
-    if dims is None or not _zeros_copy(dims, axis):
-        like = context.type(data)
-        if context.target_opset >= 14:
-            # The attribute comes one opset later than this node, which is on its way there.
-            context = context.at(14)
-            op = context.op
-            op.Reshape(matrix, shape, outputs=[output], allowzero=1)
-            return
-        zero = context.scalar(0, "zero")
-        empty = op.Equal(op.Size(data), zero)
-        op.If(
-            empty,
-            outputs=[output],
-            like=like,
-            then_branch=_branch(context, "Identity", [data], like),
-            else_branch=_branch(context, "Reshape", [matrix, shape], like),
-        )
-        return
-    op.Reshape(matrix, shape, outputs=[output])
+    shape = context.op.Shape(data)
+    if dims is not None and _zeros_are_copied(dims, axis):
+        context.op.Reshape(matrix, shape, outputs=[output])
+    elif context.target_opset >= 14:
+        # The attribute comes one opset later than this node, which is on its way there.
+        context.at(14).op.Reshape(matrix, shape, outputs=[output], allowzero=1)
+    else:
+        reshape_unless_empty(context, matrix, shape)
 
 
-def _zeros_copy(dims: Dims, axis: int) -> bool:
-    """Whether a zero dimension is always one that Reshape copies rightly from the matrix.
+def _zeros_are_copied(dims: Dims, axis: int) -> bool:
+    """Return whether a zero dimension is always one that Reshape copies rightly from the matrix.
 
-    The matrix is [product of dims[:axis], product of dims[axis:]]: a zero at place 0 or 1 is
-    copied rightly if the product at that place contains it.
+    A zero at place 0 or 1 is copied rightly if the product at that place of the matrix contains it.
     """
     uncertain = [index for index, dim in enumerate(dims) if not isinstance(dim, int)]
     return all(index == 0 < axis or index == 1 >= axis for index in uncertain)
-
-
-def _branch(
-    context: Context, op_type: str, inputs: list[str], like: ValueType | None
-) -> GraphProto:
-    name = context.fresh(op_type)
-    graph = GraphProto(name=name)
-    graph.node.append(NodeProto(op_type=op_type, name=name, input=inputs, output=[name]))
-    output = graph.output.add(name=name)
-    if like is not None and like.elem_type:
-        output.type.tensor_type.elem_type = like.elem_type
-    return graph
 
 
 @down(
@@ -137,13 +93,13 @@ def one_axis_to_matrix(context: Context) -> None:
     op = context.op
     axis = context.value("axis", -1)
     data = context.input(0)
-    known = context.type(data)
+    known = data.type
     if known is None or known.dims is None:
         if axis == -1:
             _write_out(context, -1)
         else:
             context.settled_rank(data)
-            _around_axis(context, axis)
+            viewed_around_axis(context, axis)
         return
     dims = known.dims
     rank = len(dims)
@@ -152,25 +108,38 @@ def one_axis_to_matrix(context: Context) -> None:
         _write_out(context, axis)
         return
     perm = [index for index in range(rank) if index != axis] + [axis]
-    back = [perm.index(index) for index in range(rank)]
-    output = context.node.output[0]
+    inverse = [perm.index(index) for index in range(rank)]
     like = ValueType(known.kind, known.elem_type, tuple(dims[index] for index in perm))
-    turned = op.Transpose(data, like=like, perm=perm)
-    result = context.replace(inputs=[turned], outputs=[context.fresh("last")], axis=rank - 1)
-    op.Transpose(result.output[0], outputs=[output], perm=back)
-
-
-def _around_axis(context: Context, axis: int) -> None:
-    """``Reshape(Softmax<axis=1>(Reshape(x, [before, length, after])), Shape(x))``."""
-    context = context.at(shapes.OPSET)
-    data = context.input(0)
-    view = shapes.around(context, data, axis)
-    result = context.replace(inputs=[view.name], outputs=[context.fresh("around")], axis=1)
-    shapes.restored(context, result.output[0], data, view.shape, context.node.output[0])
+    transposed = op.Transpose(data, like=like, perm=perm)
+    result = context.replace(inputs=[transposed], outputs=[context.fresh("last")], axis=rank - 1)
+    op.Transpose(result.output[0], outputs=[context.node.output[0]], perm=inverse)
 
 
 def _write_out(context: Context, axis: int) -> None:
-    """Keep the axis: only the default is another on the far side."""
+    """Keep the axis, which need only be written out where it was the default."""
     if context.attribute("axis") is None:
         context.words = "axis: its default written out"
         context.replace(axis=axis)
+
+
+# 11: a negative axis
+
+
+@down(
+    SOFTMAX,
+    11,
+    "negative axis made non-negative; of unknown rank, that of a matrix",
+    blocks=NO_RANK,
+)
+def negative_axis(context: Context) -> None:
+    """``Softmax<axis=-1>(x)`` with x of rank 3 becomes ``Softmax<axis=2>(x)``, of unknown rank
+    ``Reshape(Softmax<axis=1>(Flatten<axis=-1>(x)), Shape(x))``.
+    """
+    if all(axis >= 0 for axis in context.possible_values("axis", 1)):
+        return
+    axis = context.value("axis")
+    rank = context.settled_rank(context.input(0))
+    if rank is not None:
+        context.replace(axis=normalised((axis,), rank)[0])
+    else:
+        as_rows(context, axis)

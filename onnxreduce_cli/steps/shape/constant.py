@@ -1,4 +1,4 @@
-"""Constant: 12 added `value_int` and its like, 11 `sparse_value`, 9 all dtypes but floats."""
+"""Constant: 9 added all dtypes but floats, 11 `sparse_value`, 12 `value_int` and its like."""
 
 from __future__ import annotations
 
@@ -15,11 +15,19 @@ from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import down
 
-_NEWER = ("value_int", "value_ints", "value_float", "value_floats", "value_string", "value_strings")
+#: The attributes that 12 added.
+_VALUES = (
+    "value_int",
+    "value_ints",
+    "value_float",
+    "value_floats",
+    "value_string",
+    "value_strings",
+)
 
 
 def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
-    """Write whichever of the named attributes is there as the tensor that it stands for."""
+    """Replace whichever of the named attributes is there by a tensor of the same value."""
     given = [name for name in names if context.attribute(name) is not None]
     if not given:
         return
@@ -36,7 +44,7 @@ def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
 @down("Constant", 12, "value_int, value_floats, ...: a tensor of the same value", blocks="unknown")
 def scalars_to_tensor(context: Context) -> None:
     """``Constant<value_ints=[1, 2]>`` becomes ``Constant<value=tensor>``."""
-    _as_tensor(context, _NEWER)
+    _as_tensor(context, _VALUES)
 
 
 @down(
@@ -47,7 +55,7 @@ def scalars_to_tensor(context: Context) -> None:
 )
 def sparse_to_dense(context: Context) -> None:
     """``Constant<sparse_value=...>`` becomes ``Constant<value=tensor>``, a large one
-    ``Reshape(ScatterElements(ConstantOfShape([size]), places, values), dims)``.
+    ``Reshape(ScatterElements(ConstantOfShape([size]), indices, values), dims)``.
     """
     attribute = context.attribute("sparse_value")
     if attribute is None:
@@ -59,15 +67,15 @@ def sparse_to_dense(context: Context) -> None:
         return
     context = context.at(11)  # ScatterElements came with it.
     op = context.op
-    values, places = (numpy_helper.to_array(item) for item in (sparse.values, sparse.indices))
-    if places.ndim == 2:
-        places = np.ravel_multi_index(tuple(places.T), tuple(sparse.dims))
+    values, indices = (numpy_helper.to_array(item) for item in (sparse.values, sparse.indices))
+    if indices.ndim == 2:
+        indices = np.ravel_multi_index(tuple(indices.T), tuple(sparse.dims))
     zero = numpy_helper.from_array(np.zeros(1, values.dtype))
     length = context.array([size], "size")
     zeros = op.ConstantOfShape(length, value=zero)
     given = [
         context.array(array, hint)
-        for array, hint in ((places.astype(np.int64), "places"), (values, "values"))
+        for array, hint in ((indices.astype(np.int64), "indices"), (values, "values"))
     ]
     flat = op.ScatterElements(zeros, *given, axis=0)
     context.replace("Reshape", [flat, context.array(list(sparse.dims), "shape")], keep=())
@@ -102,7 +110,7 @@ def floats_only(context: Context) -> None:
         context.move_to_initializer(tensor)
         return
     if array is not None and double is None and array.dtype.kind in "iu":
-        _in_two_parts(context, array, tensor.data_type)
+        _sum_of_doubles(context, array, tensor.data_type)
         return
     if double is None:
         raise Blocked(
@@ -117,18 +125,24 @@ def floats_only(context: Context) -> None:
     cast(context, wide, tensor.data_type, [output])
 
 
-def _in_two_parts(context: Context, array: npt.NDArray[Any], elem_type: int) -> None:
-    """64-bit integers as the sum of two parts, each of which double holds."""
+def _sum_of_doubles(context: Context, array: npt.NDArray[Any], elem_type: int) -> None:
+    """Replace a Constant of 64-bit integers by a sum of two summands that double holds.
+
+    Args:
+        context: the node's.
+        array: its value, int64 or uint64.
+        elem_type: that dtype.
+    """
     unit = np.array(2**32, array.dtype)
-    parts = (array // unit, unit, array % unit)
     high, factor, low = (
-        cast(context, context.array(part.astype(np.float64), "part"), elem_type) for part in parts
+        cast(context, context.array(number.astype(np.float64), "double"), elem_type)
+        for number in (array // unit, unit, array % unit)
     )
     context.replace("Add", [context.op.Mul(high, factor), low], keep=())
 
 
 def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.float64] | None:
-    """The array in double, if casting it back gives the same."""
+    """Return the array in double, or None where casting it back does not give the same."""
     if elem_type == TensorProto.STRING:
         return None
     double = array.astype(np.float64)

@@ -32,7 +32,7 @@ def channels_ordered_after(context: Context) -> None:
 
 
 def _is_older_mode(context: Context) -> bool:
-    """Whether the mode is DCR, the only one there was; it is dropped then."""
+    """Drop the mode DCR, the only one before, and return whether it was that."""
     if context.value("mode", "DCR") != "DCR":
         return False
     if context.attribute("mode") is not None:
@@ -41,9 +41,12 @@ def _is_older_mode(context: Context) -> bool:
 
 
 def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> Value:
-    """The numbers of the elements of a matrix, column by column.
+    """Return the indices of a matrix's elements column by column, int64 of shape [count].
 
-    With so many columns it holds each channel once, with so many rows each of them has all.
+    Args:
+        context: the node's.
+        rows: how many rows the matrix has; each holds all channels of the data.
+        columns: how many columns it has where `rows` is not given; it holds each channel once.
     """
     op = context.op
     count = times(context, size_of(context, context.input(0), 1), max(rows, 1))
@@ -52,5 +55,5 @@ def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> Value
         return context.array(numbers.T.reshape(-1), "order")
     shape = context.array([rows, columns], "shape")
     matrix = op.Reshape(arange(context, count), shape)
-    turned = op.Transpose(matrix, perm=[1, 0])
-    return op.Reshape(turned, context.array([-1], "flat"))
+    transposed = op.Transpose(matrix, perm=[1, 0])
+    return op.Reshape(transposed, context.array([-1], "flat"))

@@ -3,6 +3,8 @@
 - 2 renamed `paddings` to `pads`.
 - 11 made `pads` and `value` inputs, 13 took dtypes that no arithmetic has.
 - 18 added `axes`, 19 the mode wrap.
+
+What is written where the pads, axes or sizes are only known at run time is in `emulated_pad`.
 """
 
 from __future__ import annotations
@@ -15,24 +17,17 @@ from onnx import TensorProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, normalised
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
     NO_COUNTING,
     Number,
-    arange,
     as_name,
-    at_least_zero,
-    minus,
     numbers_of,
-    plus,
-    reduced,
     size_of,
-    unsqueezed,
 )
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.shape.emulated_pad import pads_of_axes_at_run_time, source_indices
 from onnxreduce_cli.steps.widening import wider
 
 #: An end that means the whole axis; every opset takes it.
@@ -75,7 +70,7 @@ def pads_to_inputs(context: Context) -> None:
 @down(
     "Pad",
     11,
-    "pads and value: inputs to attributes, or elements gathered from behind each other",
+    "pads and value: inputs to attributes, or elements concatenated or gathered",
     blocks=f"neither the pads nor the rank are known, or {NO_COUNTING}",
 )
 def pads_to_attributes(context: Context) -> None:
@@ -95,7 +90,7 @@ def pads_to_attributes(context: Context) -> None:
 
 
 def _value_of_attribute(context: Context) -> float | None:
-    """The value to pad with, as a float; None where there is none that is the same."""
+    """Return the value to pad with as a float that equals it; None where there is none."""
     if not context.input(2) or context.value("mode", "constant") != "constant":
         return 0.0
     constant = context.constant(context.input(2))
@@ -110,7 +105,7 @@ def _value_of_attribute(context: Context) -> float | None:
 
 
 def _takes_dtype(context: Context) -> bool:
-    """Whether Pad at the far side takes the data, or a wider dtype that holds it."""
+    """Return whether Pad of the target takes the data's dtype, or a wider one that holds it."""
     elem_type, kind = context.elem_type(context.input(0)), context.kind(context.input(0))
     allowed = schemas.allowed_types("Pad", context.op.opset)["in0"]
     if elem_type is None or kind in allowed:
@@ -123,7 +118,7 @@ def _takes_dtype(context: Context) -> bool:
 @down(
     "Pad",
     13,
-    "unchanged; strings and complex numbers: elements put behind each other along each axis",
+    "unchanged; strings and complex numbers: elements concatenated along each axis",
     blocks=f"neither the pads nor the rank are known, or {NO_COUNTING}",
 )
 def other_dtypes(context: Context) -> None:
@@ -132,51 +127,29 @@ def other_dtypes(context: Context) -> None:
         _along_axes(context, context.input(1))
 
 
-@down("Pad", 18, "axes: worked into pads", blocks=NO_COUNTING)
+@down("Pad", 18, "axes: merged into pads", blocks=NO_COUNTING)
 def pads_of_every_axis(context: Context) -> None:
     """``Pad(x, [1, 2], "", [1])`` with x of rank 2 becomes ``Pad(x, [0, 1, 0, 2])``."""
     if context.input(3):
-        context.replace(inputs=[context.input(0), _of_every_axis(context), context.input(2)])
+        context.replace(inputs=[context.input(0), _pads_of_all_axes(context), context.input(2)])
 
 
-def _of_every_axis(context: Context) -> Value:
-    """The pads of a node that has axes, for all axes."""
+def _pads_of_all_axes(context: Context) -> Value:
+    """Return the pads of a node that has axes, for all axes: int64 of shape [2 * rank]."""
     op = context.op
-    rank = context.rank(context.input(0))
+    rank = context.input(0).rank
     pads, axes = context.constant(context.input(1)), context.constant(context.input(3))
     if axes is None or rank is None:
-        return _added_up(context, rank)
-    named = list(normalised(tuple(axes.tolist()), rank))
+        return pads_of_axes_at_run_time(context, rank)
+    padded = list(normalised(tuple(axes.tolist()), rank))
     # Where each pad of the full list comes from; the place after the last holds a zero.
-    count = len(named)
-    sources = [named.index(axis) if axis in named else 2 * count for axis in range(rank)]
+    count = len(padded)
+    sources = [padded.index(axis) if axis in padded else 2 * count for axis in range(rank)]
     sources += [count + at if at < count else at for at in sources]
     if pads is not None:
         return context.array([int([*pads.tolist(), 0][at]) for at in sources], "pads")
     extended = op.Concat(context.input(1), context.array([0], "zero"), axis=0)
     return op.Gather(extended, context.array(sources, "places"), axis=0)
-
-
-def _added_up(context: Context, rank: int | None) -> Value:
-    """``ReduceSum(Reshape(pads, [2, -1, 1]) * Cast(axes == [0, 1, ...]), 1)``, at run time."""
-    op = context.op
-    dimensions: Number
-    if rank is None:
-        dims = op.Shape(context.input(0))
-        dimensions = op.Shape(dims)
-    else:
-        dimensions = rank
-    given = context.input(3)
-    if context.elem_type(given) != TensorProto.INT64:
-        given = cast(context, given, TensorProto.INT64)
-    from_front = op.Mod(given, as_name(context, dimensions))
-    column = unsqueezed(context, from_front, [1])
-    hits = op.Equal(column, arange(context, dimensions))
-    sides = context.array([2, -1, 1], "sides")
-    columns = op.Reshape(context.input(1), sides)
-    parts = op.Mul(columns, cast(context, hits, TensorProto.INT64))
-    total = reduced(context, "ReduceSum", parts, [1], keep=False)
-    return op.Reshape(total, context.array([-1], "flat"))
 
 
 @down(
@@ -191,7 +164,7 @@ def wrapped(context: Context) -> None:
     Where the pads are not known to be within the axis, elements are gathered; see `_along_axes`.
     """
     if context.value("mode", "constant") == "wrap":
-        pads = _of_every_axis(context) if context.input(3) else context.input(1)
+        pads = _pads_of_all_axes(context) if context.input(3) else context.input(1)
         _along_axes(context, pads)
 
 
@@ -202,8 +175,8 @@ def _along_axes(context: Context, pads: str) -> None:
     """Pad one axis after the other.
 
     ``Pad(x, [1, 0], v)`` becomes ``Concat(Expand(v, [1]), x)`` where the pads are known, and else
-    ``Gather(Concat(x, Expand(v, [1])), places)`` with places past the end of x where the value is
-    to stand. The other modes become a Gather, or where known pads wrap around a Concat.
+    ``Gather(Concat(x, Expand(v, [1])), indices)``, where indices past the end of x give the value.
+    The other modes become a Gather, or where known pads wrap around a Concat.
     """
     mode = context.value("mode", "constant")
     sides = _sides(context, pads)
@@ -221,9 +194,9 @@ def _along_axes(context: Context, pads: str) -> None:
 
 
 def _sides(context: Context, pads: str) -> list[tuple[Number, Number]]:
-    """The pads before and after each axis."""
+    """Return the pads before and after each axis of `pads`, integers of shape [2 * rank]."""
     known = context.elements(pads)
-    rank = context.rank(context.input(0)) if known is None else len(known) // 2
+    rank = context.input(0).rank if known is None else len(known) // 2
     if rank is None:
         rank = context.need_rank(context.input(0), f"its pads {pads!r} are not known either")
 
@@ -234,7 +207,16 @@ def _sides(context: Context, pads: str) -> list[tuple[Number, Number]]:
 def _along_axis(
     context: Context, data: str, axis: int, sides: tuple[Number, Number], mode: str, rank: int
 ) -> tuple[Literal["Concat", "Gather"], list[str]]:
-    """The operator that pads one axis, and its inputs."""
+    """Return the operator that pads one axis, and its inputs.
+
+    Args:
+        context: the node's.
+        data: what is padded.
+        axis: the axis, counted from the front.
+        sides: the pads before and after it; negative ones crop.
+        mode: the node's mode.
+        rank: the rank of the data.
+    """
     before, after = sides
     size = size_of(context, data, axis)
     if isinstance(before, int) and isinstance(after, int):
@@ -246,13 +228,16 @@ def _along_axis(
     if mode == "constant":
         value = _expanded(context, data, axis, 1, rank)
         data = context.op.Concat(data, value, axis=axis)
-    return "Gather", [data, _places(context, size, before, after, mode)]
+    return "Gather", [data, source_indices(context, size, before, after, mode)]
 
 
 def _between_values(
     context: Context, data: str, axis: int, before: int, after: int, rank: int
 ) -> list[str]:
-    """The value, the data and the value again, the data cropped where a pad is negative."""
+    """Return the inputs of a Concat: the value, the data and the value again.
+
+    The data is cropped where a pad is negative.
+    """
     if min(before, after) < 0:
         data = _part(context, data, axis, max(0, -before), after if after < 0 else _END)
     parts = [
@@ -264,7 +249,7 @@ def _between_values(
 
 
 def _between_ends(context: Context, data: str, axis: int, before: int, after: int) -> list[str]:
-    """The end of the data, all of it, and its beginning again."""
+    """Return the inputs of a Concat: the end of the data, all of it, and its beginning again."""
     parts = [
         _part(context, data, axis, -before, _END) if before else "",
         data,
@@ -274,6 +259,7 @@ def _between_ends(context: Context, data: str, axis: int, before: int, after: in
 
 
 def _part(context: Context, data: str, axis: int, start: int, end: int) -> Value:
+    """Return the elements of the data from `start` to before `end` along an axis."""
     op = context.op
     if context.op.opset < 10:
         return op.Slice(data, starts=[start], ends=[end], axes=[axis])
@@ -285,7 +271,7 @@ def _part(context: Context, data: str, axis: int, start: int, end: int) -> Value
 
 
 def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> Value:
-    """The value to pad with in the shape of the data, but for `count` elements along an axis."""
+    """Return the value to pad with in the shape of the data, but `count` elements along an axis."""
     op = context.op
     value = context.input(2)
     if not value:
@@ -298,60 +284,3 @@ def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> 
     else:
         shape = op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
     return op.Expand(value, shape)
-
-
-def _places(context: Context, size: Number, before: Number, after: Number, mode: str) -> str:
-    """Where in the data each element along an axis is from; `size` where it is the value."""
-    op = context.op
-    numbers = (size, before, after)
-    known = [number for number in numbers if isinstance(number, int)]
-    if len(known) == len(numbers) and sum(known) <= MOST_WRITTEN:
-        return context.array(_known_places(known, mode), "places")
-    if mode == "constant":
-        place = _counted(context, plus(context, plus(context, size, before), after), before)
-        inside = op.And(_is_below(context, -1, place), _is_below(context, place, size))
-        return op.Where(inside, place, as_name(context, size))
-    (begin, cropped), (end, cut) = (_cropped(context, pad) for pad in (before, after))
-    left = minus(context, minus(context, size, cropped), cut)
-    place = _counted(context, plus(context, plus(context, left, begin), end), begin)
-    if mode == "wrap":
-        place = op.Mod(place, as_name(context, left))
-    elif mode == "edge":
-        zero = context.array([0], "zero")
-        place = op.Where(_is_below(context, place, 0), zero, place)
-        last = as_name(context, minus(context, left, 1))
-        place = op.Where(_is_below(context, place, last), place, last)
-    else:
-        # There and back; one element alone has nothing to mirror, and is not padded.
-        twice = minus(context, plus(context, left, left), 2)
-        one = context.array([1], "one")
-        alone = _is_below(context, twice, one)
-        period = op.Where(alone, one, as_name(context, twice))
-        way = op.Mod(place, period)
-        back = op.Sub(period, way)
-        place = op.Where(_is_below(context, way, left), way, back)
-    return as_name(context, plus(context, place, cropped))
-
-
-def _known_places(numbers: list[int], mode: str) -> Array:
-    size, before, after = numbers
-    own = np.arange(size, dtype=np.int64)[max(0, -before) : size + min(0, after)]
-    beside = (max(0, before), max(0, after))
-    if mode == "constant":
-        return np.pad(own, beside, constant_values=size)
-    return np.pad(own, beside, mode=mode)  # type: ignore[call-overload, no-any-return]
-
-
-def _counted(context: Context, count: Number, before: Number) -> str:
-    """``[0 - before, 1 - before, ...]``."""
-    return as_name(context, minus(context, arange(context, count), before))
-
-
-def _is_below(context: Context, first: Number, second: Number) -> Value:
-    return context.op.Less(as_name(context, first), as_name(context, second))
-
-
-def _cropped(context: Context, pad: Number) -> tuple[Number, Number]:
-    """How much a pad adds, and how much it takes away."""
-    added = at_least_zero(context, pad)
-    return added, minus(context, added, pad)

@@ -1,13 +1,16 @@
-"""Range: 27 brought half types, and stash_type that says in which type it counts."""
+"""Range: 11 introduced it; 27 brought half types, and stash_type: the type in which it counts."""
 
 from __future__ import annotations
 
+import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, INTEGERS, cast
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.emit.numbers import NO_COUNTING, arange
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.registry import down, introduced
 
 
 @down(
@@ -35,3 +38,73 @@ def range_in_float(context: Context) -> None:
     outputs = [context.fresh(dtype_name(stash))]
     wide = context.replace(inputs=inputs, outputs=outputs, drop=drop).output[0]
     cast(context, wide, given, [context.node.output[0]])
+
+
+@introduced("Range", 11, "start + i * delta, i the indices of as many ones", blocks=NO_COUNTING)
+def range_(context: Context) -> None:
+    """``Range(start, limit, delta)`` becomes ``Add(start, Mul(i, delta))`` with
+    ``i = Squeeze(NonZero(ConstantOfShape<value=1>(count)))``; before opset 9 a Loop counts.
+    """
+    op = context.op
+    start, limit, delta = (context.input(index) for index in range(3))
+    elem_type = context.need_elem_type(start, "how to count depends on it")
+    distance = op.Sub(limit, start)
+    integers = elem_type in INTEGERS
+    wide = TensorProto.INT64 if integers else TensorProto.DOUBLE
+    distance_and_delta = (
+        _as(context, distance, elem_type, wide),
+        _delta_as(context, elem_type, wide),
+    )
+    if integers:
+        count = _integer_count(context, *distance_and_delta)
+    else:
+        steps = op.Ceil(op.Div(*distance_and_delta))
+        count = cast(context, op.Relu(steps), TensorProto.INT64)
+    # Function bodies of other operators give Range tensors of shape [1] for scalars.
+    count = op.Reshape(count, context.array([1], "one"))
+    numbers = arange(context, count)
+    numbers = _as(context, numbers, TensorProto.INT64, elem_type)
+    scaled = numbers
+    if not _is(context, delta, 1):
+        scaled = op.Mul(numbers, delta)
+    if _is(context, start, 0):
+        context.replace("Identity", [scaled], keep=())
+    else:
+        context.replace("Add", [scaled, start], keep=())
+
+
+def _as(context: Context, name: str, given: int, wanted: int) -> str:
+    """Return a tensor of dtype `given` in dtype `wanted`."""
+    return name if given == wanted else cast(context, name, wanted)
+
+
+def _delta_as(context: Context, given: int, wanted: int) -> str:
+    """Return the delta in dtype `wanted`; a constant becomes another constant, without a Cast."""
+    delta = context.input(2)
+    known = context.constant(delta)
+    if known is not None:
+        return context.array(known.astype(numpy_dtype(wanted)), "number")
+    return _as(context, delta, given, wanted)
+
+
+def _is(context: Context, name: str, value: int) -> bool:
+    """Return whether a tensor is a constant whose elements all equal `value`."""
+    known = context.constant(name)
+    return known is not None and bool(np.all(known == value))
+
+
+def _integer_count(context: Context, distance: str, delta: str) -> Value:
+    """Return how many steps of `delta` cover `distance`, 0 if they lead away; all are int64."""
+    op = context.op
+    zero = context.array(np.array(0, np.int64), "zero")
+    if _is(context, delta, 1):
+        steps = distance
+        forward = cast(context, op.Greater(distance, zero), TensorProto.INT64)
+    else:
+        whole = op.Div(distance, delta)
+        covered = op.Mul(whole, delta)
+        rest = op.Not(op.Equal(covered, distance))
+        steps = op.Add(whole, cast(context, rest, TensorProto.INT64))
+        signs = [op.Greater(name, zero) for name in (distance, delta)]
+        forward = cast(context, op.Equal(*signs), TensorProto.INT64)
+    return op.Mul(steps, forward)

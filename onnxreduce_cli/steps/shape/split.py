@@ -13,6 +13,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.indices import size_along
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.shape.emulated_split import slices_at_run_time
 
 
 @up(
@@ -64,27 +65,13 @@ def sizes_to_attribute(context: Context) -> None:
 
     Sizes that are only known at run time become ``Slice(x, start, end)`` for each part.
     """
-    op = context.op
     if not context.input(1):
         return
     sizes = known_axes(context)
     if sizes is not None:
         context.replace(inputs=[context.input(0)], split=sizes)
         return
-    axis = context.array([context.value("axis", 0)], "axis")
-    start = context.array([0], "start")
-    outputs = context.node.output
-    for index, output in enumerate(outputs):
-        size = op.Slice(
-            context.input(1), context.array([index], "start"), context.array([index + 1], "end")
-        )
-        end = op.Add(start, size)
-        inputs = [context.input(0), start, end, axis]
-        if index + 1 < len(outputs):
-            op.Slice(*inputs, outputs=[output])
-        else:
-            context.replace("Slice", inputs, [output], keep=())
-        start = end
+    slices_at_run_time(context)
 
 
 @up("Split", 18, "num_outputs: the number of outputs, where there are no sizes")
@@ -115,8 +102,7 @@ def number_to_sizes(context: Context) -> None:
             "correct the model",
         )
     data, axis = context.input(0), context.value("axis", 0)
-    known = context.type(data)
-    dim = known.dims[axis] if known is not None and known.dims is not None else None
+    dim = None if data.dims is None else data.dims[axis]
     drop = ("num_outputs",)
     if number == 1 or (isinstance(dim, int) and dim % number == 0):
         context.replace(drop=drop)
@@ -132,6 +118,7 @@ def number_to_sizes(context: Context) -> None:
 
 
 def _sizes_at_run_time(context: Context, number: int, axis: int) -> Value:
+    """Return the sizes of `number` parts along an axis, int64 of shape [number]."""
     op = context.op
     size = size_along(context, context.input(0), axis, TensorProto.INT64)
     rounded = op.Add(size, context.scalar(number - 1, "more"))

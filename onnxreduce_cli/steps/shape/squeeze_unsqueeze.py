@@ -1,19 +1,18 @@
 """Squeeze and Unsqueeze: 11 allowed negative axes, 13 made them an input.
 
-Both also widened their types later; that is declared in the audit.
+Both also took more dtypes later, which needs no step.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from onnx import AttributeProto, numpy_helper
+from onnx import AttributeProto
 
-from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import attribute_to_input, known_axes, normalised
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING
 from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.shape.emulated_squeeze_unsqueeze import reshape_at_run_time
 
 _OPERATORS = ("Squeeze", "Unsqueeze")
 
@@ -38,7 +37,7 @@ def axes_to_attribute(context: Context) -> None:
     axes = known_axes(context)
     if axes is None:
         context.settle("what its axes are")
-        _reshape(context, context.input(1))
+        reshape_at_run_time(context, context.input(1))
     elif isinstance(axes, AttributeProto) or axes or context.node.op_type == "Unsqueeze":
         context.replace(inputs=[context.input(0)], axes=axes)
     elif context.input(1):
@@ -48,30 +47,10 @@ def axes_to_attribute(context: Context) -> None:
         )
 
 
-def _reshape(context: Context, axes: str) -> None:
-    """Give the data the shape that it has without the axes, or with them."""
-    context = context.at(shapes.OPSET)
-    op = context.op
-    data = context.input(0)
-    axes = shapes.int64_list(context, axes)
-    sizes = op.Shape(data)
-    rank = op.Shape(sizes)
-    if context.node.op_type == "Unsqueeze":
-        rank = op.Add(rank, op.Shape(axes))
-    others = shapes.not_among(context, rank, shapes.axes_from_front(context, axes, rank))
-    if context.node.op_type == "Unsqueeze":
-        one = numpy_helper.from_array(np.ones(1, np.int64))
-        ones = op.ConstantOfShape(rank, value=one)
-        shape = op.ScatterElements(ones, others, sizes, axis=0)
-    else:
-        shape = op.Gather(sizes, others, axis=0)
-    context.replace("Reshape", [data, shape], keep=(), allowzero=1)
-
-
 @down(
     _OPERATORS,
     11,
-    "negative axes made non-negative; of unknown rank, those of the mirrored tensor",
+    "negative axes made non-negative; of unknown rank, those of the transposed tensor",
     blocks=NO_COUNTING,
 )
 def negative_axes(context: Context) -> None:
@@ -87,7 +66,7 @@ def negative_axes(context: Context) -> None:
     if rank is None and max(axes) < 0:
         replace_mirrored(context, axes=mirrored_axes(axes))
     elif rank is None:
-        _reshape(context, context.array(list(axes), "axes"))
+        reshape_at_run_time(context, context.array(list(axes), "axes"))
     else:
         added = len(axes) if context.node.op_type == "Unsqueeze" else 0
         context.replace(axes=normalised(axes, rank + added))

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.repeat import ones, rank_of
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
 
-#: For each float that Tile takes before opset 6 the highest count to which it holds every one.
+#: For each dtype that Tile takes before opset 6 the highest count up to which it holds each.
 _HIGHEST_COUNT: dict[int, int] = {
     TensorProto.FLOAT16: 1 << 11,
     TensorProto.FLOAT: 1 << 24,
@@ -27,14 +27,15 @@ _HIGHEST_COUNT: dict[int, int] = {
 def repeats(context: Context) -> None:
     """``Tile(x, 3.0, 1.0)`` with x of rank 2 becomes ``Tile(x, [1, 3])``.
 
-    What is not known is put together at run time: ``Concat([1, ..., 1], tiles, [1, ..., 1])``.
+    Where tiles, axis or rank are only known at run time the counts are
+    ``Concat([1, ..., 1], tiles, [1, ..., 1])``.
     """
     op = context.op
     data = context.input(0)
     tiles, axis = (_number(context, context.input(index)) for index in (1, 2))
     rank = context.settled_rank(data)
     if isinstance(tiles, int) and isinstance(axis, int) and rank is not None:
-        counts = [tiles if place == axis else 1 for place in range(rank)]
+        counts = [tiles if index == axis else 1 for index in range(rank)]
         context.replace(inputs=[data, context.array(counts, "repeats")])
         return
     behind: Number
@@ -52,7 +53,7 @@ def repeats(context: Context) -> None:
 
 
 def _number(context: Context, name: str) -> Number:
-    """What a float of one element holds, as an int64."""
+    """Return an input of one element, a float, as an integer: known, or int64 of shape [1]."""
     known = context.constant(name)
     if known is not None:
         return int(known.reshape(-1)[0])
@@ -92,20 +93,26 @@ def one_axis(context: Context) -> None:
 
 
 def _tiles(context: Context, elem_type: int, counts: Sequence[int | None]) -> None:
-    """One Tile for each axis, in double where the dtype does not hold a count or may not."""
+    """Emit one Tile for each axis, in double where the dtype may not hold a count.
+
+    Args:
+        context: the node's.
+        elem_type: the dtype of the data, which is a float.
+        counts: how often each axis is repeated, None where that is only known at run time.
+    """
     data, working = context.input(0), elem_type
-    steps = [(axis, count) for axis, count in enumerate(counts) if count != 1]
-    if any(count is None or count > _HIGHEST_COUNT[elem_type] for _, count in steps):
+    repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
+    if any(count is None or count > _HIGHEST_COUNT[elem_type] for _, count in repeated):
         working = TensorProto.DOUBLE
     if working != elem_type:
         data = cast(context, data, working)
     like = tensor_type(working, (None,) * len(counts))
-    for axis, count in steps[:-1]:
+    for axis, count in repeated[:-1]:
         data = context.op.Tile(*_inputs(context, data, axis, count, working), like=like)
-    if not steps:
+    if not repeated:
         context.replace("Identity", [data])
         return
-    inputs = _inputs(context, data, *steps[-1], working)
+    inputs = _inputs(context, data, *repeated[-1], working)
     if working == elem_type:
         context.replace(inputs=inputs)
         return
@@ -114,23 +121,23 @@ def _tiles(context: Context, elem_type: int, counts: Sequence[int | None]) -> No
 
 
 def _inputs(context: Context, data: str, axis: int, count: int | None, elem_type: int) -> list[str]:
-    """The inputs of a Tile along one axis."""
+    """Return the inputs of a Tile along one axis; `elem_type` is the dtype of `data`."""
     return [data, _count(context, axis, count, elem_type), context.scalar(axis, "axis", elem_type)]
 
 
 def _count(context: Context, axis: int, count: int | None, elem_type: int) -> Value:
-    """How often an axis is repeated, in the dtype of what a Tile repeats."""
+    """Return how often an axis is repeated as a tensor of one element of dtype `elem_type`."""
     if count is not None:
         return context.scalar(count, "tile", elem_type)
-    place = context.array([axis], "place")
-    return cast(context, context.op.Gather(context.input(1), place), elem_type)
+    index = context.array([axis], "index")
+    return cast(context, context.op.Gather(context.input(1), index), elem_type)
 
 
 def _gathers(context: Context, counts: Sequence[int | None]) -> None:
-    """One Gather for each axis, from the places of its elements, which repeat."""
+    """Emit one Gather for each axis that is repeated; `counts` says how often each is."""
     data = context.input(0)
-    steps = [(axis, count) for axis, count in enumerate(counts) if count != 1]
-    for axis, count in steps:
+    repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
+    for axis, count in repeated:
         size = size_of(context, context.input(0), axis)
         if not isinstance(size, int) or count is None or size * count > MOST_WRITTEN:
             raise Blocked(
@@ -138,10 +145,10 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
                 "time, and before opset 6 Tile takes floats only",
                 "choose opset 6 or later",
             )
-        places = context.array(np.tile(np.arange(size), count), "places")
-        if axis != steps[-1][0]:
-            data = context.op.Gather(data, places, axis=axis)
+        indices = context.array(np.tile(np.arange(size), count), "indices")
+        if axis != repeated[-1][0]:
+            data = context.op.Gather(data, indices, axis=axis)
         else:
-            context.replace("Gather", [data, places], keep=(), axis=axis)
-    if not steps:
+            context.replace("Gather", [data, indices], keep=(), axis=axis)
+    if not repeated:
         context.replace("Identity", [data])

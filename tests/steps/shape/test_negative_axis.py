@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, model, one_node, op_types
+from tests.support import converts, one_node, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)[::-1].copy()
 
@@ -64,31 +64,3 @@ def test_compress_of_unknown_rank():
         source = one_node("Compress", 11, inputs, axis=axis, hidden=("x",))
         for target in (10, 8):
             converts(source, target, inputs, exact=True)
-
-
-@pytest.mark.parametrize("axis", [-3, -1, 0, 3])
-def test_axis_between_dimensions(axis):
-    result = converts(one_node("Flatten", 11, {"x": X}, axis=axis), 10, {"x": X})
-    assert axis_of(result) == (axis + 3 if axis < 0 else axis)
-
-
-@pytest.mark.parametrize("axis", [-3, -2, -1])
-def test_axis_between_dimensions_of_unknown_rank(axis):
-    source = one_node("Flatten", 11, {"x": X}, axis=axis, hidden=("x",))
-    for target in (10, 8, 7):
-        result = converts(source, target, {"x": X}, {"x": X[:, :0]}, exact=True, in_numpy=True)
-    assert "Flatten" not in op_types(result)
-
-
-def test_axis_between_dimensions_of_nothing():
-    scalar, empty = np.array(3, np.float32), X[:0]
-    converts(one_node("Flatten", 11, {"x": scalar}, axis=0), 10, {"x": scalar})
-    converts(one_node("Flatten", 11, {"x": empty}, axis=-1), 10, {"x": empty})
-
-
-def test_axis_written_out():
-    source = model(
-        '<ir_version: 4, opset_import: ["" : 3]> g (float[2, 3] x) => (float[2, 6] y) '
-        "{ y = Concat (x, x) }"
-    )
-    assert axis_of(converts(source, 4, {"x": X[0, :2, :3]})) == 1

@@ -34,7 +34,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("starts", "ends", "axes"), CASES)
-def test_slice_attributes_and_slice_inputs(starts, ends, axes):
+def test_inputs_to_attributes_and_back(starts, ends, axes):
     low = converts(sliced(10, starts, ends, axes), 9, {"x": X}, exact=True)
     assert len(low.graph.node[0].input) == 1
     high = converts(low, 13, {"x": X}, exact=True)
@@ -52,7 +52,7 @@ def test_slice_attributes_and_slice_inputs(starts, ends, axes):
         ([2], [1], [0], [2]),
     ],
 )
-def test_slice_attributes_with_steps(starts, ends, axes, steps):
+def test_inputs_to_attributes_with_steps(starts, ends, axes, steps):
     source = sliced(11, starts, ends, axes, steps)
     low = converts(source, 9, {"x": X}, exact=True)
     assert set(op_types(low)) <= {"Gather", "Slice"}
@@ -71,7 +71,7 @@ BOUNDS = [
 
 @pytest.mark.parametrize(("starts", "ends", "axes", "steps"), BOUNDS)
 @pytest.mark.parametrize("run_time", [(), ("starts",), ("ends",), ("starts", "ends")])
-def test_slice_attributes_at_run_time(starts, ends, axes, steps, run_time):
+def test_inputs_to_attributes_at_run_time(starts, ends, axes, steps, run_time):
     shapes = {"x": ["a", "b", "c"]}
     shape = [[None] * 3]
     source = sliced(
@@ -81,7 +81,7 @@ def test_slice_attributes_at_run_time(starts, ends, axes, steps, run_time):
     converts(source, 9, inputs, inputs | {"x": X[:0]}, inputs | {"x": X[:1, :2, :1]}, exact=True)
 
 
-def test_slice_attributes_of_int32():
+def test_inputs_to_attributes_of_int32():
     source = sliced(
         11, [0], [2], [0], dtype=np.int32, run_time=("ends",), output_shapes=[[None] * 3]
     )
@@ -92,7 +92,7 @@ def test_slice_attributes_of_int32():
 @pytest.mark.parametrize(
     ("run_time", "hidden"), [(("axes",), ()), (("steps",), ("x",)), (ALL, ("x",))]
 )
-def test_slice_attributes_with_axes_at_run_time(starts, ends, axes, steps, run_time, hidden):
+def test_inputs_to_attributes_with_axes_at_run_time(starts, ends, axes, steps, run_time, hidden):
     given = (starts, ends, axes, steps or [1] * len(axes))
     source = sliced(11, *given, run_time=run_time, hidden=hidden, output_shapes=[[None] * 3])
     inputs = {"x": X, **dict(zip(ALL, map(np.array, given), strict=True))}
@@ -102,7 +102,7 @@ def test_slice_attributes_with_axes_at_run_time(starts, ends, axes, steps, run_t
         converts(source, 9, inputs | {"x": X[:0]}, exact=True, in_numpy=True)
 
 
-def test_slice_attributes_with_axes_at_run_time_below_9():
+def test_inputs_to_attributes_with_axes_at_run_time_below_9():
     given = ([5, 3], [0, MIN + 1], [2, 1], [-2, -3])
     source = sliced(10, *given, run_time=ALL, hidden=("x",), output_shapes=[[None] * 3])
     inputs = dict(zip(ALL, map(np.array, given), strict=True))
@@ -111,7 +111,7 @@ def test_slice_attributes_with_axes_at_run_time_below_9():
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
-def test_slice_axes(dtype):
+def test_negative_axes(dtype):
     source = sliced(11, [1, 0], [2, 3], [-1, -3], [1, 2], dtype=dtype)
     converts(source, 10, {"x": X}, exact=True)
     source = sliced(11, [1, 0], [2, 3], [2, 0], [1, 2], dtype=dtype)
@@ -120,21 +120,9 @@ def test_slice_axes(dtype):
 
 @pytest.mark.parametrize("axes", [[-1, -3], [-2], [0, -1]])
 @pytest.mark.parametrize("steps", [None, 1, 2])
-def test_slice_axes_of_unknown_rank(axes, steps):
+def test_negative_axes_of_unknown_rank(axes, steps):
     starts, ends = [1, 0][: len(axes)], [2, 3][: len(axes)]
     steps = steps and [steps] * len(axes)
     source = sliced(11, starts, ends, axes, steps, hidden=("x",))
     for target in (10, 9, 7):
         converts(source, target, {"x": X}, {"x": X[:, :0]}, exact=True, in_numpy=target == 7)
-
-
-@pytest.mark.parametrize("target", [14, 9])
-@pytest.mark.parametrize("start", [None, 0, 1, -2, -9, 9])
-@pytest.mark.parametrize("end", [None, 0, 2, -1, -9, 9])
-def test_whole_shape(start, end, target):
-    attributes = {k: v for k, v in (("start", start), ("end", end)) if v is not None}
-    source = one_node("Shape", 15, {"x": X}, shapes={"x": ["a", "b", "c"]}, **attributes)
-    scalar = np.array(3, np.float32)
-    converts(source, target, {"x": X}, {"x": X[:0]})
-    if target == 14:
-        converts(one_node("Shape", 15, {"x": scalar}, **attributes), target, {"x": scalar})

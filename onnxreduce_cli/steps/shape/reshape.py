@@ -1,8 +1,6 @@
-"""Reshape: 5 made the shape an input, 14 added `allowzero`; Flatten: 9 allowed more than floats."""
+"""Reshape: 5 made the shape an input, 14 added `allowzero`."""
 
 from __future__ import annotations
-
-import math
 
 from onnx import TensorProto
 
@@ -10,9 +8,7 @@ from onnxreduce_cli.emit.axes import ints_to_constant, known_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import static
-from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.steps.reduction.reduce import may_be_empty
+from onnxreduce_cli.emit.numbers import dims_of
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -51,8 +47,13 @@ def shape_to_attribute(context: Context) -> None:
 
 
 def _constant_shape(context: Context, elements: tuple[int | None, ...]) -> tuple[int, ...] | None:
-    """A constant that means the same as a shape that is known in part, if there is one."""
-    old, new = _dims(context, context.input(0)), _dims(context, context.node.output[0])
+    """Return the elements of a constant that means the same as a shape; None if there is none.
+
+    Args:
+        context: the node's.
+        elements: the elements of the shape, None for each that is only known at run time.
+    """
+    old, new = context.input(0).dims or (), dims_of(context, context.node.output[0]) or ()
     found: list[int | None] = []
     for index, element in enumerate(elements):
         dim = new[index] if element is None and index < len(new) else element
@@ -89,7 +90,7 @@ def without_allowzero(context: Context) -> None:
     data, shape = context.input(0), context.input(1)
     elements = context.elements(shape)
     doubtful = None if elements is None else _not_copied(context, elements)
-    if not may_be_empty(context, data) or doubtful == set() or -1 in (elements or ()):
+    if not _may_be_empty(data) or doubtful == set() or -1 in (elements or ()):
         context.replace(drop=("allowzero",))
         return
     inferred = None if elements is None or doubtful is None else _inferred(elements, doubtful)
@@ -100,9 +101,20 @@ def without_allowzero(context: Context) -> None:
     context.replace(inputs=inputs, drop=("allowzero",))
 
 
+def _may_be_empty(data: Value) -> bool:
+    """Return whether a dimension may be zero, as far as is known."""
+    dims = data.dims
+    return dims is None or not all(isinstance(dim, int) and dim > 0 for dim in dims)
+
+
 def _not_copied(context: Context, elements: tuple[int | None, ...]) -> set[int]:
-    """Where the shape may hold a 0 that is not the dimension of the input at that place."""
-    old, new = _dims(context, context.input(0)), _dims(context, context.node.output[0])
+    """Return the places where the shape may hold a 0 that is not the input's dimension there.
+
+    Args:
+        context: the node's.
+        elements: the elements of the shape, None for each that is only known at run time.
+    """
+    old, new = context.input(0).dims or (), dims_of(context, context.node.output[0]) or ()
     found = set()
     for index, element in enumerate(elements):
         dim = new[index] if element is None and index < len(new) else element
@@ -113,14 +125,8 @@ def _not_copied(context: Context, elements: tuple[int | None, ...]) -> set[int]:
     return found
 
 
-def _dims(context: Context, name: str) -> Dims:
-    """The dimensions as far as they are known; none if not even the rank is."""
-    known = context.type(name)
-    return () if known is None or known.dims is None else known.dims
-
-
 def _inferred(elements: tuple[int | None, ...], open_places: set[int]) -> tuple[int, ...] | None:
-    """The shape with -1 in the one open place; None if another element is 0 or unknown."""
+    """Return the shape with -1 in the one open place; None if another element is 0 or unknown."""
     if len(open_places) != 1:
         return None
     found = []
@@ -135,7 +141,13 @@ def _inferred(elements: tuple[int | None, ...], open_places: set[int]) -> tuple[
 
 
 def _empty_everywhere(context: Context, data: str, shape: str) -> Value:
-    """`data` with the rank of the result: all sizes 0 if it is empty, else 1 up to the last."""
+    """Return `data` in the rank of the result: all sizes 0 if it is empty, else 1 up to the last.
+
+    Args:
+        context: the node's, bound to an opset that has Expand.
+        data: a tensor.
+        shape: the shape of the result, int64 of shape [rank].
+    """
     op = context.op
     flat = op.Reshape(data, context.array([-1], "flat_shape"))
     any_element = cast(context, op.Shape(flat), TensorProto.BOOL)
@@ -143,34 +155,3 @@ def _empty_everywhere(context: Context, data: str, shape: str) -> Value:
     length = op.Shape(shape)
     sizes = op.Expand(one_or_none, length)
     return op.Expand(flat, sizes)
-
-
-_FLATTENED = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
-
-
-@down("Flatten", 9, "of what is no float, a Reshape", blocks="its dtype is not known")
-def reshaped(context: Context) -> None:
-    """``Flatten<axis=2>(x)`` of integers with shape [2, 3, 4, 5] becomes
-    ``Reshape(x, [6, 20])``; what is flat already stays as it is.
-    """
-    data = context.input(0)
-    if context.need_elem_type(data, "it may only be a float") in _FLATTENED:
-        return
-    known, axis = context.type(data), context.value("axis", 1)
-    dims = None if known is None else known.dims
-    if dims is not None and len(dims) == 2 and axis == 1:
-        context.replace("Identity", keep=())
-        return
-    # Shape has start and end there, and a Reshape takes a 0 for what it is.
-    context = context.at(15)
-    op = context.op
-    products: list[str] = []
-    for part, ends in ((slice(axis), {"end": axis}), (slice(axis, None), {"start": axis})):
-        numbers = None if dims is None else static(dims[part])
-        if numbers is not None:
-            products.append(context.array([math.prod(numbers)], "size"))
-        else:
-            sizes = op.Shape(data, **ends)
-            products.append(op.ReduceProd(sizes, keepdims=1))
-    shape = op.Concat(*products, axis=0)
-    context.replace("Reshape", [data, shape], keep=(), allowzero=1)

@@ -170,31 +170,3 @@ def test_shape_to_attribute_known_from_the_result():
     inputs = {"x": X, "s": np.array([3, -1, 4])}
     source = one_node("Reshape", 5, inputs, output_shapes=[[3, 2, 4]])
     assert converts(source, 4, inputs).graph.node[0].attribute[0].ints == [3, 2, 0]
-
-
-@pytest.mark.parametrize("axis", [0, 1, 2, 3, 4])
-@pytest.mark.parametrize("dims", [None, ("n", 3, 4, 5), (2, 3, "m", "k")])
-def test_reshaped_flatten_of_integers(axis, dims):
-    x = np.arange(120).reshape(2, 3, 4, 5)
-    source = one_node("Flatten", 9, {"x": x}, axis=axis, shapes={"x": dims} if dims else None)
-    empty = [{"x": x[:0] if dims[0] == "n" else x[:, :, :0]}] if dims else []
-    for target in (8, 7):
-        converts(source, target, {"x": x}, *empty)
-
-
-def test_flatten_of_what_is_flat():
-    source = one_node("Flatten", 9, {"x": X[0].astype(np.int64)}, shapes={"x": ("n", "m")})
-    assert op_types(converts(source, 7, {"x": X[0].astype(np.int64)})) == ["Identity"]
-
-
-def test_flatten_of_an_unknown_rank():
-    source = model(
-        """<ir_version: 4, opset_import: ["" : 9]>
-        g (int64[n] x, int64[k] s) => (int64[a, b] y) {
-            r = Reshape (x, s)
-            y = Flatten <axis=2> (r)
-        }"""
-    )
-    x = np.arange(24)
-    for shape in ([2, 3, 4], [4, 6]):
-        converts(source, 7, {"x": x, "s": np.array(shape)})

@@ -1,0 +1,139 @@
+"""The Reduce family with axes that are only known at run time, where they are an attribute.
+
+That is ReduceSum below 13 and ReduceLogSumExp, ReduceMax, ReduceMin and ReduceProd below 18; what
+is left of the family is computed from ReduceSum, in `reduce`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast, widened
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import of_one_round
+from onnxreduce_cli.emit.shapes import int64_list
+from onnxreduce_cli.model.values import tensor_type
+from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
+
+
+def reduce_axis_by_axis(context: Context, noop: bool) -> None:
+    """``ReduceMax(x, axes)`` becomes one ``If(axis is among axes) ReduceMax<axes=[axis]>(x)`` for
+    each axis; before opset 11 one ``Loop``.
+
+    It goes from the last axis to the first, so that one that is reduced and dropped moves no later
+    one: `keepdims` holds for each reduction by itself and nothing is squeezed at the end. Before
+    opset 11 the branches of an If must give one shape, which these don't; what a Loop carries may
+    change its shape, so there it is a Loop of one iteration or none.
+
+    Data of unknown rank is reduced as a matrix instead; see `emulated_reduce_rank`.
+
+    Args:
+        context: the node's, with axes as its second input.
+        noop: whether empty axes mean none; else they mean all.
+    """
+    rank = context.settled_rank(context.input(0))
+    if rank is None:
+        reduce_matrix_rows(context, int64_list(context, context.input(1)), noop=noop)
+        return
+    if rank == 0:
+        context.replace("Identity", [context.input(0)], keep=())
+        return
+    # What one reduction rounds or truncates, the next one would start from.
+    exact = TensorProto.DOUBLE if context.node.op_type == "ReduceLogSumExp" else 0
+    value, given, working = widened(context, exact)
+    like = tensor_type(working, None)
+    all_axes = None if noop else _axes_are_empty(context)
+    for axis in reversed(range(rank)):
+        condition = _is_reduced(context, axis, rank, all_axes)
+        op_type, inputs, graphs = (
+            _as_if(context, condition, value, (axis,), working)
+            if context.target_opset >= 11
+            else _as_loop(context, condition, value, (axis,), working)
+        )
+        if axis or working != given:
+            value = context.op.emit(op_type, *inputs, like=like, **graphs)
+        else:
+            context.replace(op_type, inputs, keep=(), **graphs)
+    if working != given:
+        context.replace("Cast", [value], keep=(), to=given)
+
+
+def _axes_are_empty(context: Context) -> Value | None:
+    """Return a bool scalar that is true where the axes are empty; None if they never are."""
+    op = context.op
+    axes = context.input(1)
+    dims = axes.dims
+    if dims is not None and len(dims) == 1 and isinstance(dims[0], int) and dims[0] > 0:
+        return None
+    count = op.Size(axes)
+    return op.Equal(count, context.scalar(0, "zero"))
+
+
+def _is_reduced(context: Context, axis: int, rank: int, all_axes: str | None) -> Value:
+    """Return a bool scalar that is true where `axis` is among the axes, counted from either end.
+
+    Args:
+        context: the node's.
+        axis: the axis, counted from the front.
+        rank: the rank of the data.
+        all_axes: a bool scalar that is true where all axes are reduced; None for never.
+    """
+    op = context.op
+    axes = context.input(1)
+    hits = [op.Equal(axes, context.scalar(number, "axis")) for number in (axis, axis - rank)]
+    either = cast(context, op.Or(*hits), TensorProto.INT32)
+    total = op.ReduceSum(either, keepdims=0)
+    found = cast(context, total, TensorProto.BOOL)
+    return found if all_axes is None else op.Or(found, all_axes)
+
+
+#: An operator with control flow: its type, inputs and graph attributes.
+Conditional = tuple[str, list[str], dict[str, Any]]
+
+
+def _as_if(
+    context: Context, condition: str, value: str, axes: tuple[int, ...], elem_type: int
+) -> Conditional:
+    """Return ``If(condition)`` with a branch that reduces `value` and one that doesn't."""
+    reduced, kept = context.fresh("reduced"), context.fresh("kept")
+    branches = {
+        "then_branch": GraphProto(name=reduced, node=[_reduction(context, value, reduced, axes)]),
+        "else_branch": GraphProto(name=kept, node=[_identity(value, kept)]),
+    }
+    for graph in branches.values():
+        graph.output.append(_value_info(graph.name, elem_type))
+    return "If", [condition], branches
+
+
+def _as_loop(
+    context: Context, condition: str, value: str, axes: tuple[int, ...], elem_type: int
+) -> Conditional:
+    """Return ``Loop(count, , value)`` with a body that reduces, and a count of 1 or 0."""
+    count = cast(context, condition, TensorProto.INT64)
+    reduced, carried = context.fresh("reduced"), context.fresh("carried")
+    body = GraphProto(name=reduced, node=[_reduction(context, carried, reduced, axes)])
+    body.output.append(_value_info(reduced, elem_type))
+    of_one_round(context, body, [_value_info(carried, elem_type)])
+    return "Loop", [count, "", value], {"body": body}
+
+
+def _reduction(context: Context, value: str, name: str, axes: tuple[int, ...]) -> NodeProto:
+    """Return a node of the same operator, with its `keepdims`, over the given axes."""
+    node = NodeProto(op_type=context.node.op_type, name=name, input=[value], output=[name])
+    keepdims = context.attribute("keepdims")
+    if keepdims is not None:
+        node.attribute.add().CopyFrom(keepdims)
+    node.attribute.append(helper.make_attribute("axes", list(axes)))
+    return node
+
+
+def _identity(value: str, name: str) -> NodeProto:
+    return NodeProto(op_type="Identity", name=name, input=[value], output=[name])
+
+
+def _value_info(name: str, elem_type: int) -> ValueInfoProto:
+    """Return the description of a value of unknown rank."""
+    return helper.make_tensor_value_info(name, elem_type, None)

@@ -1,0 +1,77 @@
+"""Softmax, LogSoftmax and Hardmax where the rank is not known, or a dimension may be zero.
+
+The shape of the result is restored by a Loop or an If then, before Reshape had `allowzero`.
+"""
+
+from __future__ import annotations
+
+from onnx import GraphProto, NodeProto
+
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.model.values import ValueType
+
+
+def as_rows(context: Context, axis: int) -> None:
+    """``Softmax<axis=-2>(x)`` becomes ``Reshape(Softmax<axis=1>(matrix), Shape(x))`` with the
+    matrix that Flatten makes of x at that axis.
+
+    Args:
+        context: the node's; by its opset all dimensions from the axis on count.
+        axis: the axis, which is negative.
+    """
+    context = context.at(shapes.OPSET)
+    data = context.input(0)
+    matrix, shape = shapes.as_matrix(context, data, axis)
+    result = context.replace(inputs=[matrix], outputs=[context.fresh("matrix")], axis=1)
+    shapes.restored(context, result.output[0], data, shape, context.node.output[0])
+
+
+def viewed_around_axis(context: Context, axis: int) -> None:
+    """``Softmax<axis=-2>(x)`` becomes
+    ``Reshape(Softmax<axis=1>(Reshape(x, [before, length, after])), Shape(x))``.
+
+    Args:
+        context: the node's; by its opset the one dimension `axis` counts.
+        axis: the axis, counted from either end.
+    """
+    context = context.at(shapes.OPSET)
+    data = context.input(0)
+    view = shapes.around(context, data, axis)
+    result = context.replace(inputs=[view.name], outputs=[context.fresh("around")], axis=1)
+    shapes.restored(context, result.output[0], data, view.shape, context.node.output[0])
+
+
+def reshape_unless_empty(context: Context, matrix: str, shape: str) -> None:
+    """Emit ``If(x is empty) Identity(x) else Reshape(matrix, shape)``, x being the node's data.
+
+    Args:
+        context: the node's.
+        matrix: the result in two dimensions, of x's dtype.
+        shape: the shape of x, int64 of shape [rank].
+    """
+    op = context.op
+    data = context.input(0)
+    like = data.type
+    zero = context.scalar(0, "zero")
+    empty = op.Equal(op.Size(data), zero)
+    op.If(
+        empty,
+        outputs=[context.node.output[0]],
+        like=like,
+        then_branch=_branch(context, "Identity", [data], like),
+        else_branch=_branch(context, "Reshape", [matrix, shape], like),
+    )
+
+
+def _branch(
+    context: Context, op_type: str, inputs: list[str], like: ValueType | None
+) -> GraphProto:
+    """Return a graph of one node, whose output has the dtype of `like`."""
+    name = context.fresh(op_type)
+    graph = GraphProto(name=name)
+    graph.node.append(NodeProto(op_type=op_type, name=name, input=inputs, output=[name]))
+    output = graph.output.add(name=name)
+    if like is not None and like.elem_type:
+        output.type.tensor_type.elem_type = like.elem_type
+    return graph

@@ -1,0 +1,57 @@
+"""Expand below 8 where sizes or ranks are only known at run time."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.model.values import tensor_type
+
+
+def tile_at_run_time(context: Context, data: str, shape: str) -> None:
+    """``Expand(x, shape)`` becomes ``Tile(x, (Shape(x) == 1) * (shape - 1) + 1)``.
+
+    Args:
+        context: the node's.
+        data: the tensor x.
+        shape: the shape, int64 of shape [rank of x].
+    """
+    op = context.op
+    one = context.array([1], "one")
+    sizes = op.Shape(data)
+    repeated = cast(context, op.Equal(sizes, one), TensorProto.INT64)
+    extra = op.Mul(repeated, op.Sub(shape, one))
+    context.replace("Tile", [data, op.Add(extra, one)], keep=())
+
+
+def with_equal_ranks(context: Context) -> tuple[str, str]:
+    """Return an Expand's data and shape, the shorter one with dimensions of 1 put in front.
+
+    How many is only known at run time, so a Loop puts in one after the other.
+    """
+    op = context.op
+    data, shape = context.input(0), context.input(1)
+    elem_type = context.need_elem_type(data, "it is carried through a Loop")
+    rank = op.Shape(op.Shape(data))
+    length = op.Shape(shape)
+
+    def put_before(body: Body) -> tuple[list[str], list[Carried]]:
+        return [body.Unsqueeze(*body.values, axes=[0])], []
+
+    def lengthen(body: Body) -> tuple[list[str], list[Carried]]:
+        ones = context.array([1], "one")
+        return [body.Concat(ones, *body.values, axis=0)], []
+
+    found = []
+    for count, name, carried_type, dims, write in (
+        ([length, rank], data, elem_type, None, put_before),
+        ([rank, length], shape, TensorProto.INT64, (None,), lengthen),
+    ):
+        missing = op.Sub(*count)
+        carried = Carried(name, carried_type, dims)
+        inputs, graph = loop(context, missing, [carried], write)
+        like = tensor_type(carried_type, dims)
+        found.append(op.Loop(*inputs, like=like, body=graph))
+    return found[0], found[1]

@@ -1,0 +1,53 @@
+"""ConstantOfShape below 9, Expand below 8."""
+
+from __future__ import annotations
+
+import numpy as np
+from onnx import numpy_helper
+
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING, dims_of, unsqueezed
+from onnxreduce_cli.steps.registry import introduced
+from onnxreduce_cli.steps.shape.emulated_expand import tile_at_run_time, with_equal_ranks
+
+
+@introduced("ConstantOfShape", 9, "Expand of a constant")
+def constant_of_shape(context: Context) -> None:
+    """``ConstantOfShape<value=[2]>(shape)`` becomes ``Expand(2, shape)``."""
+    value = context.value("value")
+    array = np.zeros((), np.float32) if value is None else numpy_helper.to_array(value)
+    scalar = context.array(array.reshape(()), "value")
+    context.replace("Expand", [scalar, context.input(0)], keep=())
+
+
+@introduced("Expand", 8, "Tile", blocks=NO_COUNTING)
+def expand(context: Context) -> None:
+    """``Expand(x, [4, 3])`` with x of shape [3] becomes ``Tile(Unsqueeze<axes=[0]>(x), [4, 1])``.
+
+    Where the sizes are not known, a dimension is repeated as often as the shape says if it is 1.
+    """
+    data: str
+    data, shape = context.input(0), context.input(1)
+    dims, lengths = dims_of(context, data), dims_of(context, shape)
+    known = context.constant(shape)
+    rank = lengths[0] if known is None and lengths is not None else None
+    rank = rank if known is None else known.size
+    if dims is None or not isinstance(rank, int):
+        context.settled_rank(data)
+        tile_at_run_time(context, *with_equal_ranks(context))
+        return
+    dims = (1,) * (rank - len(dims)) + dims
+    data = unsqueezed(context, data, list(range(rank - len(dims_of(context, data) or ()))))
+    wanted = (1,) * (len(dims) - rank)
+    if known is not None:
+        wanted += tuple(int(length) for length in known.reshape(-1))
+        if all(
+            length == 1 or isinstance(dim, int) for dim, length in zip(dims, wanted, strict=True)
+        ):
+            repeats = [length if dim == 1 else 1 for dim, length in zip(dims, wanted, strict=True)]
+            context.replace("Tile", [data, context.array(repeats, "repeats")], keep=())
+            return
+    if len(dims) > rank:
+        ones = context.array([1] * (len(dims) - rank), "ones")
+        shape = context.op.Concat(ones, shape, axis=0)
+    tile_at_run_time(context, data, shape)

@@ -1,0 +1,95 @@
+"""Einsum below 12."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import blockers, converts, one_node
+
+EQUATIONS = [
+    ("ij->ji", [(2, 3)]),
+    ("ij->j", [(2, 3)]),
+    ("ij->", [(2, 3)]),
+    ("ij", [(2, 3)]),
+    ("ii->i", [(3, 3)]),
+    ("iji->j", [(3, 2, 3)]),
+    ("ii", [(3, 3)]),
+    ("...ij->...ji", [(4, 2, 3)]),
+    ("i,i", [(3,), (3,)]),
+    ("i,j->ij", [(3,), (2,)]),
+    ("ij,jk", [(2, 3), (3, 4)]),
+    ("ij,jk->ki", [(2, 3), (3, 4)]),
+    ("bij,bkj->bik", [(2, 3, 4), (2, 5, 4)]),
+    ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+    ("bqhd,bkhd->bhqk", [(2, 4, 3, 5), (2, 6, 3, 5)]),
+    ("bhqk,bkhd->bqhd", [(2, 3, 4, 6), (2, 6, 3, 5)]),
+    ("abc,cde->abde", [(2, 3, 4), (4, 5, 6)]),
+    ("abcd,cde->abe", [(2, 3, 4, 5), (4, 5, 6)]),
+    ("abcd,dce->abe", [(2, 3, 4, 5), (5, 4, 6)]),
+    ("ab,cd->ac", [(2, 3), (4, 5)]),
+    ("ij,ij->ij", [(2, 3), (2, 3)]),
+    ("ij,ij->i", [(2, 3), (2, 3)]),
+    ("...ij,...jk->...ik", [(4, 2, 3), (1, 3, 5)]),
+    ("ij,jk,kl->il", [(2, 3), (3, 4), (4, 5)]),
+    ("i,ij,j->", [(2,), (2, 3), (3,)]),
+    ("bij, bjk -> bik", [(2, 0, 3), (2, 3, 4)]),
+    ("ij,jk->ik", [(2, 0), (0, 4)]),
+    ("Bn,nB->B", [(2, 3), (3, 2)]),
+]
+
+
+@pytest.mark.parametrize(("equation", "shapes"), EQUATIONS)
+@pytest.mark.newest
+def test_einsum(equation: str, shapes: list[tuple[int, ...]]) -> None:
+    rng = np.random.default_rng(2)
+    for dtype in (np.float32, np.float64, np.int64):
+        inputs = {
+            f"x{index}": (rng.normal(size=shape) * 5).astype(dtype)
+            for index, shape in enumerate(shapes)
+        }
+        rank = np.einsum(equation, *inputs.values()).ndim
+        output = [[None] * rank]
+        source = one_node("Einsum", 12, inputs, equation=equation, output_shapes=output)
+        for target in (11, 9, 7) if dtype != np.int64 else (11, 9):
+            converts(source, target, inputs)
+        if "ii" in equation or "iji" in equation:
+            continue
+        named = {
+            name: [f"{name}_{axis}" for axis in range(array.ndim)] for name, array in inputs.items()
+        }
+        symbolic = one_node(
+            "Einsum", 12, inputs, equation=equation, output_shapes=output, shapes=named
+        )
+        converts(symbolic, 11, inputs)
+
+
+@pytest.mark.parametrize("equation", ["ii->i", "iij->ji", "jii", "iji,i->ij"])
+def test_einsum_of_a_diagonal_of_unknown_size(equation: str) -> None:
+    x = np.arange(9, dtype=np.float32)
+    shape = [3] * len(equation.partition(",")[0].partition("->")[0])
+    inputs = {"x": np.resize(x, shape)} | ({"z": x[:3]} if "," in equation else {})
+    names = {name: ["n"] * array.ndim for name, array in inputs.items()}
+    rank = np.einsum(equation, *inputs.values()).ndim
+    source = one_node(
+        "Einsum", 12, inputs, equation=equation, shapes=names, output_shapes=[[None] * rank]
+    )
+    for target in (11, 8):
+        converts(source, target, inputs)
+
+
+def test_einsum_that_cannot() -> None:
+    x = np.ones((3, 3), np.float32)
+    unranked = one_node(
+        "Einsum",
+        12,
+        {"x": x},
+        equation="i...->i",
+        hidden=("x",),
+        output_shapes=[[None]],
+    )
+    assert "rank" in blockers(unranked, 11)[0].reason
+    of_two = one_node(
+        "Einsum", 12, {"x": x}, equation="ij->ji", hidden=("x",), output_shapes=[[None, None]]
+    )
+    converts(of_two, 11, {"x": x})

@@ -1,0 +1,80 @@
+"""ConstantOfShape below 9, Expand below 8."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support import converts, model, one_node, op_types
+
+
+@pytest.mark.newest
+def test_constant_of_shape() -> None:
+    for value in (None, np.array([-0.0]), np.array([7], np.int64), np.array([True])):
+        options = {} if value is None else {"value": numpy_tensor(value)}
+        for shape in ([2, 3], [0, 2], [], [1]):
+            inputs = {"shape": np.array(shape, np.int64)}
+            known = one_node("ConstantOfShape", 9, inputs, initializers=("shape",), **options)
+            named = one_node(
+                "ConstantOfShape", 9, inputs, output_shapes=[[None] * len(shape)], **options
+            )
+            for target in (8, 7):
+                assert "ConstantOfShape" not in op_types(converts(known, target, {}))
+                if 0 not in shape:
+                    converts(named, target, inputs, exact=True)
+
+
+def numpy_tensor(value: np.ndarray) -> Any:
+    from onnx import numpy_helper
+
+    return numpy_helper.from_array(value)
+
+
+@pytest.mark.parametrize("shape", [[2, 3], [4, 1, 3], [3], [1], [2, 1]])
+def test_expand(shape: list[int]) -> None:
+    for dims in ((2, 3), (3,), (1, 3), (2, 1), ()):
+        try:
+            np.broadcast_shapes(dims, tuple(shape))
+        except ValueError:
+            continue
+        x = np.full(dims, np.nan, np.float32)
+        inputs = {"x": x, "shape": np.array(shape, np.int64)}
+        rank = max(len(dims), len(shape))
+        names = [f"d{axis}" for axis in range(len(dims))]
+        for initializers, shapes in ((("shape",), {}), ((), {}), (("shape",), {"x": names})):
+            source = one_node(
+                "Expand",
+                8,
+                inputs,
+                initializers=initializers,
+                shapes=shapes,
+                output_shapes=[[None] * rank],
+            )
+            converts(source, 7, inputs, exact=True)
+
+
+@pytest.mark.parametrize("length", ["r", 2])
+@pytest.mark.parametrize("rank", ["k", 1])
+def test_expand_to_unknown_rank(rank: int | str, length: int | str) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 8]>
+        g (float[n] x, int64[{rank}] dims, int64[{length}] shape) => (float[a,b] y) {{
+            shaped = Reshape(x, dims)
+            y = Expand(shaped, shape)
+        }}""")
+    cases: list[tuple[list[int], list[int]]] = [([3], [2, 3]), ([1], [2, 4]), ([1], [2, 0])]
+    cases += [([0], [2, 1])]
+    if rank == "k":
+        cases += [([], [2, 3]), ([2, 1], [1, 3]), ([1, 3], [2, 1])]
+    if rank == "k" and length == "r":
+        cases += [([2, 3], []), ([2, 1], [3]), ([0, 1], [4])]
+    feeds = [
+        {
+            "x": np.arange(np.prod(dims), dtype=np.float32),
+            "dims": np.array(dims, np.int64),
+            "shape": np.array(shape, np.int64),
+        }
+        for dims, shape in cases
+    ]
+    converts(source, 7, *feeds, exact=True)
