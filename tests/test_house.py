@@ -23,12 +23,12 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "convert_file.py: convert_file",
     "save.py: save",
-    "steps/resampling/deform_conv.py: deform_conv",
+    "steps/resampling/emulated_deform_conv.py: deform_conv",
     "steps/linear_algebra/det.py: det",
     "steps/elementwise/mod.py: _of_doubles",
     "steps/control_flow/scan.py: _as_loop",
     "steps/control_flow/scan.py: over_batch",
-    "steps/indexing/non_max_suppression.py: _round",
+    "steps/indexing/emulated_non_max_suppression.py: _round",
 }
 
 
