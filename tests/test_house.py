@@ -28,7 +28,6 @@ LONG_FUNCTIONS = {
     "steps/elementwise/mod.py: _of_doubles",
     "steps/control_flow/scan.py: _as_loop",
     "steps/control_flow/scan.py: over_batch",
-    "steps/indexing/emulated_non_max_suppression.py: _round",
 }
 
 
