@@ -23,7 +23,6 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "convert_file.py: convert_file",
     "save.py: save",
-    "steps/resampling/emulated_deform_conv.py: deform_conv",
     "steps/linear_algebra/det.py: det",
     "steps/elementwise/mod.py: _of_doubles",
     "steps/control_flow/scan.py: _as_loop",
