@@ -1,4 +1,4 @@
-"""NonZero and Compress below opset 9: the places are taken one by one in a Loop."""
+"""NonZero below opset 9, with which it was introduced: a Loop finds one element after the other."""
 
 from __future__ import annotations
 
@@ -54,7 +54,26 @@ def non_zero(context: Context) -> None:
         length = cast(context, as_name(context, size), TensorProto.DOUBLE)
     from_back = op.Mul(hits, op.Sub(length, numbers))
     total = reduced(context, "ReduceSum", cast(context, hits, TensorProto.INT64), [0], keep=True)
+    taken = _descending(context, from_back, total, size if isinstance(size, int) else None)
+    place = cast(context, op.Sub(length, taken), TensorProto.INT64)
+    if rank:
+        _coordinates(context, place, sizes)
+    else:
+        _coordinates_of_any_rank(context, place)
 
+
+def _descending(context: Context, numbers: str, count: str, size: int | None) -> Value:
+    """The `count` largest of different numbers, the largest first.
+
+    Args:
+        context: the node's.
+        numbers: a double tensor of shape [size], without negative ones.
+        count: an int64 of one element.
+        size: how many numbers there are, if known.
+
+    Returns:
+        a double tensor of shape [count].
+    """
     scalar_shape = context.array([], "scalar")
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
@@ -66,20 +85,14 @@ def non_zero(context: Context) -> None:
         taken = Carried(scalar, TensorProto.DOUBLE, ())
         return [body.Mul(left, kept)], [taken]
 
-    known = size if isinstance(size, int) else None
-    carried = Carried(from_back, TensorProto.DOUBLE, (known,))
-    inputs, graph = loop(context, total, [carried], write)
-    rest, taken = context.fresh("rest"), context.fresh("taken")
-    op.Loop(*inputs, outputs=[rest, taken], body=graph)
-    place = cast(context, op.Sub(length, taken), TensorProto.INT64)
-    if rank:
-        _coordinates(context, place, sizes)
-    else:
-        _coordinates_of_any_rank(context, place)
+    carried = Carried(numbers, TensorProto.DOUBLE, (size,))
+    inputs, graph = loop(context, count, [carried], write)
+    _, taken = context.op.Loop(*inputs, outputs=2, body=graph)
+    return taken
 
 
 def _coordinates(context: Context, place: str, sizes: list[Number]) -> None:
-    """One row of coordinates for each axis."""
+    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but runtimes may end on a 0."""
     op = context.op
     rows = []
     for axis in reversed(range(len(sizes))):
@@ -93,7 +106,7 @@ def _coordinates(context: Context, place: str, sizes: list[Number]) -> None:
 
 
 def _coordinates_of_any_rank(context: Context, place: str) -> None:
-    """As many rows of coordinates as there are axes: none for a scalar."""
+    """Do as `_coordinates` where the rank is not known: no rows of coordinates for a scalar."""
     op = context.op
     shape = op.Shape(context.input(0))
     axes = arange(context, op.Shape(shape))
@@ -109,25 +122,10 @@ def _coordinates_of_any_rank(context: Context, place: str) -> None:
 
 
 def _divisor(context: Context, size: Number) -> Value:
-    """Sizes, or 1 where one is 0: nothing is divided then, but some runtimes end on a 0."""
+    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but some runtimes end on a 0."""
     op = context.op
     if isinstance(size, int):
         return context.array([max(size, 1)], "size")
     name = as_name(context, size)
     is_nothing = op.Equal(name, context.array([0], "zero"))
     return op.Add(name, cast(context, is_nothing, TensorProto.INT64))
-
-
-@introduced("Compress", 9, "Gather at the places of NonZero", blocks=NO_LOOP)
-def compress(context: Context) -> None:
-    """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
-    without an axis x is flattened.
-    """
-    context = context.at(9)  # NonZero came with the same opset; its own step goes on.
-    op = context.op
-    data, axis = context.input(0), context.value("axis")  # Gather's may be negative too.
-    places = op.NonZero(context.input(1))
-    places = op.Squeeze(places, axes=[0])
-    if axis is None:
-        data = op.Reshape(data, context.array([-1], "flat"))
-    context.replace("Gather", [data, places], keep=(), axis=axis or 0)

@@ -1,0 +1,208 @@
+"""Resize and Upsample by Gather, where an opset's own cannot express a mapping.
+
+Each axis is resized on its own: an output element is made of one element of the input, or of
+several that have weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import constant
+from onnxreduce_cli.emit.terms import Term, length_of, term
+from onnxreduce_cli.steps.resampling.emulated_resize_weights import Window, elements_and_weights
+from onnxreduce_cli.steps.resampling.resize_axes import (
+    Change,
+    axes_of,
+    crops,
+    rank_of,
+    rounded,
+    sizes_in_ratio,
+)
+from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, nearest_indices, places
+
+_FLOAT = TensorProto.FLOAT
+
+
+def by_gather(
+    context: Context, method: Method, changes: Sequence[Change], rank: int, given: str
+) -> None:
+    """Resize axes by Gather, with weights for linear and cubic.
+
+    Args:
+        context: a Resize or Upsample.
+        method: how.
+        changes: what is resized, by scales or to sizes.
+        rank: the input's rank.
+        given: the input with the scales or sizes, which tells what is only known at run time.
+    """
+    # Its operators are read with their inputs of today.
+    context = context.at(max(context.op.opset, 13))
+    to_sizes = bool(given) and context.elem_type(given) == TensorProto.INT64
+    axes = [_axis(context, change, given, to_sizes=to_sizes) for change in changes]
+    _resample(context, method, axes, rank)
+
+
+def _axis(context: Context, change: Change, given: str, *, to_sizes: bool) -> Axis:
+    int64 = TensorProto.INT64
+    length = (
+        length_of(context, context.input(0), change.index, _FLOAT)
+        if change.length is None
+        else term(context, change.length, _FLOAT)
+    )
+    start = end = None
+    if crops(context):
+        start, end = _region(context, change.place)
+    if to_sizes:
+        resized = (
+            Term(context, given, int64).at(change.place)
+            if change.resized is None
+            else term(context, change.resized, int64)
+        )
+        return Axis(change.index, length, resized, resized.cast(_FLOAT) / length, start, end)
+    scale = (
+        Term(context, given, _FLOAT).at(change.place)
+        if change.scale is None
+        else term(context, change.scale, _FLOAT)
+    )
+    part = scale if start is None or end is None else scale * (end - start)
+    return Axis(change.index, length, (part * length).cast(int64), scale, start, end)
+
+
+def _region(context: Context, place: int) -> tuple[Term, Term]:
+    """Where a region begins and ends on an axis."""
+    name = context.input(1)
+    known = context.constant(name)
+    if known is not None:
+        ends = known[place], known[place + len(known) // 2]
+        return term(context, ends[0], _FLOAT), term(context, ends[1], _FLOAT)
+    elem_type = context.need_elem_type(name, "places are computed in float")
+    roi = Term(context, name, elem_type).cast(_FLOAT).shaped(2, -1)
+    return roi.at(0).at(place), roi.at(1).at(place)
+
+
+def in_ratio_by_gather(context: Context, method: Method) -> None:
+    """Resize axes by Gather to sizes that keep the input's aspect ratio."""
+    sizes = context.input(3)
+    rank = rank_of(context, sizes)
+    context = context.at(max(context.op.opset, 13))
+    found, data = sizes_in_ratio(context), context.input(0)
+    axes = axes_of(context, rank)
+    double = TensorProto.DOUBLE
+    lengths = [length_of(context, data, axis, TensorProto.INT64) for axis in axes]
+    if found is not None:
+        resized = [term(context, rounded(size), TensorProto.INT64) for size in found[0]]
+        scale = term(context, float(found[1]), _FLOAT)
+    else:
+        limits = [Term(context, sizes, TensorProto.INT64).at(place) for place in range(len(axes))]
+        pairs = list(zip(limits, lengths, strict=True))
+        scale = _outermost(context, [size.cast(_FLOAT) / n.cast(_FLOAT) for size, n in pairs])
+        resized = []
+        for length in lengths:
+            # Rounded in whole numbers, so that a half is one. No float holds all of those, but
+            # double holds all that are sizes.
+            each = [(size * 2 * length + n) / (n * 2) for size, n in pairs]
+            outermost = _outermost(context, [size.cast(double) for size in each])
+            resized.append(outermost.cast(TensorProto.INT64))
+    changed = []
+    for place, (axis, length, size) in enumerate(zip(axes, lengths, resized, strict=True)):
+        region = _region(context, place) if crops(context) else ()
+        changed.append(Axis(axis, length.cast(_FLOAT), size, scale, *region))
+    _resample(context, method, changed, rank)
+
+
+def _outermost(context: Context, terms: Sequence[Term]) -> Term:
+    """The least or the greatest of numbers, as the policy says."""
+    found = terms[0]
+    larger = context.value("keep_aspect_ratio_policy") != "not_larger"
+    for other in terms[1:]:
+        found = found.most(other) if larger else found.least(other)
+    return found
+
+
+def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) -> None:
+    """``Resize(x)`` becomes one Gather for each axis, or a few and their weighted sum.
+
+    Nearest: ``Gather<axis=a>(x, indices)``. Linear: ``Gather<axis=a>(x, low) * (1 - w) +
+    Gather<axis=a>(x, high) * w``. Cubic is the same with the two elements on either side. Where
+    weights are only known at run time, or there are many, one Gather takes all elements:
+    ``ReduceSum<axis=a + 1>(Gather<axis=a>(x, indices) * weights)``.
+    """
+    data: str
+    data, given, working = context.input(0), 0, 0
+    if method.mode != "nearest":
+        given = context.need_elem_type(data, "its elements are to be weighted")
+        working = int(TensorProto.FLOAT) if given in HALVES else given
+        if working not in (TensorProto.FLOAT, TensorProto.DOUBLE):
+            raise Blocked(
+                f"it interpolates integers, and how their weighted sums are rounded is not "
+                f"defined; opset {context.target_opset} can express this mapping by such sums only",
+                "cast its input to float, and round its output",
+            )
+        data = data if working == given else cast(context, data, working)
+    for axis in axes:
+        if method.mode == "nearest":
+            indices = nearest_indices(axis, method).name
+            data = context.op.Gather(data, indices, axis=axis.index)
+        else:
+            data = _weighted(context, data, axis, rank, elements_and_weights(axis, method), working)
+    if method.coordinates == "tf_crop_and_resize":
+        data = _extrapolated(context, data, axes, rank, method.extrapolation)
+    if working == given:
+        context.replace("Identity", [data], keep=())
+    else:
+        context.replace("Cast", [data], keep=(), to=given)
+
+
+def _weighted(
+    context: Context, data: str, axis: Axis, rank: int, window: Window, working: int
+) -> str:
+    op = context.op
+    behind = [1] * (rank - 1 - axis.index)
+    indices, weights = window.indices.known, window.weights.known
+    if indices is not None and weights is not None and indices.shape[1] <= _MOST_TAPS:
+        total = ""
+        for index, weight in zip(indices.T, weights.T, strict=True):
+            gathered = [data, context.array(np.ascontiguousarray(index), "indices")]
+            factors = term(context, weight.reshape(-1, *behind), working).name
+            tap = op.Gather(*gathered, axis=axis.index)
+            part = op.Mul(tap, factors)
+            total = op.Add(total, part) if total else part
+        return total
+    if window.has_none:
+        pads = [0] * (2 * rank)
+        pads[rank + axis.index] = 1
+        data = op.Pad(data, context.array(pads, "pads"))
+    taps = op.Gather(data, window.indices.name, axis=axis.index)
+    factors = window.weights.cast(working).shaped(0, 0, *behind).name
+    parts = op.Mul(taps, factors)
+    along = context.array([axis.index + 1], "along")
+    return op.ReduceSum(parts, along, keepdims=0)
+
+
+#: Up to so many elements are gathered one by one, which is faster.
+_MOST_TAPS = 4
+
+
+def _extrapolated(
+    context: Context, data: str, axes: Sequence[Axis], rank: int, value: float
+) -> str:
+    """What lies outside the input on some axis is the value."""
+    outside: Term | None = None
+    for axis in axes:
+        at = places(axis, "tf_crop_and_resize")
+        beyond = at.less(0) | at.greater(axis.length - 1)
+        if beyond.known is not None and not beyond.known.any():
+            continue
+        beyond = beyond.shaped(-1, *[1] * (rank - 1 - axis.index))
+        outside = beyond if outside is None else outside | beyond
+    if outside is None:
+        return data
+    elem_type = context.need_elem_type(data, "outside it is a value of that dtype")
+    filled = constant(context, value, elem_type, "extrapolation")
+    return context.op.Where(outside.name, filled, data)
