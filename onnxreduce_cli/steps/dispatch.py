@@ -1,4 +1,4 @@
-"""Which step comes next: steps in code, then the audit of what needs none."""
+"""Which step a node takes next: one in code, or else what the audit says of the boundary."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
-from onnx import NodeProto
-
 from onnxreduce_cli import schemas, steps
 from onnxreduce_cli.emit.context import Blocked, Context, Emitted
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.steps import audit, widening
+from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.reduction import function_bodies as bodies
 from onnxreduce_cli.steps.registry import STEPS, Direction, Step
+from onnxreduce_cli.steps.type_constraints import fit_types, leaves_types_out
 
 # Every module of the package registers its steps when it is imported.
 for _module in pkgutil.walk_packages(steps.__path__, f"{steps.__name__}."):
@@ -30,31 +27,39 @@ RUNTIME_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 
 
 @dataclass(frozen=True)
-class Leg:
-    """The next boundary at which a node needs attention.
+class NextStep:
+    """The next boundary at which a node needs attention, and what is done there.
 
     Attributes:
-        far: the opset on its far side.
-        words: what happens there, for people.
+        opset: the opset on the other side of the boundary.
+        description: what happens there, for people.
         take: does it: emits through the context, or raises `Blocked`.
     """
 
-    far: int
-    words: str
+    opset: int
+    description: str
     take: Callable[[Context], None]
 
 
-def leg(op_type: str, opset: int, target: int) -> Leg | None:
-    """The next boundary from `opset` to `target` that a node must not just pass; None if none."""
+def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
+    """Return the step across the next boundary that a node cannot pass unseen.
+
+    Args:
+        op_type: the operator, of the default domain.
+        opset: the opset that the node is read by.
+        target: the opset that the conversion leads to.
+
+    Returns:
+        None if the node is valid at `target` as it is, and means the same.
+    """
     since = schemas.versions(op_type)
     if op_type in RUNTIME_OWN and (not since or opset < since[0]):
         return _from_the_runtime(op_type, since[0]) if since and target >= since[0] else None
     if not since:
-        return _block(target, "the default domain has no such operator", "mend the model")
+        return _blocking(target, "the default domain has no such operator", "mend the model")
     if opset < since[0]:
-        return _block(
-            target, f"the operator came with opset {since[0]} only", "raise the model's opset"
-        )
+        reason = f"the operator came with opset {since[0]} only"
+        return _blocking(target, reason, "raise the model's opset")
     up = target > opset
     crossed = (
         [boundary for boundary in since if opset < boundary <= target]
@@ -62,171 +67,87 @@ def leg(op_type: str, opset: int, target: int) -> Leg | None:
         else [boundary for boundary in reversed(since) if target < boundary <= opset]
     )
     for boundary in crossed:
-        near, far = (boundary - 1, boundary) if up else (boundary, boundary - 1)
+        before, after = (boundary - 1, boundary) if up else (boundary, boundary - 1)
         step = step_for(op_type, boundary, "up" if up else "down")
-        narrows = far >= since[0] and _narrows(op_type, near, far)
+        narrows = after >= since[0] and leaves_types_out(op_type, before, after)
         if step.apply is None and step.status == "unchanged" and not narrows:
             continue
-        return Leg(far, step.words, _taker(step, near, far, narrows))
+        return NextStep(after, step.description, _application(step, before, after, narrows))
     return None
 
 
-def _from_the_runtime(op_type: str, birth: int) -> Leg:
+def _from_the_runtime(op_type: str, introduced: int) -> NextStep:
     """ONNX Runtime's own operator becomes the default domain's, which wants one dtype."""
 
     def take(context: Context) -> None:
         kinds = [context.kind(name) for name in context.node.input if name]
         if None in kinds or len(set(kinds)) > 1:
             raise Blocked(
-                f"its inputs must have one dtype from opset {birth} on",
+                f"its inputs must have one dtype from opset {introduced} on",
                 "cast them to one, or export the model without ONNX Runtime's optimisations",
             )
 
-    return Leg(birth, f"ONNX Runtime's own {op_type} is the default domain's now", take)
+    description = f"ONNX Runtime's own {op_type} is the default domain's now"
+    return NextStep(introduced, description, take)
 
 
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
-    """The step across one boundary: from code, or else what the audit says of it."""
+    """Return the step across one boundary: from code, or else what the audit says of it."""
     step = STEPS.get((op_type, boundary, direction))
     if step is not None:
         return step
     since = schemas.versions(op_type)
     if boundary == since[0]:
-        words = f"{op_type} does not exist before opset {boundary}"
-        return Step(op_type, boundary, direction, "impossible", words, None)
+        description = f"{op_type} does not exist before opset {boundary}"
+        return Step(op_type, boundary, direction, "impossible", description, None)
     change = audit.change(op_type, boundary)
     if change is None:
-        words = f"{op_type} changed at opset {boundary}, and this onnxreduce does not know how"
-        return Step(op_type, boundary, direction, "undeclared", words, None)
+        description = (
+            f"{op_type} changed at opset {boundary}, and this onnxreduce does not know how"
+        )
+        return Step(op_type, boundary, direction, "undeclared", description, None)
     if direction in change.unedited:
         return Step(op_type, boundary, direction, "unchanged", "stays as it is", None)
     what = change.what.rstrip(".")
-    words = f"{op_type} changed at opset {boundary}, and no step makes the edit ({what})"
-    return Step(op_type, boundary, direction, "impossible", words, None)
+    description = f"{op_type} changed at opset {boundary}, and no step makes the edit ({what})"
+    return Step(op_type, boundary, direction, "impossible", description, None)
 
 
-def _block(far: int, reason: str, advice: str) -> Leg:
+def _blocking(opset: int, reason: str, advice: str) -> NextStep:
     def take(_: Context) -> None:
         raise Blocked(reason, advice)
 
-    return Leg(far, reason, take)
+    return NextStep(opset, reason, take)
 
 
-def _taker(step: Step, near: int, far: int, narrows: bool) -> Callable[[Context], None]:
+def _application(step: Step, before: int, after: int, narrows: bool) -> Callable[[Context], None]:
+    """Return what takes a step, and then sees to the types of what the step left or emitted.
+
+    Args:
+        step: the step.
+        before: the opset that it leads from.
+        after: the opset that it leads to.
+        narrows: whether the operator's definition at `after` allows fewer types.
+    """
+
     def take(context: Context) -> None:
         if step.apply is not None:
             step.apply(context)
         elif step.status != "unchanged":
-            side = "later" if near > far else "earlier"
-            raise Blocked(step.words, f"choose opset {near} or {side}")
-        emitted = [Emitted(context.node, far)] if context.unchanged else list(context.emitted)
+            side = "later" if before > after else "earlier"
+            raise Blocked(step.description, f"choose opset {before} or {side}")
+        emitted = [Emitted(context.node, after)] if context.unchanged else list(context.emitted)
         for node, opset in emitted:
-            if node.op_type != step.op_type or opset > far:
-                _fit_types(context, node, opset, opset)
+            if node.op_type != step.op_type or opset > after:
+                fit_types(context, node, opset, opset)
             elif narrows:
-                _fit_types(context, node, near, far)
+                fit_types(context, node, before, after)
 
     return take
 
 
-def _narrows(op_type: str, near: int, far: int) -> bool:
-    """Whether the definition at `far` leaves out types that the one at `near` allows."""
-    here, there = schemas.allowed_types(op_type, near), schemas.allowed_types(op_type, far)
-    return any(not here[formal] <= there[formal] for formal in here.keys() & there.keys())
-
-
-def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
-    """Compute in a wider dtype where the far side lacks one and that changes no result.
-
-    A node that a step emitted has no near side of its own: `near` is `far`, and what is not known
-    passes.
-
-    Raises:
-        Blocked: a type is not allowed on the far side, or may not be, and no wider one does.
-    """
-    if not is_default(node.domain):
-        return
-    op_type = node.op_type
-    here, there = schemas.allowed_types(op_type, near), schemas.allowed_types(op_type, far)
-    schema = schemas.schema(op_type, far)
-    wide: dict[str, int] = {}
-    for side, names, formals in (
-        ("in", node.input, schema.inputs),
-        ("out", node.output, schema.outputs),
-    ):
-        for index, name in enumerate(names):
-            position = min(index, len(formals) - 1)
-            formal = f"{side}{position}"
-            if not name or formal not in there:
-                continue
-            if near != far and here.get(formal, frozenset()) <= there[formal]:
-                continue
-            kind = context.kind(name)
-            if kind is None and near == far:
-                continue
-            if kind is None:
-                missing = (context.allowed_kinds(name) or here[formal]) - there[formal]
-                if not missing:
-                    continue
-                raise Blocked(
-                    f"the type of {name!r} is not known, and may be {min(missing)}, which "
-                    f"{op_type} does not take at opset {far}",
-                    "state its type in the model's value_info",
-                )
-            if kind in there[formal]:
-                continue
-            elem_type = context.elem_type(name)
-            found = None
-            if elem_type is not None:
-                found = widening.wider(op_type, elem_type, there[formal], far)
-            if found is None:
-                raise _not_taken(context, node, formal, name, far)
-            wide[formals[position].type_str] = found
-    if wide:
-        widening.compute_wider(context.at(far), node, wide)
-        context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
-
-
-def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset: int) -> Blocked:
-    """The blocker for a value of a type that an operator does not take, and nothing helps it to.
-
-    Args:
-        context: where the node is, or is emitted.
-        node: the node.
-        formal: which of its inputs or outputs the value is.
-        name: the value, of known type.
-        opset: the opset at which it is not taken.
-    """
-    op_type, kind = node.op_type, context.kind(name) or ""
-    given = context.producer(node.output[0])
-    is_own = given is not None and given.op_type == op_type
-    later = (version for version in schemas.versions(op_type) if version > opset)
-    taking = (
-        version
-        for version in later
-        if kind in schemas.allowed_types(op_type, version).get(formal, ())
-    )
-    since = next(taking, None)
-    advice = "choose an opset that does" if since is None else f"choose opset {since} or later"
-    if not is_own and since is not None:
-        return Blocked(
-            f"what takes its place needs {op_type} of {kind}, which came with opset {since}", advice
-        )
-    if kind.startswith("tensor"):
-        advice += f", or cast {name!r}"
-    first = schemas.came_with(kind)
-    if first > opset:
-        reason = f"it has a {kind}, which came with opset {first}: no operator before knows it"
-    else:
-        reason = (
-            f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results "
-            "are the same"
-        )
-    return Blocked(reason, advice)
-
-
 def body(op_type: str) -> Callable[[Context], str]:
-    """What replaces an operator by its function body; it returns what it did, in words.
+    """Return what replaces an operator by its function body, and returns what it did in words.
 
     Raises:
         UsageError: the operator has none.

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxreduce_cli.steps import functions
+from onnxreduce_cli.steps import function_operators
 from tests.support import blockers, converts, model, one_node, op_types, run
 
 RNG = np.random.default_rng(11)
@@ -210,7 +210,7 @@ def test_within_a_subgraph_and_a_function() -> None:
 
 def test_attention_whose_body_leaves_out_is_causal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Older releases of onnx have such a body; here it is made of any."""
-    whole = functions._body
+    whole = function_operators._body
 
     def without(context: Any) -> Any:
         found = whole(context)
@@ -222,5 +222,5 @@ def test_attention_whose_body_leaves_out_is_causal(monkeypatch: pytest.MonkeyPat
     inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 2, 5, 8), "v": _floats(2, 2, 5, 6)}
     inputs["mask"] = _floats(3, 5)
     source = one_node("Attention", 23, inputs, is_causal=1)
-    monkeypatch.setattr(functions, "_body", without)
+    monkeypatch.setattr(function_operators, "_body", without)
     assert "leaves out is_causal" in blockers(source, 22)[0].reason

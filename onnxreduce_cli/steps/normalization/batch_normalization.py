@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import Later, constant, reduced, squeezed
-from onnxreduce_cli.steps.normalization.instance_group_normalization import restored, with_rank_4
+from onnxreduce_cli.steps.normalization.group_normalization import restored, with_rank_4
 from onnxreduce_cli.steps.registry import down, up
 
 #: The default, which is a float.

@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.casts import HALVES, cast, finish
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import along_axis, arange, dims_of, size_of
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.quantization.integer_products import lowest_for_nan
+from onnxreduce_cli.steps.quantization.matmul_conv_integer import lowest_for_nan
 
 
 def quantized_to(context: Context) -> int:

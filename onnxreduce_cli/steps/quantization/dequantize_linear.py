@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.casts import HALVES, INTEGERS, cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.steps.quantization.scales import quantize, quantized_to
+from onnxreduce_cli.steps.quantization.arithmetic import quantize, quantized_to
 from onnxreduce_cli.steps.quantization.wider_storage import dequantize_held
 from onnxreduce_cli.steps.registry import down, up
 

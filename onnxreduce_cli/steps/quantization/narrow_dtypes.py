@@ -18,7 +18,7 @@ from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.quantization.scales import Parts, spread
+from onnxreduce_cli.steps.quantization.arithmetic import Parts, spread
 
 #: The lowest and the highest number of narrow integers, by name.
 _ENDS = {"INT2": (-2, 1), "UINT2": (0, 3), "INT4": (-8, 7), "UINT4": (0, 15)}

@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import along_axis, dims_of, static, unsqueezed
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.quantization.integer_products import centred, for_rows, lowest_for_nan
+from onnxreduce_cli.steps.quantization.matmul_conv_integer import centred, for_rows, lowest_for_nan
 from onnxreduce_cli.steps.registry import down, introduced
 
 #: Up to here a float holds every whole number, and so the sum of whole numbers in any order.

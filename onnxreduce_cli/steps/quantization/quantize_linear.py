@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.casts import INTEGERS, cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import dims_of, static
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.quantization.scales import (
+from onnxreduce_cli.steps.quantization.arithmetic import (
     dequantize,
     of_blocks,
     parts,

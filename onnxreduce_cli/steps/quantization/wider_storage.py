@@ -11,8 +11,8 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.quantization.requantize import quantized_again
-from onnxreduce_cli.steps.quantization.scales import as_float, dequantize
+from onnxreduce_cli.steps.quantization.arithmetic import as_float, dequantize
+from onnxreduce_cli.steps.quantization.narrow_dtypes import quantized_again
 
 _BY_NAME = {
     "INT8": ("INT2", "INT4"),

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
+from tests.steps.quantization.test_quantize_granularity import NASTY, quantize
 
 from onnxreduce_cli import convert
-from tests.steps.quantization.test_quantize_granularity import NASTY, quantize
 from tests.support import (
     assert_same,
     blockers,
