@@ -1,9 +1,12 @@
-"""Quantization and products of quantized tensors below opset 10, in wider dtypes.
+"""MatMulInteger and ConvInteger below opset 10, computed in wider dtypes.
 
-Zero points are subtracted in int32, which holds every difference of two 8-bit numbers.
+Zero points are subtracted in int32. Sums are exact, in int32, double, or float up to 2**24.
 """
 
 from __future__ import annotations
+
+import math
+from typing import Any
 
 import numpy as np
 from onnx import TensorProto, numpy_helper
@@ -11,16 +14,14 @@ from onnx import TensorProto, numpy_helper
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import constant, dims_of, unsqueezed
+from onnxreduce_cli.emit.numbers import along_axis, dims_of, static, unsqueezed
+from onnxreduce_cli.steps.quantization.arithmetic import less_zero_point
 from onnxreduce_cli.steps.registry import introduced
 
-
-def centred(context: Context, name: str, zero_point: str) -> Value:
-    """A quantized tensor less its zero point, which broadcasts to it, in int32."""
-    wide = cast(context, name, TensorProto.INT32)
-    if not zero_point:
-        return wide
-    return context.op.Sub(wide, cast(context, zero_point, TensorProto.INT32))
+#: Up to here a float holds every whole number, and so the sum of whole numbers in any order.
+_WHOLE = 2**24
+#: The greatest difference of two 8-bit numbers.
+_RANGE = 255
 
 
 @introduced("MatMulInteger", 10, "MatMul in int32, below opset 9 in double")
@@ -32,11 +33,11 @@ def mat_mul_integer(context: Context) -> None:
     """
     op = context.op
     data, first_zero = context.input(0), context.input(2)
-    first = centred(context, data, first_zero and for_rows(context, first_zero, data))
+    first = less_zero_point(context, data, first_zero and for_each_row(context, first_zero, data))
     if first_zero and context.rank(data) is None:
         first = op.Reshape(first, op.Shape(data))
     # One zero point for each column is in line already.
-    second = centred(context, context.input(1), context.input(3))
+    second = less_zero_point(context, context.input(1), context.input(3))
     if context.target_opset >= 9:
         context.replace("MatMul", [first, second], keep=())
         return
@@ -45,10 +46,16 @@ def mat_mul_integer(context: Context) -> None:
     context.replace("Cast", [product], keep=(), to=int(TensorProto.INT32))
 
 
-def for_rows(context: Context, name: str, data: str) -> str:
-    """A number for each row of a matrix as a column; one for all, or of more dimensions, as it is.
+def for_each_row(context: Context, name: str, data: str) -> str:
+    """Return zero points or scales of a matrix in a shape that broadcasts to it.
 
-    Where that is not known a dimension of 1 is added when there is one, and none otherwise.
+    Those of shape [rows] become [rows, 1]. One for the whole matrix, and those of two or more
+    dimensions, stay as they are. Of unknown rank they get a dimension of 1 if they have one.
+
+    Args:
+        context: the product.
+        name: the zero points or scales.
+        data: the matrix, or a stack of them.
     """
     op = context.op
     rank = context.rank(name)
@@ -64,49 +71,87 @@ def for_rows(context: Context, name: str, data: str) -> str:
     return op.Reshape(name, shape)
 
 
-@introduced("DequantizeLinear", 10, "(x - zero point) * scale")
-def dequantize_linear(context: Context) -> None:
-    """``DequantizeLinear(x, scale, zero)`` becomes
-    ``Mul(Cast<float>(Cast<int32>(x) - Cast<int32>(zero)), scale)``.
+@introduced("ConvInteger", 10, "Conv of whole floats, below 2**24 in all")
+def conv_integer(context: Context) -> None:
+    """``ConvInteger(x, w, x_zero, w_zero)`` becomes
+    ``Cast<int32>(Conv(Cast<float>(x - x_zero), Cast<float>(w - w_zero)))``.
+
+    With many weights w is split in two, or x too, and so are the sums; with very many, or nobody
+    knows how many, it is a Conv of doubles.
     """
-    data = context.input(0)
-    if context.elem_type(data) == TensorProto.INT32:
-        apart = data  # It has no zero point.
-    else:
-        apart = centred(context, data, context.input(2))
-    numbers = cast(context, apart, TensorProto.FLOAT)
-    context.replace("Mul", [numbers, context.input(1)], keep=())
+    context = context.at(10)  # Slice took computed ends then.
+    x, w, x_zero, w_zero = (context.input(index) for index in range(4))
+    total = convolution_sums(context, x, x_zero, w, w_zero)
+    context.replace("Identity", [total], keep=())
 
 
-def lowest_for_nan(context: Context, clipped: str, lowest: str) -> Value:
-    """The clipped value, and the lowest one for NaN: so kernels have it, and a Cast is free to."""
-    op = context.op
-    above = op.Greater(clipped, lowest)
-    return op.Where(above, clipped, lowest)
+def convolution_sums(context: Context, x: str, x_zero: str, w: str, w_zero: str) -> str:
+    """Return the sums of a convolution of quantized tensors, in int32.
 
-
-@introduced("QuantizeLinear", 10, "Round, Add, Clip and Cast")
-def quantize_linear(context: Context) -> None:
-    """``QuantizeLinear(x, scale, zero)`` becomes
-    ``Cast<uint8>(Clip(Round(x / scale) + Cast<float>(zero), 0, 255))``.
+    They are exact: whole floats of at most 2**24, or doubles. To stay below that the weights are
+    split in 4 bits and the rest where there are many of them, and with more of them the data too.
     """
-    context = context.at(12)  # Round came with 11, and limits of Clip that are inputs.
+    weights = less_zero_point(context, w, w_zero and for_each_channel(context, w_zero, w, 0))
+    numbers = less_zero_point(context, x, x_zero)
+    attributes: dict[str, Any] = {item.name: item for item in context.node.attribute}
+    dims = dims_of(context, w)
+    counts = None if dims is None else static(dims[1:])
+    most = None if counts is None else math.prod(counts)
+
+    def sums_of(data: str, kernel: str) -> str:
+        sums = context.op.Conv(data, kernel, **attributes)
+        if most is None or most * 16 * 16 > _WHOLE:
+            sums = cast(context, sums, TensorProto.INT64)  # From which an int32 wraps.
+        return cast(context, sums, TensorProto.INT32)
+
+    if most is None or most * 16 * 16 > _WHOLE:
+        return sums_of(*(cast(context, name, TensorProto.DOUBLE) for name in (numbers, weights)))
+    data, kernels = (cast(context, name, TensorProto.FLOAT) for name in (numbers, weights))
+    if most * _RANGE * _RANGE <= _WHOLE:
+        return sums_of(data, kernels)
+    nibbles = _nibbles(context, kernels)
+    if most * _RANGE * 16 <= _WHOLE:
+        return _of_nibbles(context, *(sums_of(data, nibble) for nibble in nibbles))
+    return _of_nibbles(
+        context,
+        *(
+            _of_nibbles(context, *(sums_of(part, nibble) for part in _nibbles(context, data)))
+            for nibble in nibbles
+        ),
+    )
+
+
+def for_each_channel(context: Context, name: str, weights: str, axis: int) -> str:
+    """Return numbers, of shape [channels] or [], in a shape that broadcasts along an axis.
+
+    Args:
+        context: the convolution.
+        name: the numbers.
+        weights: the weights of the convolution, of the same rank as its data.
+        axis: the axis of the channels.
+    """
     op = context.op
-    data, zero_point = context.input(0), context.input(2)
-    to: int = TensorProto.UINT8
-    if zero_point:
-        to = context.need_elem_type(zero_point, "it is the dtype of the result")
-    if context.elem_type(data) == TensorProto.INT32:
-        data = cast(context, data, TensorProto.FLOAT)
-    scaled = op.Div(data, context.input(1))
-    rounded = op.Round(scaled)
-    if zero_point:
-        offset = cast(context, zero_point, TensorProto.FLOAT)
-        rounded = op.Add(rounded, offset)
-    lowest, highest = (-128, 127) if to == TensorProto.INT8 else (0, 255)
-    limits = [
-        constant(context, value, TensorProto.FLOAT, hint)
-        for value, hint in ((lowest, "lowest"), (highest, "highest"))
-    ]
-    clipped = lowest_for_nan(context, op.Clip(rounded, *limits), limits[0])
-    context.replace("Cast", [clipped], keep=(), to=to)
+    rank, known = context.rank(weights), context.rank(name)
+    if known == 0:
+        return name
+    if rank is None:
+        return op.Reshape(name, along_axis(context, weights, axis))
+    if known == 1:
+        return unsqueezed(context, name, list(range(1, rank - axis)))
+    shape = context.array([-1] + [1] * (rank - axis - 1), "shape")
+    return op.Reshape(name, shape)
+
+
+def _nibbles(context: Context, name: str) -> tuple[str, str]:
+    """Return whole floats as ``low + 16 * high`` with low from 0 to 15: low and high."""
+    op = context.op
+    sixteen = context.scalar(16.0, "sixteen")
+    high = op.Floor(op.Div(name, sixteen))
+    return op.Sub(name, op.Mul(high, sixteen)), high
+
+
+def _of_nibbles(context: Context, low: str, high: str) -> Value:
+    """Return ``low + 16 * high`` in int32."""
+    op = context.op
+    factor = context.scalar(16, "sixteen", TensorProto.INT32)
+    return op.Add(low, op.Mul(high, factor))
