@@ -26,8 +26,6 @@ LONG_FUNCTIONS = {
     "steps/resampling/deform_conv.py: deform_conv",
     "steps/linear_algebra/det.py: det",
     "steps/elementwise/mod.py: _of_doubles",
-    "steps/control_flow/scan.py: _as_loop",
-    "steps/control_flow/scan.py: over_batch",
     "steps/indexing/non_max_suppression.py: _round",
 }
 

@@ -20,7 +20,8 @@ Function = Callable[..., Any]
 
 #: Steps that change nothing: they let a node pass, or block it.
 PASSING = {
-    "sequences.held",
+    "sequences.sequence_operator",
+    "optional.optional_operator",
     "without_equivalent.known_result_only",
     "pool.no_window_in_padding",
     "conv_transpose.odd_padding",
