@@ -147,7 +147,7 @@ def _application(step: Step, before: int, after: int, narrows: bool) -> Callable
 
 
 def body(op_type: str) -> Callable[[Context], str]:
-    """Return what replaces an operator by its function body, and returns what it did in words.
+    """Return what replaces an operator by its function body, and then says what it did.
 
     Raises:
         UsageError: the operator has none.

@@ -1,4 +1,4 @@
-"""If and Loop: 11 allowed branches of different shapes, and a Loop that carries nothing."""
+"""If and Loop: 11 allowed branches of different shapes, and a Loop without carried values."""
 
 from __future__ import annotations
 
