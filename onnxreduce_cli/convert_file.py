@@ -24,7 +24,7 @@ from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.save import Placement, SavedData, check_placement, save
-from onnxreduce_cli.steps.table import body
+from onnxreduce_cli.steps.dispatch import body
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport

@@ -87,7 +87,7 @@ def test_a_wrong_step_is_found_by_comparing_the_whole_models(source, tmp_path, m
     def wrong(context):
         context.replace(inputs=[context.input(0)], axes=[2])
 
-    monkeypatch.setitem(registry.STEPS, key, registry.Step(*key, "step", step.words, wrong))
+    monkeypatch.setitem(registry.STEPS, key, registry.Step(*key, "step", step.description, wrong))
     with pytest.raises(VerificationError) as caught:
         convert_file(str(source), None, Options(13, check=False, verify=True))
     assert caught.value.report.equivalent is False

@@ -23,8 +23,6 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "convert_file.py: convert_file",
     "save.py: save",
-    "steps/control_flow/scan.py: _as_loop",
-    "steps/control_flow/scan.py: over_batch",
 }
 
 

@@ -18,7 +18,7 @@ from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.values import kind_of
-from onnxreduce_cli.steps.table import Leg, body, leg
+from onnxreduce_cli.steps.dispatch import NextStep, body, next_step
 
 #: The opset that function bodies are written in; steps take them to the target from there.
 BODY_OPSET = 18
@@ -35,7 +35,7 @@ class _Crossing:
     Attributes:
         context: what it saw and emitted.
         description: what it did, for people.
-        opset: the far side's, by which the node is read if it is unchanged.
+        opset: the one that it led to, by which the node is read if it is unchanged.
         expand: the operators still to be replaced by their function bodies.
     """
 
@@ -72,14 +72,14 @@ class Carrier:
         self._trees: dict[int, list[Scope]] = {}
         self._names: dict[int, Names] = {}
         self._workspaces: dict[int, Workspace] = {}
-        self._legs: dict[tuple[str, int], Leg | None] = {}
+        self._next_steps: dict[tuple[str, int], NextStep | None] = {}
 
-    def leg(self, op_type: str, opset: int) -> Leg | None:
-        """The next boundary that a node must not just pass; None if there is none."""
+    def next_step(self, op_type: str, opset: int) -> NextStep | None:
+        """Return the step across the next boundary that a node cannot pass unseen, if any."""
         key = (op_type, opset)
-        if key not in self._legs:
-            self._legs[key] = leg(op_type, opset, self._route.target)
-        return self._legs[key]
+        if key not in self._next_steps:
+            self._next_steps[key] = next_step(op_type, opset, self._route.target)
+        return self._next_steps[key]
 
     def carry(
         self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
@@ -108,10 +108,10 @@ class Carrier:
             if crossing is None:
                 done.append(node)
                 continue
-            context, far = crossing.context, crossing.opset
+            context = crossing.context
             _note(site, context)
             if context.unchanged:
-                waiting.append((node, far, crossing.expand))
+                waiting.append((node, crossing.opset, crossing.expand))
                 continue
             generated = node is not site.node
             if not generated:
@@ -138,12 +138,12 @@ class Carrier:
         if not is_default(node.domain):
             return None
         target, workspace = self._route.target, self.workspace(site.scope)
-        following = self.leg(node.op_type, opset)
+        following = self.next_step(node.op_type, opset)
         if following is not None:
-            context = Context(node, scope, opset, following.far, target, site.base, workspace)
+            context = Context(node, scope, opset, following.opset, target, site.base, workspace)
             following.take(context)
-            description = context.words or following.words
-            crossing = _Crossing(context, description, following.far, expand)
+            description = context.words or following.description
+            crossing = _Crossing(context, description, following.opset, expand)
         elif node.op_type in expand:
             context = Context(node, scope, target, BODY_OPSET, target, site.base, workspace)
             crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, ())

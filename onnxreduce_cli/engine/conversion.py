@@ -26,7 +26,7 @@ from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.pause import collector_paused
-from onnxreduce_cli.steps.table import body
+from onnxreduce_cli.steps.dispatch import body
 
 
 class Conversion:

@@ -109,7 +109,7 @@ class SitePlan:
         calls, opset, expand = self.facts.calls, scope.opset, self.route.expand
         templates = Templates(self.facts.model, scope)
         attended = {
-            op_type: op_type in expand or self.carrier.leg(op_type, opset) is not None
+            op_type: op_type in expand or self.carrier.next_step(op_type, opset) is not None
             for op_type in set(scope.op_types)
         }
         for op_type, node in zip(scope.op_types, scope.nodes, strict=True):

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from onnxreduce_cli import schemas
 from onnxreduce_cli.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
+from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import Direction, Step
-from onnxreduce_cli.steps.table import step_for
 
 _DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 
@@ -50,7 +50,7 @@ def operators_text() -> str:
 
 
 def _boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
-    """Each boundary with its steps; an operator's birth has a way down only."""
+    """Each boundary with its steps; the one that introduced the operator has a step down only."""
     since = schemas.versions(op_type)
     for boundary in since:
         if boundary == since[0]:
@@ -92,7 +92,7 @@ def _way(boundary: int, direction: Direction) -> str:
 
 
 def _verdict(step: Step) -> str:
-    return step.status if step.status == "unchanged" else f"{step.status}: {step.told}"
+    return step.status if step.status == "unchanged" else f"{step.status}: {step.full_description}"
 
 
 def operators_markdown() -> str:
@@ -121,7 +121,9 @@ def operators_markdown() -> str:
 
 
 def _cell(step: Step) -> str:
-    return step.status if step.status == "unchanged" else f"*{step.status}*: {step.told}"
+    return (
+        step.status if step.status == "unchanged" else f"*{step.status}*: {step.full_description}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 """What changed in every operator of the default domain, boundary by boundary.
 
 A boundary (operator, N) is an opset N at which the operator's definition changed. `audit.json` says
-what changed, and in which directions a node may cross unedited; the steps say in their own words
-what becomes of a node that may not. The audit only knows the meaning: whether a node's dtypes are
-allowed on the other side is checked by the engine.
+what changed, and in which directions a node may cross unedited; what becomes of a node that may
+not is in the descriptions of the steps. The audit only knows the meaning: whether a node's dtypes
+are allowed at the other opset is seen to by `type_constraints`.
 
 The file lists, for each opset, records of operators that changed in the same way:
 
 - ``operators``: their names, in order.
 - ``what``: the change, in a sentence about the definition.
-- ``unedited``: the directions, of ``up`` and ``down``, in which every node that is valid on the
-  near side means the same on the far side as it is.
+- ``unedited``: the directions, of ``up`` and ``down``, in which every node that is valid at the
+  opset before the boundary means the same at the one after it.
 - ``more_types`` in place of the latter two: types were added, and nothing else changed.
 """
 
@@ -31,7 +31,7 @@ class Change:
     """What changed in one operator at one boundary.
 
     Attributes:
-        what: the change in the definition, in plain words.
+        what: the change in the definition, in a sentence.
         unedited: the directions in which a node may cross as it is.
     """
 
@@ -40,13 +40,13 @@ class Change:
 
 
 def change(op_type: str, boundary: int) -> Change | None:
-    """What changed in an operator at a boundary; None where the audit does not say."""
+    """Return what changed in an operator at a boundary; None where the audit does not say."""
     return boundaries().get(op_type, {}).get(boundary)
 
 
 @cache
 def boundaries() -> Mapping[str, Mapping[int, Change]]:
-    """Every declared change by operator and opset, both ascending; read from the file once.
+    """Return every declared change by operator and opset, both ascending; read from the file once.
 
     Raises:
         ValueError: the file declares a boundary twice.
@@ -65,7 +65,7 @@ def boundaries() -> Mapping[str, Mapping[int, Change]]:
 
 
 def _read(record: Mapping[str, Any]) -> Change:
-    """The change that one record of the file declares."""
+    """Return the change that one record of the file declares."""
     if "more_types" in record:
         return Change(f"Allows more types: {record['more_types']}.", frozenset({"up", "down"}))
     return Change(record["what"], frozenset(record["unedited"]))

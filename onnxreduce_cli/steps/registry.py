@@ -1,4 +1,4 @@
-"""The registry of steps: which function takes which operator across which boundary."""
+"""The registry of steps, and the decorators (`up`, `down`, `introduced`) that fill it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Step:
         direction: which way.
         status: ``step``, ``unchanged``, ``conditional`` (may block), ``impossible``, or
             ``undeclared`` where the audit doesn't say what changed.
-        words: what it does, or why nothing does, for people.
+        description: what it does, or why nothing does, for people.
         blocks: when a conditional step blocks, after "where"; else empty.
         apply: the function, None where the node stays as it is.
     """
@@ -39,14 +39,15 @@ class Step:
     boundary: int
     direction: Direction
     status: Status
-    words: str
+    description: str
     apply: StepFunction | None
     blocks: str = ""
 
     @property
-    def told(self) -> str:
+    def full_description(self) -> str:
         """What it does, with the condition under which it blocks."""
-        return f"{self.words}; blocks where {self.blocks}" if self.blocks else self.words
+        condition = f"; blocks where {self.blocks}" if self.blocks else ""
+        return self.description + condition
 
     @property
     def place(self) -> str:
@@ -60,17 +61,17 @@ STEPS: dict[tuple[str, int, Direction], Step] = {}
 
 
 def up(
-    op_types: str | Iterable[str], boundary: int, words: str, *, blocks: str = ""
+    op_types: str | Iterable[str], boundary: int, description: str, *, blocks: str = ""
 ) -> Callable[[StepFunction], StepFunction]:
     """Register the step from the opset below `boundary` up to it; see `_registrar`."""
-    return _registrar(op_types, boundary, "up", words, blocks)
+    return _registrar(op_types, boundary, "up", description, blocks)
 
 
 def down(
-    op_types: str | Iterable[str], boundary: int, words: str, *, blocks: str = ""
+    op_types: str | Iterable[str], boundary: int, description: str, *, blocks: str = ""
 ) -> Callable[[StepFunction], StepFunction]:
     """Register the step from `boundary` to the opset below it; see `_registrar`."""
-    return _registrar(op_types, boundary, "down", words, blocks)
+    return _registrar(op_types, boundary, "down", description, blocks)
 
 
 def impossible(op_type: str, boundary: int, direction: Direction, reason: str) -> None:
@@ -82,15 +83,19 @@ def impossible(op_type: str, boundary: int, direction: Direction, reason: str) -
 
 
 def _registrar(
-    op_types: str | Iterable[str], boundary: int, direction: Direction, words: str, blocks: str
+    op_types: str | Iterable[str],
+    boundary: int,
+    direction: Direction,
+    description: str,
+    blocks: str,
 ) -> Callable[[StepFunction], StepFunction]:
-    """A decorator that registers one function for one or several operators.
+    """Return a decorator that registers one function for one or several operators.
 
     Args:
         op_types: the operators.
         boundary: the opset at which their definitions changed.
         direction: which way.
-        words: what the step does.
+        description: what the step does, for people.
         blocks: when it cannot; empty where it always can.
     """
 
@@ -104,7 +109,7 @@ def _registrar(
                 boundary,
                 direction,
                 "conditional" if blocks else "step",
-                words,
+                description,
                 function,
                 blocks,
             )
@@ -114,7 +119,7 @@ def _registrar(
 
 
 def introduced(
-    op_types: str | Iterable[str], opset: int, words: str, *, blocks: str = ""
+    op_types: str | Iterable[str], opset: int, description: str, *, blocks: str = ""
 ) -> Callable[[StepFunction], StepFunction]:
     """Register the step from the opset that operators were introduced with to the one below it.
 
@@ -123,7 +128,7 @@ def introduced(
     Args:
         op_types: the operators.
         opset: the opset that they were introduced with.
-        words: what the step does.
+        description: what the step does, for people.
         blocks: when it cannot; empty where it always can.
     """
 
@@ -133,7 +138,7 @@ def introduced(
             if not _folded(context):
                 function(context)
 
-        return down(op_types, opset, words, blocks=blocks)(apply)
+        return down(op_types, opset, description, blocks=blocks)(apply)
 
     return register
 

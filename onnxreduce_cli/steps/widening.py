@@ -1,9 +1,9 @@
-"""Casts there and back: an operator computed in a wider dtype where its older definition lacks one.
+"""Widening: an operator computed in a wider dtype, by Casts, where its definition lacks a dtype.
 
-Where that gives the very same numbers: operators that move elements or put them in order,
-comparisons, and the arithmetic that is rounded, or wrapped, as if it had been done in the narrow
-dtype. And where a definition says what real number comes out, and leaves open how it is rounded to
-16 bits: then once.
+That is done where it gives the very same numbers: for operators that move elements or put them in
+order, for comparisons, and for arithmetic that is rounded, or wraps, as if it had been done in the
+narrow dtype. It is also done where a definition says what real number comes out, and leaves open
+how that is rounded to 16 bits: here it is rounded once.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
@@ -140,10 +140,9 @@ _FLOAT8 = (
     TensorProto.FLOAT8E5M2,
     TensorProto.FLOAT8E5M2FNUZ,
 )
-_HALVES = (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
-#: For each dtype those that hold all its numbers, the best first.
-_HOLDING: dict[int, tuple[int, ...]] = {
+#: For each dtype those that represent all its numbers, the best first.
+_EXACT_IN: dict[int, tuple[int, ...]] = {
     TensorProto.BOOL: (TensorProto.UINT8, TensorProto.INT32, TensorProto.FLOAT),
     TensorProto.INT8: (TensorProto.INT32, TensorProto.FLOAT),
     TensorProto.INT16: (TensorProto.INT32, TensorProto.FLOAT),
@@ -151,45 +150,45 @@ _HOLDING: dict[int, tuple[int, ...]] = {
     TensorProto.UINT16: (TensorProto.INT32, TensorProto.FLOAT),
     TensorProto.INT32: (TensorProto.INT64, TensorProto.DOUBLE),
     TensorProto.UINT32: (TensorProto.INT64, TensorProto.DOUBLE),
-    **dict.fromkeys((*_HALVES, *_FLOAT8), (TensorProto.FLOAT,)),
+    **dict.fromkeys((*HALVES, *_FLOAT8), (TensorProto.FLOAT,)),
 }
 #: The same for arithmetic, where integers must wrap: of the same sign, and with room for products.
-_WRAPPING: dict[int, tuple[int, ...]] = {
+_WRAPS_LIKE: dict[int, tuple[int, ...]] = {
     TensorProto.INT8: (TensorProto.INT32,),
     TensorProto.INT16: (TensorProto.INT32,),
     TensorProto.UINT8: (TensorProto.UINT32,),
     TensorProto.UINT16: (TensorProto.UINT32,),
-    **dict.fromkeys(_HALVES, (TensorProto.FLOAT,)),
+    **dict.fromkeys(HALVES, (TensorProto.FLOAT,)),
 }
 
 
 def wider(op_type: str, narrow: int, allowed: frozenset[str], opset: int) -> int | None:
-    """The dtype in which an operator gives the same results as in `narrow`, None if there is none.
+    """Return the dtype in which an operator gives the same results as in `narrow`, if there is one.
 
     Args:
         op_type: the operator.
         narrow: the dtype that it lacks.
         allowed: the types that it has.
-        opset: where, for Cast must know the narrow dtype there.
+        opset: the one at which it lacks it, and at which Cast must know it.
     """
     if f"tensor({dtype_name(narrow)})" not in schemas.allowed_types("Cast", opset)["in0"]:
         return None
     if op_type == "Equal" and narrow == TensorProto.UINT64:
         return TensorProto.INT64  # What wraps does so one to one.
     if op_type in _MOVING or op_type in _COMPARING:
-        holding = _HOLDING
+        dtypes = _EXACT_IN
     elif op_type in _ARITHMETIC:
-        holding = _WRAPPING
-    elif op_type in _ROUNDING | _REAL and narrow in _HALVES:
-        holding = _HOLDING
+        dtypes = _WRAPS_LIKE
+    elif op_type in _ROUNDING | _REAL and narrow in HALVES:
+        dtypes = _EXACT_IN
     else:
         return None
-    candidates = holding.get(narrow, ())
+    candidates = dtypes.get(narrow, ())
     return next((wide for wide in candidates if f"tensor({dtype_name(wide)})" in allowed), None)
 
 
 def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) -> None:
-    """``Op(x)`` becomes ``Cast(Op(Cast(x)))``, in the place where it stands among what is emitted.
+    """``Op(x)`` becomes ``Cast(Op(Cast(x)))``, at the same place among the emitted nodes.
 
     Args:
         context: where `node` was emitted, or whose own node it is.
@@ -233,7 +232,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
 
 
 def _state_dtype(node: NodeProto, elem_type: int) -> None:
-    """Let a node's attributes say the dtype that it gives, where they do."""
+    """Set the attribute of a node that says which dtype it gives, if it has one."""
     value = attributes.find(node, "value")
     if node.op_type == "ConstantOfShape" and value is not None:
         array = numpy_helper.to_array(value.t).astype(numpy_dtype(elem_type))
@@ -244,6 +243,7 @@ def _state_dtype(node: NodeProto, elem_type: int) -> None:
 
 
 def _cast_input(context: Context, name: str, wide: int) -> Value:
+    """Return a value in the dtype `wide`; a constant is cast here."""
     constant = context.constant(name)
     if constant is not None:
         return context.array(constant.astype(numpy_dtype(wide)), "constant")

@@ -310,7 +310,7 @@ def test_a_wrong_step_stops_the_conversion(onnxreduce, source, tmp_path, monkeyp
     def wrong(context):
         context.replace(inputs=[context.input(0)], axes=[2])
 
-    monkeypatch.setitem(registry.STEPS, key, registry.Step(*key, "step", step.words, wrong))
+    monkeypatch.setitem(registry.STEPS, key, registry.Step(*key, "step", step.description, wrong))
     target = tmp_path / "out.onnx"
     result = onnxreduce("convert", source, "--opset", 13, "-o", target)
     assert result.code == 1

@@ -57,13 +57,13 @@ def test_each_step_is_shown_with_its_file_and_function() -> None:
     assert operator_text("ReduceSum").splitlines()[1:10] == [
         "opset 11: The attribute axes may be negative, counted from the back.",
         "  10 to 11: unchanged",
-        f"  11 to 10: conditional: {negative.told}",
+        f"  11 to 10: conditional: {negative.full_description}",
         f"    {negative.place}",
         "opset 13: The attribute axes became an input, and the attribute noop_with_empty_axes was "
         "added; 0 reduces over all axes when there are none, as before.",
-        f"  12 to 13: step: {to_input.told}",
+        f"  12 to 13: step: {to_input.full_description}",
         f"    {to_input.place}",
-        f"  13 to 12: conditional: {to_attribute.told}",
+        f"  13 to 12: conditional: {to_attribute.full_description}",
         f"    {to_attribute.place}",
     ]
     assert to_attribute.place.endswith("/reduce.py: axes_to_attribute")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import onnx
 
-import onnxreduce_cli.steps.table  # noqa: F401 - registers the steps
+import onnxreduce_cli.steps.dispatch  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
 from onnxreduce_cli.schema_changes import schema_changes
-from onnxreduce_cli.steps import audit, newcomers
+from onnxreduce_cli.steps import audit, without_equivalent
 from onnxreduce_cli.steps.registry import STEPS, Step
 
 #: Where steps are, and their tests.
@@ -37,7 +37,7 @@ def checklist() -> str:
     for op_type, boundary in undeclared():
         is_new = boundary == schemas.versions(op_type)[0]
         lines += ["", f"{op_type} {boundary}"]
-        lines += _newcomer(op_type, boundary) if is_new else _boundary(op_type, boundary)
+        lines += _new_operator(op_type, boundary) if is_new else _boundary(op_type, boundary)
     lines += ["", "When this test passes: python -m onnxreduce_cli.report.operators"]
     return "\n".join(lines)
 
@@ -60,13 +60,13 @@ def _boundary(op_type: str, boundary: int) -> list[str]:
     ]
 
 
-def _newcomer(op_type: str, boundary: int) -> list[str]:
+def _new_operator(op_type: str, boundary: int) -> list[str]:
     file, test = _homes(op_type, None)
     return [
         "  what changed: the operator is new",
         f"  1. Write what stands for it before in {file}: "
         f'@introduced("{op_type}", {boundary}, ...).',
-        f"  2. If nothing can, name it in {_file(newcomers)}.",
+        f"  2. If nothing can, name it in {_file(without_equivalent)}.",
         f"  3. Test it in {test}: the same results before and after (`converts`).",
     ]
 

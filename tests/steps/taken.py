@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-import onnxreduce_cli.steps.table  # noqa: F401 - registers the steps
+import onnxreduce_cli.steps.dispatch  # noqa: F401 - registers the steps
 from onnxreduce_cli.steps.registry import STEPS
 
 Function = Callable[..., Any]
 
 #: Steps that change nothing: they let a node pass, or block it.
 PASSING = {
-    "sequences.held",
-    "newcomers.alone",
+    "sequences.sequence_operator",
+    "optional.optional_operator",
+    "without_equivalent.known_result_only",
     "pool.no_window_in_padding",
     "conv_transpose.odd_padding",
 }

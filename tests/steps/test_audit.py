@@ -17,8 +17,8 @@ from onnx.helper import get_attribute_value
 from onnxreduce_cli.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.audit import Change
+from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS
-from onnxreduce_cli.steps.table import step_for
 from tests.steps.checklist import checklist, undeclared
 
 OPTION = OpSchema.FormalParameterOption
@@ -193,10 +193,15 @@ def test_the_words_are_sentences_about_the_definition(
 def test_steps_and_the_audit_say_different_things() -> None:
     """A step says what becomes of a node, the audit what became of the definition."""
     for (op_type, boundary, direction), step in STEPS.items():
-        assert not OF_A_CHANGE.search(step.told), (op_type, boundary, direction, step.told)
+        assert not OF_A_CHANGE.search(step.full_description), (
+            op_type,
+            boundary,
+            direction,
+            step.full_description,
+        )
         declared = audit.change(op_type, boundary)
         if declared is not None:
-            assert step.words.lower() not in declared.what.lower()
+            assert step.description.lower() not in declared.what.lower()
 
 
 def test_what_stays_neither_as_it_is_nor_is_rewritten_says_how() -> None:
@@ -207,9 +212,9 @@ def test_what_stays_neither_as_it_is_nor_is_rewritten_says_how() -> None:
             if direction not in declared.unedited:
                 assert step.status in ("step", "conditional", "impossible")
             if step.status == "conditional":
-                assert step.told == f"{step.words}; blocks where {step.blocks}"
+                assert step.full_description == f"{step.description}; blocks where {step.blocks}"
             if step.status == "impossible":
-                assert STEPS[op_type, opset, direction].words  # type: ignore[index]
+                assert STEPS[op_type, opset, direction].description  # type: ignore[index]
 
 
 @pytest.mark.parametrize(("op_type", "opset", "old", "new", "change"), _cases("any"))

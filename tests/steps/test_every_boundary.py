@@ -9,8 +9,8 @@ import pytest
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.steps import audit
+from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction, impossible
-from onnxreduce_cli.steps.table import step_for
 
 #: What cannot be crossed, with the reason.
 NO_WAY = {
@@ -55,7 +55,7 @@ def test_each_directed_step_has_one_status() -> None:
         assert step.status in ("step", "unchanged", "conditional", "impossible"), place
         acts = step.apply is not None
         assert acts == (step.status in ("step", "conditional")), place
-        assert len(step.told) > 8, place
+        assert len(step.full_description) > 8, place
 
 
 def test_what_needs_an_edit_has_a_step_or_a_reason() -> None:
@@ -67,14 +67,16 @@ def test_what_needs_an_edit_has_a_step_or_a_reason() -> None:
             assert key in STEPS, f"{key} needs an edit and has no step"
         if step_for(*key).status == "impossible":
             impossible_ones.add(key)
-            assert NO_WAY[key] in step_for(*key).words
+            assert NO_WAY[key] in step_for(*key).description
     assert impossible_ones == set(NO_WAY)
 
 
 def test_no_words_put_off() -> None:
     for op_type, boundary, direction in DIRECTED:
-        words = step_for(op_type, boundary, direction).words
-        assert not re.search(r"\byet\b|does not know|TODO|not implemented", words), words
+        description = step_for(op_type, boundary, direction).description
+        assert not re.search(r"\byet\b|does not know|TODO|not implemented", description), (
+            description
+        )
 
 
 @pytest.mark.parametrize(("op_type", "birth"), BIRTHS)
@@ -84,7 +86,7 @@ def test_births(op_type: str, birth: int) -> None:
         assert step.status in ("step", "conditional")
     else:
         assert step.status == "impossible"
-        assert step.words == f"{op_type} does not exist before opset {birth}"
+        assert step.description == f"{op_type} does not exist before opset {birth}"
 
 
 def test_steps_are_of_boundaries() -> None:

@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxreduce_cli import convert, executor, schemas
-from onnxreduce_cli.steps.widening import _HOLDING, wider
+from onnxreduce_cli.steps.widening import _EXACT_IN, wider
 from tests.support import blockers, converts, one_node, op_types
 
 
@@ -243,7 +243,7 @@ def test_not_where_results_would_differ():
     assert wider("MatMul", TensorProto.INT32, frozenset({"tensor(double)"}), 9) is None
 
 
-@pytest.mark.parametrize("narrow", sorted(_HOLDING))
+@pytest.mark.parametrize("narrow", sorted(_EXACT_IN))
 def test_holding(narrow):
     """Every number of a dtype survives the way there and back."""
     dtype = helper.tensor_dtype_to_np_dtype(narrow)
@@ -256,7 +256,7 @@ def test_holding(narrow):
         count = 2 ** (8 * dtype.itemsize)
         unsigned = np.dtype(f"uint{8 * dtype.itemsize}")
         values = np.arange(count).astype(unsigned).view(dtype)
-    for wide in _HOLDING[narrow]:
+    for wide in _EXACT_IN[narrow]:
         back = values.astype(helper.tensor_dtype_to_np_dtype(wide)).astype(dtype)
         same = (back == values) | ((back != back) & (values != values))
         assert same.all(), wide

@@ -14,8 +14,8 @@ from onnx import ModelProto, helper
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
-from onnxreduce_cli.steps.table import step_for
 from onnxreduce_cli.verification import read_inputs, runtime, verify
 from onnxreduce_cli.verification.site_report import SiteReport
 from onnxreduce_cli.verification.sites import check_sites

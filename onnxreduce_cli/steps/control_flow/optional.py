@@ -1,15 +1,20 @@
-"""Optional values: 18 let what reads them take tensors and sequences, or nothing at all."""
+"""Optional, OptionalHasElement and OptionalGetElement: 15 and 18.
+
+18 let the latter two take tensors and sequences, or nothing at all. Below 15, where all three came,
+`onnxreduce_cli.containers` writes optional values out as tensors, in the whole model.
+"""
 
 from __future__ import annotations
 
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.steps.registry import down
+from onnxreduce_cli.emit.numbers import refuse
+from onnxreduce_cli.steps.registry import down, introduced
 
 
 @down("OptionalHasElement", 18, "what is no optional value: a constant true, nothing: false")
-def known_beforehand(context: Context) -> None:
+def has_element_known(context: Context) -> None:
     """``OptionalHasElement()`` becomes ``Identity(false)``; of a tensor it becomes true."""
     name = context.input(0)
     kind = context.kind(name) if name else ""
@@ -20,8 +25,19 @@ def known_beforehand(context: Context) -> None:
 
 
 @down("OptionalGetElement", 18, "what is no optional value: as it is")
-def already_there(context: Context) -> None:
+def get_element_of_tensor(context: Context) -> None:
     """``OptionalGetElement(x)`` of a tensor or a sequence becomes ``Identity(x)``."""
     kind = context.kind(context.input(0))
     if kind is not None and not kind.startswith("optional("):
         context.replace("Identity")
+
+
+@introduced(
+    ("Optional", "OptionalGetElement", "OptionalHasElement"),
+    15,
+    "written out as tensors",
+    blocks="the model is given it or gives it, or the rank or dtype of what it holds is not known",
+)
+def optional_operator(context: Context) -> None:
+    """Raise `Blocked`: optional values are written out with all that makes or reads them."""
+    raise refuse(context, "holds a value that may be absent")

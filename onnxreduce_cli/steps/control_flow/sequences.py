@@ -1,7 +1,7 @@
-"""Sequences and optional values below the opsets that they came with.
+"""Operators on sequences (SequenceAt, ConcatFromSequence, SequenceMap, ...): 11 and 17.
 
-Here is what is taken from a sequence that one node makes of known parts. Where more takes part,
-`onnxreduce_cli.containers` writes them out as tensors, in the whole model.
+SequenceAt and ConcatFromSequence are replaced here where one node makes their sequence of known
+tensors. Everything else `onnxreduce_cli.containers` writes out as tensors, in the whole model.
 """
 
 from __future__ import annotations
@@ -14,15 +14,14 @@ from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import dims_of, refuse, squeezed, unsqueezed
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.values import elem_type_of, zeros
-from onnxreduce_cli.steps.registry import down, introduced
+from onnxreduce_cli.steps.registry import introduced
 
 _HOLDS = "holds a sequence of tensors"
 _BLOCKS = "the model is given it or gives it, or the rank or dtype of what it holds is not known"
 
 
-def _maker(context: Context, op_type: str) -> NodeProto | None:
-    """The node that makes the sequence, if it is this operator."""
+def _producer(context: Context, op_type: str) -> NodeProto | None:
+    """Return the node that makes the sequence, if it is of this operator."""
     node = context.producer(context.input(0))
     return (
         node if node is not None and is_default(node.domain) and node.op_type == op_type else None
@@ -38,7 +37,7 @@ def sequence_at(context: Context) -> None:
     if position is None or position.size != 1:
         raise refuse(context, _HOLDS)
     place = int(position.reshape(-1)[0])
-    listed, split = _maker(context, "SequenceConstruct"), _maker(context, "SplitToSequence")
+    listed, split = _producer(context, "SequenceConstruct"), _producer(context, "SplitToSequence")
     if listed is not None and -len(listed.input) <= place < len(listed.input):
         context.replace("Identity", [listed.input[place]], keep=())
     elif split is not None:
@@ -48,6 +47,7 @@ def sequence_at(context: Context) -> None:
 
 
 def _take_part(context: Context, split: NodeProto, place: int) -> None:
+    """Replace SequenceAt of a SplitToSequence by a Slice of the tensor that this splits."""
     if any(item.ref_attr_name for item in split.attribute):
         raise refuse(context, _HOLDS)
     data, sizes = split.input[0], split.input[1] if len(split.input) > 1 else ""
@@ -73,7 +73,7 @@ def _take_part(context: Context, split: NodeProto, place: int) -> None:
 
 
 def _part(context: Context, split: NodeProto, axis: int, place: int) -> tuple[int, int]:
-    """Where the part at `place` begins and ends."""
+    """Return where the part at `place` begins and ends along the axis."""
     given = context.constant(split.input[1]) if len(split.input) > 1 else np.array(1)
     if given is None:
         raise refuse(context, _HOLDS)
@@ -102,7 +102,7 @@ def concat_from_sequence(context: Context) -> None:
     """``ConcatFromSequence<axis=0>(SequenceConstruct(a, b))`` becomes ``Concat<axis=0>(a, b)``;
     with new_axis=1 each is unsqueezed first.
     """
-    listed = _maker(context, "SequenceConstruct")
+    listed = _producer(context, "SequenceConstruct")
     if listed is None:
         raise refuse(context, _HOLDS)
     parts, axis = list(listed.input), context.value("axis")
@@ -115,9 +115,8 @@ def concat_from_sequence(context: Context) -> None:
     context.replace("Concat", parts, keep=(), axis=axis)
 
 
-#: Operators on sequences and optional values by the opset they came with.
-_HELD = {
-    11: (
+@introduced(
+    (
         "SequenceConstruct",
         "SequenceEmpty",
         "SequenceErase",
@@ -125,46 +124,16 @@ _HELD = {
         "SequenceLength",
         "SplitToSequence",
     ),
-    15: ("Optional", "OptionalGetElement", "OptionalHasElement"),
-}
-
-
-def held(context: Context) -> None:
-    """The node, unless its result is known, is written out with all that it makes or reads."""
-    optional = context.node.op_type.startswith("Optional")
-    raise refuse(context, "holds a value that may be absent" if optional else _HOLDS)
-
-
-for _birth, _operators in _HELD.items():
-    introduced(
-        _operators,
-        _birth,
-        "written out as tensors",
-        blocks=_BLOCKS,
-    )(held)
-
-introduced(
+    11,
+    "written out as tensors",
+    blocks=_BLOCKS,
+)
+@introduced(
     "SequenceMap",
     17,
     "a Loop over the sequence",
     blocks="the type of what its body gives is not known",
-)(held)
-
-
-@down(
-    "Identity",
-    14,
-    "a sequence: with an element more and less",
-    blocks="below opset 11 the model is given the sequence or gives it",
 )
-def same_sequence(context: Context) -> None:
-    """``Identity(s)`` of a sequence becomes ``SequenceErase(SequenceInsert(s, 0))``."""
-    name = context.input(0)
-    kind = context.kind(name) or ""
-    if not kind.startswith("seq(tensor(") or context.target_opset < 11:
-        return
-    elem_type = elem_type_of(kind[len("seq(") : -1])
-    assert elem_type is not None
-    item = context.array(zeros(elem_type), "nothing")
-    longer = context.op.SequenceInsert(name, item)
-    context.replace("SequenceErase", [longer])
+def sequence_operator(context: Context) -> None:
+    """Raise `Blocked`: sequences are written out with all that makes or reads them, not here."""
+    raise refuse(context, _HOLDS)

@@ -24,8 +24,8 @@ _WINDOW = ("left_window_size", "right_window_size")
 _OPEN = -1
 
 
-def _lengths(context: Context) -> tuple[int | None, int | None]:
-    """The last dimension of the mask and the length of past and present keys, where known."""
+def _known_lengths(context: Context) -> tuple[int | None, int | None]:
+    """Return the last dimension of the mask, and the length of past and present keys, if known."""
 
     def dim(index: int, axis: int) -> int | None:
         if not context.input(index):
@@ -40,18 +40,18 @@ def _lengths(context: Context) -> tuple[int | None, int | None]:
 
 
 def _length(context: Context, index: int) -> Value:
-    """The length of the queries, keys or past keys, as a vector of one element."""
+    """Return the length of queries, keys or past keys (inputs 0, 1, 4), an int64 of shape [1]."""
     return context.op.Shape(context.input(index), start=-2, end=-1)
 
 
-def _total(context: Context) -> Value:
-    """The length of past and present keys, as a vector of one element."""
+def _total_length(context: Context) -> Value:
+    """Return the length of past and present keys together, an int64 of shape [1]."""
     lengths = [_length(context, index) for index in (1, _PAST_KEY) if context.input(index)]
     return lengths[0] if len(lengths) == 1 else context.op.Add(*lengths)
 
 
 def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> None:
-    """The node with another mask, and without inputs that are unknown on the far side."""
+    """Emit the node with another mask, and without inputs that came with the boundary."""
     inputs: list[str] = [context.input(index) for index in range(_VALID + 1)]
     inputs[_MASK] = mask
     context.replace(inputs=inputs if context.op.opset >= 24 else inputs[:_VALID], drop=dropped)
@@ -67,10 +67,10 @@ def mask_expanded(context: Context) -> None:
     """
     if not context.input(_MASK):
         return
-    last, total = _lengths(context)
+    last, total = _known_lengths(context)
     if last not in (None, 1) or (last == 1 and total == 1):
         return
-    mask = context.op.Expand(context.input(_MASK), _total(context))
+    mask = context.op.Expand(context.input(_MASK), _total_length(context))
     _with_mask(context, mask)
 
 
@@ -94,17 +94,17 @@ def mask_padded(context: Context) -> None:
         if mask != context.input(_MASK):
             _with_mask(context, mask)
         return
-    key = arange(context, _total(context))
+    key = arange(context, _total_length(context))
     lengths = unsqueezed(context, valid, [1, 2, 3])
     seen = op.Less(key, lengths)
     if context.value("is_causal", 0):
         ahead = op.LessOrEqual(key, _position(context))
         seen = op.And(seen, ahead)
     else:
-        # ONNX Runtime takes no mask of one row for several queries.
+        # ONNX Runtime takes no mask of dimension 1 for several queries.
         one = context.array([1], "one")
-        rows = op.Concat(one, one, _length(context, 0), one, axis=0)
-        seen = op.Expand(seen, rows)
+        shape = op.Concat(one, one, _length(context, 0), one, axis=0)
+        seen = op.Expand(seen, shape)
     _with_mask(context, _limited(context, seen), dropped=["is_causal"])
 
 
@@ -119,7 +119,7 @@ def windows_in_mask(context: Context) -> None:
         if any(context.attribute(name) is not None for name in _WINDOW):
             context.replace(drop=_WINDOW)
         return
-    position, key = _position(context), arange(context, _total(context))
+    position, key = _position(context), arange(context, _total_length(context))
     limits = []
     for size, ends in ((left, [position, key]), (right, [key, position])):
         if size != _OPEN:
@@ -131,7 +131,7 @@ def windows_in_mask(context: Context) -> None:
 
 
 def _position(context: Context) -> str:
-    """The places of the queries among the keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
+    """Return the places of queries among keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
     op = context.op
     queries = _length(context, 0)
     row = unsqueezed(context, arange(context, queries), [1])
@@ -145,25 +145,25 @@ def _position(context: Context) -> str:
 
 
 def _padded(context: Context) -> Value:
-    """The mask, as long as the sequence; empty where there is none."""
+    """Return the mask, padded to the length of all keys; empty where there is none."""
     op = context.op
     name = context.input(_MASK)
-    last, total = _lengths(context)
+    last, total = _known_lengths(context)
     if not name or (last is not None and last == total):
         return name
     elem_type = context.need_elem_type(name, "it may have to be padded")
     excluded = False if elem_type == TensorProto.BOOL else -np.inf
     given = op.Shape(name, start=-1)
-    missing = op.Sub(_total(context), given)
+    missing = op.Sub(_total_length(context), given)
     pads = op.Concat(context.array([0], "none"), missing, axis=0)
     value = context.array(np.array(excluded, numpy_dtype(elem_type)), "excluded")
     return op.Pad(name, pads, value, context.array([-1], "axes"))
 
 
 def _limited(context: Context, seen: str) -> str:
-    """The mask together with what of the keys is seen, a bool tensor.
+    """Return the mask limited to the keys that are seen, by a bool tensor that broadcasts to it.
 
-    A mask of floats is added to the scores, so that what is not seen adds minus infinity to it.
+    A mask of floats is added to the scores: where a key is not seen minus infinity is added to it.
     """
     op = context.op
     mask = _padded(context)

@@ -1,4 +1,4 @@
-"""ConvTranspose: 11."""
+"""ConvTranspose: 11 put the odd element of computed padding on the other side."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def odd_padding(context: Context) -> None:
 
 
 def _is_even(context: Context) -> bool:
-    """Whether the padding on every axis is known to be even, so that both sides get as much."""
+    """Return whether the padding on every axis is known to be even, the same on both sides."""
     data, weights = context.type(context.input(0)), context.type(context.input(1))
     if data is None or weights is None or data.dims is None or weights.dims is None:
         return False

@@ -21,8 +21,8 @@ _LEFT_OPEN = (
 )
 
 
-def _mask(context: Context) -> str:
-    """The output mask; empty where nobody reads it."""
+def _read_mask(context: Context) -> str:
+    """Return the name of the output mask; empty where nobody reads it."""
     outputs = context.node.output
     return outputs[1] if len(outputs) > 1 and context.is_read(outputs[1]) else ""
 
@@ -30,12 +30,12 @@ def _mask(context: Context) -> str:
 @up("Dropout", 7, "is_test: dropped; where it is 0, training_mode, or what that does written out")
 def test_mode(context: Context) -> None:
     """``Dropout<is_test=1>(x)`` becomes ``Dropout(x)``, and ``Dropout<is_test=0>(x)`` becomes
-    ``Dropout(x, 0.5, true)`` at opset 12 and later; before that see `_drop`.
+    ``Dropout(x, 0.5, true)`` at opset 12 and later; before that see `_written_out`.
     """
     if context.value("is_test", 0):
         context.replace(drop=("is_test",))
         return
-    data, mask = context.input(0), _mask(context)
+    data, mask = context.input(0), _read_mask(context)
     given = context.need_elem_type(data, "its mask has it") if mask else 0
     number = float(context.value("ratio", 0.5))
     kept = context.fresh("kept") if mask else ""
@@ -45,7 +45,7 @@ def test_mode(context: Context) -> None:
         outputs = [context.node.output[0], *([kept] if mask else [])]
         context.replace(inputs=inputs, outputs=outputs, drop=("is_test", "ratio"))
     else:
-        kept = _drop(context, context.scalar(number, "ratio", _working(context)), kept)
+        kept = _written_out(context, context.scalar(number, "ratio", _working(context)), kept)
     if mask:
         cast(context, kept, given, [mask])
 
@@ -53,7 +53,7 @@ def test_mode(context: Context) -> None:
 @down("Dropout", 7, "is_test=1 written; a mask that is read: all 1")
 def is_test_written(context: Context) -> None:
     """``Dropout(x)`` becomes ``Dropout<is_test=1>(x)``."""
-    mask = _mask(context)
+    mask = _read_mask(context)
     if mask:
         elem_type = context.need_elem_type(context.input(0), "its mask has it")
         _all_ones(context, mask, np.ones(1, numpy_dtype(elem_type)))
@@ -63,7 +63,7 @@ def is_test_written(context: Context) -> None:
 
 
 def _all_ones(context: Context, output: str, one: np.ndarray) -> None:
-    """A mask that drops nothing."""
+    """Emit a mask of ones, of the dtype of `one` and the shape of the data, as an output."""
     context = context.at(max(context.op.opset, 9))
     op = context.op
     shape = op.Shape(context.input(0))
@@ -74,7 +74,7 @@ def _all_ones(context: Context, output: str, one: np.ndarray) -> None:
 @up("Dropout", 10, "mask: cast to the dtype of the data where it is read")
 def mask_to_floats(context: Context) -> None:
     """``y, mask = Dropout(x)`` becomes ``y, m = Dropout(x); mask = Cast<float>(m)``."""
-    mask = _mask(context)
+    mask = _read_mask(context)
     if not mask:
         if len(context.node.output) > 1:
             context.replace(outputs=context.node.output[:1])
@@ -87,7 +87,7 @@ def mask_to_floats(context: Context) -> None:
 @down("Dropout", 10, "mask: cast to bool where it is read")
 def mask_to_bool(context: Context) -> None:
     """``y, mask = Dropout(x)`` becomes ``y, m = Dropout(x); mask = Cast<bool>(m)``."""
-    mask = _mask(context)
+    mask = _read_mask(context)
     if not mask:
         if len(context.node.output) > 1:
             context.replace(outputs=context.node.output[:1])
@@ -99,7 +99,7 @@ def mask_to_bool(context: Context) -> None:
 @up("Dropout", 12, "ratio: attribute to input")
 def ratio_to_input(context: Context) -> None:
     """``Dropout<ratio=0.3>(x)`` becomes ``Dropout(x, 0.3)``."""
-    if _mask(context):
+    if _read_mask(context):
         context.warn(_LEFT_OPEN)
     ratio = context.value("ratio")
     inputs = [context.input(0)]
@@ -118,14 +118,14 @@ def ratio_to_attribute(context: Context) -> None:
     """``Dropout(x, 0.3, false)`` becomes ``Dropout<ratio=0.3>(x)``.
 
     Outside of training the ratio has no effect, so that one that is not constant can go. Where the
-    training mode is true, or only known at run time, see `_drop`.
+    training mode is true, or only known at run time, see `_written_out`.
     """
-    data, mask = context.input(0), _mask(context)
+    data, mask = context.input(0), _read_mask(context)
     ratio = context.constant(context.input(1)) if context.input(1) else None
     training = context.constant(context.input(2)) if context.input(2) else np.zeros(1, bool)
     drops = training is None or bool(training.any())
     if drops and (ratio is None or ratio.any()):
-        _drop(context, _effective_ratio(context, training is None), mask)
+        _written_out(context, _effective_ratio(context, training is None), mask)
         return
     if mask:
         # Nothing is dropped, so the mask is true throughout.
@@ -135,13 +135,13 @@ def ratio_to_attribute(context: Context) -> None:
 
 
 def _working(context: Context) -> int:
-    """The dtype to draw and to scale in."""
+    """Return the dtype to draw and to scale in: double for double, else float."""
     given = context.need_elem_type(context.input(0), "it is multiplied by a factor of it")
     return TensorProto.DOUBLE if given == TensorProto.DOUBLE else TensorProto.FLOAT
 
 
 def _effective_ratio(context: Context, at_run_time: bool) -> Value:
-    """The ratio, of rank 0; 0 where a mode only known at run time is not training."""
+    """Return the ratio, of rank 0; 0 where a mode only known at run time is not training."""
     given, working = context.input(1), _working(context)
     known = context.constant(given) if given else np.array(0.5)
     if known is None:
@@ -154,13 +154,14 @@ def _effective_ratio(context: Context, at_run_time: bool) -> Value:
 
 
 def _scalar(context: Context, name: str, elem_type: int) -> Value:
+    """Return the one element of a tensor as a scalar of a dtype."""
     wide = cast(context, name, elem_type)
     if context.rank(name) == 0:
         return wide
     return context.op.Reshape(wide, context.array([], "scalar"))
 
 
-def _drop(context: Context, ratio: str, mask: str) -> Value:
+def _written_out(context: Context, ratio: str, mask: str) -> Value:
     """``Dropout(x, ratio, true)`` becomes ``x * (1 / (1 - ratio)) * mask`` with ``mask =
     Not(Less(RandomUniformLike(x), ratio))``; with a ratio of 0 that is x, and a mask all true.
 

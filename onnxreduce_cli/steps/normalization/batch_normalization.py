@@ -15,7 +15,10 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import Later, constant, reduced, squeezed
-from onnxreduce_cli.steps.normalization.instance_group_normalization import restored, with_rank_4
+from onnxreduce_cli.steps.normalization.instance_normalization import (
+    with_output_reshaped,
+    with_rank_4,
+)
 from onnxreduce_cli.steps.registry import down, up
 
 #: The default, which is a float.
@@ -28,12 +31,12 @@ _SAVED = (
 
 
 def _trains(context: Context) -> bool:
-    """Whether it trains, as read at an opset from 7 to 13."""
+    """Return whether a node of opset 7 to 13 trains: it has more outputs than one then."""
     return any(context.node.output[1:])
 
 
-def _read(context: Context, index: int) -> str:
-    """An output, empty where nobody reads it."""
+def _read_output(context: Context, index: int) -> str:
+    """Return the name of an output, empty where nobody reads it."""
     outputs = context.node.output
     return outputs[index] if index < len(outputs) and context.is_read(outputs[index]) else ""
 
@@ -79,7 +82,7 @@ def without_is_test(context: Context) -> None:
     output, *others = context.node.output
     if is_test:
         for index in range(1, 5):
-            if _read(context, index):
+            if _read_output(context, index):
                 raise Blocked(
                     f"its output {others[index - 1]!r} is read though is_test=1, and by its "
                     "definition that is not to be used for testing",
@@ -98,7 +101,7 @@ def without_is_test(context: Context) -> None:
 
 
 def _for_each_feature(context: Context, is_test: bool) -> bool:
-    """Whether a node with spatial=0 has parameters for each feature, not for each channel."""
+    """Return whether a node with spatial=0 has parameters for features, not for channels."""
     rank = context.need_rank(context.input(1), "with spatial=0 it says what its parameters are for")
     if rank > 1:
         return True
@@ -135,7 +138,7 @@ def without_spatial(context: Context) -> None:
 
 
 def _flattened(context: Context) -> None:
-    """The node with every feature as a channel, its statistics written out where it trains."""
+    """Emit the node with every feature as a channel, and its statistics where it trains."""
     context = context.at(9)
     op = context.op
     inputs, elem_type = list(context.node.input), None
@@ -167,7 +170,7 @@ def with_channels(context: Context) -> None:
     data = context.input(0)
     rank = context.settled_rank(data)
     if rank is None:
-        restored(context, [_of_rank_3(context, data), *context.node.input[1:]])
+        with_output_reshaped(context, [_of_rank_3(context, data), *context.node.input[1:]])
     elif rank == 1:
         longer = op.Unsqueeze(data, axes=[1])
         output, *others = context.node.output
@@ -177,7 +180,7 @@ def with_channels(context: Context) -> None:
 
 
 def _of_rank_3(context: Context, data: str) -> Value:
-    """Data of any rank with its channels, as many as the parameters, in the second dimension."""
+    """Return data of any rank as [batch, channels, -1], with as many channels as parameters."""
     op = context.op
     shape = op.Shape(data)
     batch = op.Gather(shape, context.array([0], "first"), axis=0)
@@ -196,7 +199,7 @@ def with_training_mode(context: Context) -> None:
     """
     if not _trains(context):
         return
-    saved = [_read(context, index) for index in (3, 4)]
+    saved = [_read_output(context, index) for index in (3, 4)]
     if any(saved):
         data = context.input(0)
         given = context.elem_type(data)
@@ -204,14 +207,14 @@ def with_training_mode(context: Context) -> None:
             data = cast(context, data, TensorProto.FLOAT)
         for statistic, output in zip(_statistics(context, data), saved, strict=True):
             if output:
-                _give(context, statistic.name, output, given if given in HALVES else None)
+                _emit_output(context, statistic.name, output, given if given in HALVES else None)
     if saved[1]:
         context.warn(_SAVED)
     context.replace(outputs=_all_named(context, 3), training_mode=1)
 
 
 def _all_named(context: Context, count: int) -> list[str]:
-    """The first outputs, names for those that have none: runtimes end where one is absent."""
+    """Return the first outputs, named where they had no name: runtimes end where one is absent."""
     outputs = [*context.node.output[:count], *[""] * (count - len(context.node.output))]
     return [name or context.fresh("statistics") for name in outputs]
 
@@ -244,7 +247,7 @@ def without_training_mode(context: Context) -> None:
 def _with_own_statistics(
     context: Context, *, of_features: bool = False
 ) -> tuple[list[str], int | None]:
-    """What training gives but for the first output, for which these are the inputs of inference.
+    """Emit the outputs of training but the first, and return inputs that give that by inference.
 
     Returns:
         the inputs, and the dtype that their result is to be cast to, None where it has it.
@@ -265,7 +268,7 @@ def _with_own_statistics(
     momentum = context.value("momentum", _MOMENTUM)
     factors = [constant(context, n, working, "share") for n in (momentum, 1 - momentum)]
     for index in range(1, 5):
-        output = _read(context, index)
+        output = _read_output(context, index)
         if not output:
             continue
         name = own[(index - 1) % 2]
@@ -275,12 +278,12 @@ def _with_own_statistics(
             name = op.Add(*parts)
         if index == 4:
             context.warn(_SAVED)
-        _give(context, name, output, back)
+        _emit_output(context, name, output, back)
     return [*wide[:3], *own], None if given[0] == working else given[0]
 
 
-def _give(context: Context, name: str, output: str, elem_type: int | None) -> None:
-    """Give a value as an output, cast to a dtype if there is one."""
+def _emit_output(context: Context, name: str, output: str, elem_type: int | None) -> None:
+    """Emit an output: a value, cast to `elem_type` unless that is None."""
     if elem_type is None:
         context.op.Identity(name, outputs=[output])
     else:
@@ -288,7 +291,7 @@ def _give(context: Context, name: str, output: str, elem_type: int | None) -> No
 
 
 def _statistics(context: Context, data: str) -> list[Later]:
-    """The mean of each channel, and the variance of its population, of rank 1."""
+    """Return the mean of each channel, and the variance of its population, both of rank 1."""
     rank = context.settled_rank(data)
     if rank is None:
         data = _of_rank_3(context, data)
@@ -302,7 +305,7 @@ def _statistics(context: Context, data: str) -> list[Later]:
 
 
 def _moments(context: Context, data: str, axes: list[int]) -> tuple[Later, Later]:
-    """The mean and the variance over some axes, which become 1."""
+    """Return the mean and the variance over some axes, whose dimensions become 1."""
     op = context.op
     mean = Later(lambda: reduced(context, "ReduceMean", data, axes, keep=True))
 
@@ -328,12 +331,12 @@ def one_dtype(context: Context) -> None:
 
 
 def _wide(given: Iterable[int]) -> int:
-    """The dtype that holds all numbers of several."""
+    """Return the dtype that holds all numbers of several floating-point dtypes."""
     return TensorProto.DOUBLE if TensorProto.DOUBLE in given else TensorProto.FLOAT
 
 
 def _widened(context: Context, indices: Iterable[int]) -> bool:
-    """Bring inputs of several dtypes to one, and the output back; whether that was needed."""
+    """Bring inputs of several dtypes to one, and the output back; return whether they differ."""
     names = [context.input(index) for index in indices]
     given = [context.need_elem_type(name, "its inputs must have one dtype") for name in names]
     if len(set(given)) == 1:

@@ -1,4 +1,8 @@
-"""QuantizeLinear and DequantizeLinear written as arithmetic, with scales of any granularity."""
+"""Scales and zero points of QuantizeLinear and DequantizeLinear, of any granularity.
+
+There may be one for the tensor, for each index along an axis, or for each block along it.
+Arithmetic wants them in float, and in a shape that broadcasts to the data.
+"""
 
 from __future__ import annotations
 
@@ -10,95 +14,48 @@ from onnx import TensorProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.axes import normalised
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast, finish
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import along_axis, arange, dims_of, size_of
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.quantization.integer_products import lowest_for_nan
-
-
-def quantized_to(context: Context) -> int:
-    """The dtype that a QuantizeLinear gives."""
-    zero = context.input(2)
-    if not zero:
-        return int(context.value("output_dtype", 0)) or int(TensorProto.UINT8)
-    return context.need_elem_type(zero, "it is the dtype to quantize to")
-
-
-def quantize(context: Context) -> None:
-    """``Cast(Clip(Add(Round(Div(x, scale)), zero_point)))`` for integers, in float until the Cast.
-
-    Only the quotient is rounded to the dtype of the scale, if that is a half.
-    """
-    op = context.op
-    data, scale, zero = (context.input(index) for index in range(3))
-    to = quantized_to(context)
-    limits = np.iinfo(numpy_dtype(to))
-    divided = op.Div(as_float(context, data), spread(context, scale))
-    given = context.need_elem_type(scale, "it is divided in the dtype of the scale")
-    if given in HALVES:
-        # Rounded to float and then to a half it is rounded as once.
-        divided = cast(context, cast(context, divided, given), TensorProto.FLOAT)
-    rounded = op.Round(divided)
-    if zero:
-        rounded = op.Add(rounded, spread(context, zero))
-    bounds = [context.scalar(float(limit), "limit") for limit in (limits.min, limits.max)]
-    clipped = lowest_for_nan(context, op.Clip(rounded, *bounds), bounds[0])
-    context.replace("Cast", [clipped], keep=(), to=to)
-
-
-def dequantize(context: Context, numbers: str) -> None:
-    """``Mul(Sub(numbers, zero_point), scale)`` of numbers in float, then in the result's dtype."""
-    scale, zero = context.input(1), context.input(2)
-    given = context.need_elem_type(scale, "it is the dtype of the result")
-    if zero:
-        numbers = context.op.Sub(numbers, spread(context, zero))
-    to = int(context.value("output_dtype", 0)) or given
-    finish(context, "Mul", [numbers, spread(context, scale)], to, int(TensorProto.FLOAT))
-
-
-def as_float(context: Context, name: str) -> str:
-    """A value in float; a constant of a dtype that the target lacks is cast here."""
-    if context.need_elem_type(name, "it is computed with in float") == TensorProto.FLOAT:
-        return name
-    if context.kind(name) not in schemas.allowed_types("Cast", context.target_opset)["in0"]:
-        known = context.constant(name)
-        if known is not None:
-            return context.array(known.astype(np.float32), "as_float")
-    return cast(context, name, TensorProto.FLOAT)
 
 
 @dataclass(frozen=True)
-class Parts:
-    """What parts of a tensor have a scale each.
+class Granularity:
+    """Which parts of a tensor have a scale and a zero point each.
 
     Attributes:
         data: the tensor, or another of its shape.
-        axis: the axis along which they lie.
-        block: how many elements along it one of them has; 0 where there is one scale for all, or
-            for each index.
+        axis: the axis along which the parts lie.
+        block_size: how many elements along it a part has; 0 where there is one scale for the whole
+            tensor, or for each index along the axis.
     """
 
     data: str
     axis: int
-    block: int
+    block_size: int
 
 
-def parts(context: Context) -> Parts:
-    """What parts the node's own scales are for."""
-    axis, block = context.value("axis", 1), context.value("block_size", 0)
-    return Parts(context.input(0), axis, block)
+def granularity(context: Context) -> Granularity:
+    """Return which parts of its input the node itself has scales for."""
+    axis, block_size = context.value("axis", 1), context.value("block_size", 0)
+    return Granularity(context.input(0), axis, block_size)
 
 
-def spread(context: Context, name: str, of: Parts | None = None) -> str:
-    """Scales or zero points in float, such that they broadcast to the data; the node's own ones."""
-    of = of or parts(context)
+def spread(context: Context, name: str, of: Granularity | None = None) -> str:
+    """Return scales or zero points in float, in a shape that broadcasts to the data.
+
+    Args:
+        context: the node.
+        name: the scales or zero points.
+        of: which parts of the data they are for; by default what the node says.
+    """
+    of = of or granularity(context)
     numbers = as_float(context, name)
-    if of.block:
-        return of_blocks(context, numbers, of)
+    if of.block_size:
+        return for_each_element(context, numbers, of)
     if dims_of(context, name) in ((), (1,)):
         return numbers
-    shape = _along_axis(context, of)
+    shape = _shape_along_axis(context, of)
     if isinstance(shape, list):
         if shape == [-1] and context.rank(name) == 1:
             return numbers
@@ -106,8 +63,11 @@ def spread(context: Context, name: str, of: Parts | None = None) -> str:
     return context.op.Reshape(numbers, shape)
 
 
-def _along_axis(context: Context, of: Parts) -> list[int] | str:
-    """The shape that lets a vector, or a scalar, broadcast along the axis."""
+def _shape_along_axis(context: Context, of: Granularity) -> list[int] | str:
+    """Return the shape in which a vector, or a scalar, broadcasts along the axis.
+
+    It is a list where the rank is known, else the name of an int64 vector.
+    """
     op = context.op
     rank = context.rank(of.data)
     if rank == 0:
@@ -125,8 +85,8 @@ def _along_axis(context: Context, of: Parts) -> list[int] | str:
     return op.Slice(shape, context.array([0], "start"), rank_of)
 
 
-def of_blocks(context: Context, name: str, of: Parts) -> Value:
-    """One number for each element along the axis, of numbers for blocks of them."""
+def for_each_element(context: Context, name: str, of: Granularity) -> Value:
+    """Return numbers for blocks along the axis, repeated: one for each element along it."""
     op = context.op
     rank, axis = context.rank(of.data), of.axis
     if rank is not None:
@@ -136,8 +96,43 @@ def of_blocks(context: Context, name: str, of: Parts) -> Value:
         shape = op.Shape(of.data)
         size = op.Gather(shape, context.array([axis], "axis"), axis=0)
     if isinstance(size, int):
-        places = context.array(np.arange(size, dtype=np.int64) // of.block, "blocks")
+        places = context.array(np.arange(size, dtype=np.int64) // of.block_size, "blocks")
     else:
-        length = context.array([of.block], "block_size")
+        length = context.array([of.block_size], "block_size")
         places = op.Div(arange(context, size), length)
     return op.Gather(name, places, axis=axis)
+
+
+def as_float(context: Context, name: str) -> str:
+    """Return a value in float; a constant of a dtype that the target opset lacks is cast here."""
+    if context.need_elem_type(name, "it is computed with in float") == TensorProto.FLOAT:
+        return name
+    if context.kind(name) not in schemas.allowed_types("Cast", context.target_opset)["in0"]:
+        known = context.constant(name)
+        if known is not None:
+            return context.array(known.astype(np.float32), "as_float")
+    return cast(context, name, TensorProto.FLOAT)
+
+
+def with_scalar_scale(context: Context) -> bool:
+    """Give the node its one scale and zero point as scalars; return whether there is but one."""
+    if dims_of(context, context.input(1)) not in ((), (1,)):
+        return False
+    inputs = [context.input(0), *(_scalar(context, name) for name in context.node.input[1:])]
+    if inputs != list(context.node.input) or context.attribute("axis") is not None:
+        context.replace(inputs=inputs, drop=("axis",))
+    return True
+
+
+def _scalar(context: Context, name: str) -> str:
+    """Return the one element of a tensor as a scalar."""
+    op = context.op
+    known = context.constant(name) if name else None
+    rank = context.rank(name) if name else 0
+    if rank == 0:
+        return name
+    if known is not None:
+        return context.array(known.reshape(()), "scalar")
+    if rank == 1:
+        return op.Squeeze(name, axes=[0])
+    return op.Reshape(name, context.array([], "scalar"))

@@ -1,4 +1,8 @@
-"""Values of dtypes that an opset lacks, held in a wider one where they are dequantized."""
+"""DequantizeLinear of dtypes that an opset lacks: the data is stored in a wider dtype.
+
+Constants are converted, or unpacked at run time where they are large; what the model quantizes
+itself is quantized to the wider dtype (`narrow_dtypes`).
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,9 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.quantization.requantize import quantized_again
-from onnxreduce_cli.steps.quantization.scales import as_float, dequantize
+from onnxreduce_cli.steps.quantization.arithmetic import dequantize
+from onnxreduce_cli.steps.quantization.narrow_dtypes import quantized_in_wider_dtype
+from onnxreduce_cli.steps.quantization.scales import as_float
 
 _BY_NAME = {
     "INT8": ("INT2", "INT4"),
@@ -29,10 +34,10 @@ _BY_NAME = {
     ),
 }
 _KNOWN = dict(TensorProto.DataType.items())
-#: In what each dtype is held; an older onnx knows fewer.
-HELD_IN: dict[int, int] = {
-    _KNOWN[name]: _KNOWN[holder]
-    for holder, names in _BY_NAME.items()
+#: For each narrow dtype the one that stores it; an older onnx knows fewer.
+STORAGE: dict[int, int] = {
+    _KNOWN[name]: _KNOWN[storage]
+    for storage, names in _BY_NAME.items()
     for name in names
     if name in _KNOWN
 }
@@ -44,19 +49,19 @@ _IN_A_BYTE: dict[int, int] = {
 }
 
 
-def dequantize_held(context: Context) -> bool:
-    """Dequantize what is of a dtype that the far side lacks; whether anything is.
+def dequantize_in_wider_storage(context: Context) -> bool:
+    """Dequantize data of a dtype that the next opset lacks; return whether it has such a dtype.
 
-    ``DequantizeLinear(x, scale)`` with a constant x of int4 becomes the same with it in int8, still
-    on the near side, and of float8 ``Mul(x, scale)`` with it in float.
+    ``DequantizeLinear(x, scale)`` with a constant x of int4 becomes the same with it in int8, read
+    by the source opset; with one of float8 it becomes ``Mul(x, scale)`` with x in float.
     """
     allowed = schemas.allowed_types("DequantizeLinear", context.op.opset)
     inputs = list(context.node.input)
     for index, name in enumerate(inputs):
         lacks = name and context.kind(name) not in allowed[f"in{index}"]
-        holder = HELD_IN.get(context.elem_type(name) or 0)
-        if lacks and holder is not None:
-            inputs[index] = _held(context, name, holder)
+        storage = STORAGE.get(context.elem_type(name) or 0)
+        if lacks and storage is not None:
+            inputs[index] = _stored(context, name, storage)
     if inputs == list(context.node.input):
         return False
     if context.elem_type(inputs[0]) == TensorProto.FLOAT:
@@ -68,10 +73,10 @@ def dequantize_held(context: Context) -> bool:
 
 
 def in_float(context: Context, name: str) -> str:
-    """What the node dequantizes in float; what the target lacks the dtype of is held in another."""
-    holder = HELD_IN.get(context.elem_type(name) or 0)
-    if holder is not None and context.kind(name) not in _castable(context):
-        name = _held(context, name, holder)
+    """Return data in float; stored in a wider dtype first where the target opset lacks its own."""
+    storage = STORAGE.get(context.elem_type(name) or 0)
+    if storage is not None and context.kind(name) not in _castable(context):
+        name = _stored(context, name, storage)
     return as_float(context, name)
 
 
@@ -79,33 +84,38 @@ def _castable(context: Context) -> frozenset[str]:
     return schemas.allowed_types("Cast", context.target_opset)["in0"]
 
 
-def _held(context: Context, name: str, holder: int) -> str:
+def _stored(context: Context, name: str, storage: int) -> str:
+    """Return a value of a narrow dtype in the dtype `storage`.
+
+    Raises:
+        Blocked: it is neither constant nor quantized in this graph.
+    """
     known, large = context.constant(name), context.tensor(name)
     if known is not None:
-        return context.array(known.astype(numpy_dtype(holder)), "held")
+        return context.array(known.astype(numpy_dtype(storage)), "stored")
     if large is not None:
-        return _unpacked(context, large, holder)
-    held = quantized_again(context, name, holder)
-    if held is None:
+        return _unpacked(context, large, storage)
+    stored = quantized_in_wider_dtype(context, name, storage)
+    if stored is None:
         given = dtype_name(context.elem_type(name) or 0)
         raise Blocked(
             f"{name!r} is computed, or given to the model, in {given}, which opset "
             f"{context.op.opset} does not have; only what is constant, or quantized here, can be "
             "held in another dtype",
-            f"give the model a {dtype_name(holder)} in its place",
+            f"give the model a {dtype_name(storage)} in its place",
         )
-    return held
+    return stored
 
 
-def _unpacked(context: Context, tensor: TensorProto, holder: int) -> Value:
-    """``Reshape(Gather(table, Cast<int32>(bytes)), dims)``: what each byte of a tensor holds.
+def _unpacked(context: Context, tensor: TensorProto, storage: int) -> Value:
+    """Return ``Reshape(Gather(table, Cast<int32>(bytes)), dims)``: each byte's numbers, looked up.
 
     So large data stays where it is, in the file too, and as small as it is.
     """
     op = context.op
     each, size = _IN_A_BYTE.get(tensor.data_type, 1), math.prod(tensor.dims)
     every = TensorProto(data_type=tensor.data_type, raw_data=bytes(range(256)), dims=[256 * each])
-    table = numpy_helper.to_array(every).astype(numpy_dtype(holder)).reshape(256, each)
+    table = numpy_helper.to_array(every).astype(numpy_dtype(storage)).reshape(256, each)
     data = context.taken_for(tensor, TensorProto.UINT8, [-(-size // each)])
     whole = cast(context, data, TensorProto.INT32)
     values = op.Gather(context.array(table, "table"), whole, axis=0)

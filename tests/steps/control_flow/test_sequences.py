@@ -82,21 +82,6 @@ def test_a_sequence_map_and_an_optional_value() -> None:
         converts(source, target, {"x": X}, exact=True)
 
 
-@pytest.mark.parametrize("dtype", ["float", "int64", "string", "bool"])
-def test_same_sequence(dtype: str) -> None:
-    source = model(
-        '<ir_version: 8, opset_import: ["": 14]> '
-        f"g (seq({dtype}[n]) s, {dtype}[n] x) => (seq({dtype}[n]) y, int64 n) {{ y = Identity(s) "
-        " both = SequenceConstruct(x, x)  again = Identity(both)  n = SequenceLength(again) }"
-    )
-    values = np.array(["a", "b"], object) if dtype == "string" else np.array([0, 1])
-    values = (
-        values if dtype == "string" else values.astype("float32" if dtype == "float" else dtype)
-    )
-    for target in (13, 11):
-        converts(source, target, {"s": [values, values[:1]], "x": values}, exact=True)
-
-
 def test_the_advice_names_the_opset() -> None:
     source = model(
         '<ir_version: 8, opset_import: ["": 20]> g (string[2] x) => (bool[2] y) '

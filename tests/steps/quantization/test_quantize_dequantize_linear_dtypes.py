@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli import convert
-from tests.steps.quantization.test_quantize_granularity import NASTY, quantize
+from tests.steps.quantization.test_quantize_dequantize_linear_scales import NASTY, quantize
 from tests.support import (
     assert_same,
     blockers,
@@ -83,7 +83,7 @@ NARROW = [
 @pytest.mark.newest
 @pytest.mark.parametrize(("dtype", "since"), [*NARROW, ("INT2", 25), ("UINT2", 25)])
 @pytest.mark.parametrize("granularity", ["tensor", "axis", "blocks"])
-def test_constants_are_held(dtype: str, since: int, granularity: str) -> None:
+def test_constants_in_wider_storage(dtype: str, since: int, granularity: str) -> None:
     """What is dequantized is a constant: that needs no such dtype."""
     narrow = helper.tensor_dtype_to_np_dtype(getattr(TensorProto, dtype))
     data = np.resize([0, 1, 2, 3, -2, -1], (3, 4)).clip(
@@ -164,7 +164,7 @@ def there_and_back(to: int, opset: int, zero: Any, **attributes: Any) -> ModelPr
     ("dtype", "opset"),
     [("INT4", 21), ("UINT4", 25), ("INT2", 25), ("FLOAT8E4M3FN", 19), ("FLOAT8E5M2", 25)],
 )
-def test_quantized_again(dtype: str, opset: int, granularity: str) -> None:
+def test_quantized_in_wider_dtype(dtype: str, opset: int, granularity: str) -> None:
     shape = {"tensor": (), "axis": (4,), "blocks": (3, 2)}[granularity]
     scale = np.linspace(0.3, 0.5, int(np.prod(shape))).reshape(shape).astype(np.float32)
     to = getattr(TensorProto, dtype)
@@ -195,7 +195,7 @@ def test_quantized_again(dtype: str, opset: int, granularity: str) -> None:
                 assert ("QuantizeLinear" in op_types(low)) == stays
 
 
-def test_quantized_again_by_constants_only() -> None:
+def test_quantized_in_wider_dtype_by_constants_only() -> None:
     narrow = helper.tensor_dtype_to_np_dtype(TensorProto.INT4)
     source = there_and_back(TensorProto.INT4, 21, np.ones((), narrow), scale=np.float32(0.3))
     source.graph.output.append(helper.make_tensor_value_info("y0", TensorProto.INT4, [3, 4]))
@@ -206,7 +206,7 @@ def test_quantized_again_by_constants_only() -> None:
     assert all("int4" in blocker.reason for blocker in blockers(source, 20))
 
 
-def test_what_is_no_constant_is_not_held() -> None:
+def test_what_is_no_constant_blocks() -> None:
     narrow = helper.tensor_dtype_to_np_dtype(TensorProto.INT4)
     source = quantize(21, np.ones(3, narrow), np.float32(1), op_type="DequantizeLinear")
     (blocker,) = blockers(source, 20)

@@ -1,4 +1,7 @@
-"""Operators that nothing before their birth can stand for, with what they alone can do."""
+"""Operators that no older operators can stand for: below their first opset a node of theirs blocks.
+
+Only a node whose result is known at conversion becomes a Constant.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from onnxreduce_cli.emit.numbers import refuse
 from onnxreduce_cli.steps.registry import introduced
 
 #: What each group of operators does, as the end of "nothing before opset N ...".
-_ALONE: dict[str, tuple[str, ...]] = {
+OPERATORS: dict[str, tuple[str, ...]] = {
     "makes one string of two": ("StringConcat",),
     "takes strings apart": ("StringSplit",),
     "reads image files, whose format and size are known at run time only": ("ImageDecoder",),
@@ -18,17 +21,16 @@ _ALONE: dict[str, tuple[str, ...]] = {
 
 
 def _register(what: str, op_type: str) -> None:
-    birth = schemas.versions(op_type)[0]
+    since = schemas.versions(op_type)[0]
+    description = f"nothing before opset {since} {what}"
 
-    words = f"nothing before opset {birth} {what}"
-
-    @introduced(op_type, birth, words, blocks="its result is not known at conversion")
-    def alone(context: Context) -> None:
-        """The node, unless its result is known, blocks the conversion."""
+    @introduced(op_type, since, description, blocks="its result is not known at conversion")
+    def known_result_only(context: Context) -> None:
+        """Raise `Blocked`: `introduced` has replaced the node if its result is known."""
         raise refuse(context, what)
 
 
-for _what, _operators in _ALONE.items():
-    for _op_type in _operators:
+for _what, _op_types in OPERATORS.items():
+    for _op_type in _op_types:
         if schemas.versions(_op_type):  # An older onnx knows fewer operators.
             _register(_what, _op_type)

@@ -58,6 +58,7 @@ def graphs_in_float(context: Context) -> None:
 
 
 def _float_like(context: Context, name: str) -> ValueType:
+    """Return the type of a float tensor with the dimensions of a value."""
     known = context.type(name)
     return tensor_type(TensorProto.FLOAT, None if known is None else known.dims)
 
@@ -65,7 +66,7 @@ def _float_like(context: Context, name: str) -> ValueType:
 def _in_float(
     context: Context, name: str, narrow_inputs: list[int], narrow_outputs: list[int]
 ) -> GraphProto:
-    """A graph with some of its inputs and outputs in float."""
+    """Return a copy of a graph with some of its inputs and outputs in float."""
     attribute = context.attribute(name)
     assert attribute is not None
     graph = GraphProto()
@@ -88,7 +89,7 @@ def _in_float(
 
 
 def _turn_to_float(context: Context, info: ValueInfoProto) -> str:
-    """Give an input or output of a graph another name, and float; the name."""
+    """Give an input or output of a graph another name and the dtype float; return the name."""
     info.name = context.fresh("float")
     if info.HasField("type"):
         info.type.tensor_type.elem_type = TensorProto.FLOAT

@@ -1,8 +1,9 @@
-"""Operators that the specification defines by a function body, replaced by that body.
+"""Function operators: those that the specification defines by a function body, which replaces them.
 
-The body is the one that belongs to the operator's first version, read at the opset it is written
-for; the steps of its own nodes take it on. Operators whose official body loses precision have
-steps of their own elsewhere.
+Attention, CausalConvWithState, CenterCropPad, DynamicQuantizeLinear, LinearAttention, losses,
+RotaryEmbedding and windows. The body is that of the operator's first version, read by the opset it
+is written for; the steps of its own nodes take it on. Operators whose official body loses precision
+have steps of their own elsewhere.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 
-#: Operators by the opset they came with.
-_BY_BIRTH = {
+#: Operators by the opset that introduced them.
+_OPERATORS = {
     11: ("DynamicQuantizeLinear",),
     12: ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
     17: ("BlackmanWindow", "HammingWindow", "HannWindow"),
@@ -33,18 +34,6 @@ _BY_BIRTH = {
     23: ("Attention", "RotaryEmbedding"),
     27: ("CausalConvWithState", "LinearAttention"),
 }
-
-
-@introduced(
-    "CastLike", 15, "Cast to the dtype of the second input", blocks="that dtype is not known"
-)
-def cast_like(context: Context) -> None:
-    """``CastLike(x, y)`` with y of int64 becomes ``Cast<to=7>(x)``."""
-    to = context.need_elem_type(context.input(1), "it says what to cast to")
-    if context.elem_type(context.input(0)) == to:
-        context.replace("Identity", [context.input(0)], keep=())
-    else:
-        context.replace("Cast", [context.input(0)], keep=(), to=to)
 
 
 def inline(context: Context) -> None:
@@ -108,7 +97,13 @@ def _share_states(context: Context, function: FunctionProto) -> None:
 
 
 def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str]) -> None:
-    """Emit a body's nodes; `names` says what values are called here, and grows."""
+    """Emit a body's nodes.
+
+    Args:
+        context: the node.
+        nodes: those of the body, in order.
+        names: for each value of the body its name in the model; those that are emitted are added.
+    """
     for node in nodes:
         tensor = _constant(node)
         if tensor is not None and names.get(node.output[0]) is None:
@@ -147,7 +142,7 @@ def _emit_branch(context: Context, node: NodeProto, chosen: bool, names: dict[st
 
 
 def _body(context: Context) -> FunctionProto:
-    """The function body of the operator's first version, for this very node."""
+    """Return the function body of the operator's first version, for this very node."""
     op_type = context.node.op_type
     # The stubs of onnx leave out most of what a schema has to say about functions.
     schema: Any = schemas.schema(op_type, schemas.versions(op_type)[0])
@@ -176,7 +171,7 @@ def _body(context: Context) -> FunctionProto:
 
 
 def _bound(context: Context) -> dict[str, AttributeProto]:
-    """The node's attributes by name, with references resolved, and the schema's defaults."""
+    """Return the node's attributes by name, references resolved, and the schema's defaults."""
     op_type = context.node.op_type
     schema = schemas.schema(op_type, schemas.versions(op_type)[0])
     found = {}
@@ -199,7 +194,7 @@ def _bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
 
 
 def _needed(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:
-    """The nodes of a body that the wanted outputs depend on, in order; all of them copies."""
+    """Return copies of the nodes of a body that the wanted outputs depend on, in order."""
     needed = set(wanted)
     kept = []
     for node in reversed(function.node):
@@ -212,6 +207,7 @@ def _needed(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:
 
 
 def _reads(node: NodeProto) -> set[str]:
+    """Return the names that a node and the graphs within it read."""
     found = set(node.input)
     for _, graph in subgraphs(node):
         found |= {output.name for output in graph.output}
@@ -221,7 +217,7 @@ def _reads(node: NodeProto) -> set[str]:
 
 
 def _constant(node: NodeProto) -> onnx.TensorProto | None:
-    """What a Constant node gives; None for any other node."""
+    """Return the tensor that a Constant node gives; None for any other node."""
     if node.op_type != "Constant":
         return None
     attribute = node.attribute[0]
@@ -234,7 +230,7 @@ def _constant(node: NodeProto) -> onnx.TensorProto | None:
 
 
 def _rename(context: Context, node: NodeProto, names: Mapping[str, str]) -> None:
-    """Give a body's node the names of its surroundings, and what its graphs define new ones."""
+    """Rename what a body's node reads and gives; what its graphs define gets new names."""
     node.input[:] = [names.get(name, name) for name in node.input]
     node.output[:] = [names.get(name, name) for name in node.output]
     for _, graph in subgraphs(node):
@@ -257,9 +253,9 @@ def _rename_graph(context: Context, graph: GraphProto, outer: Mapping[str, str])
 
 
 def _state_types(context: Context, node: NodeProto) -> None:
-    """Say of what types a Scan's body gets its values, which follows from the Scan's inputs.
+    """State the types of the inputs of a Scan's body, which follow from the Scan's own inputs.
 
-    States go in as they are, of what is scanned one slice along the first axis at a time.
+    States have the same types; of what is scanned the body gets slices along the first axis.
     """
     body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
     count = len(node.input) - next(a.i for a in node.attribute if a.name == "num_scan_inputs")
@@ -274,5 +270,5 @@ _BLOCKS = (
     "the type of an input is not known, or its body has operators that block, or that have graphs, "
     f"and it leads below opset {LOOPS_FROM}"
 )
-for _birth, _operators in _BY_BIRTH.items():
-    introduced(_operators, _birth, "the operator's function body", blocks=_BLOCKS)(inline)
+for _opset, _op_types in _OPERATORS.items():
+    introduced(_op_types, _opset, "the operator's function body", blocks=_BLOCKS)(inline)

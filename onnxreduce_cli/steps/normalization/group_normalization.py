@@ -1,73 +1,34 @@
-"""InstanceNormalization (6) and GroupNormalization (21)."""
+"""GroupNormalization: 18 and 21.
+
+18 introduced it with a scale and a bias for each group; from 21 on they are for each channel.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import math
 
 import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import END, Number, as_name, part, quotient, size_of, unsqueezed
-from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.registry import down, up
-
-# InstanceNormalization: 6 dropped consumed_inputs and allowed any rank
-
-
-@up("InstanceNormalization", 6, "consumed_inputs dropped")
-def without_consumed_inputs(context: Context) -> None:
-    """``InstanceNormalization<consumed_inputs=[0, 0, 0]>(x, ...)`` becomes
-    ``InstanceNormalization(x, ...)``.
-    """
-    if context.attribute("consumed_inputs") is not None:
-        context.replace(drop=("consumed_inputs",))
-
-
-@down("InstanceNormalization", 6, "the input made 4-D")
-def instance_before_6(context: Context) -> None:
-    """``InstanceNormalization(x, ...)``, x of rank 3, becomes
-    ``Squeeze(InstanceNormalization(Unsqueeze(x), ...))``.
-    """
-    if context.settled_rank(context.input(0)) != 4:
-        with_rank_4(context)
-
-
-def with_rank_4(context: Context, **values: Any) -> None:
-    """The node on its input with rank 4: dimensions of 1 added, or those from the third joined."""
-    op = context.op
-    data = context.input(0)
-    rank = context.settled_rank(data)
-    if rank == 4:
-        context.replace(**values)
-    elif rank in (2, 3):
-        axes = list(range(rank, 4))
-        longer = op.Unsqueeze(data, axes=axes)
-        output, *others = context.node.output
-        outputs = [context.fresh("normal"), *others]
-        context.replace(inputs=[longer, *context.node.input[1:]], outputs=outputs, **values)
-        op.Squeeze(*outputs[:1], outputs=[output], axes=axes)
-    else:
-        shape = context.array([0, 0, -1, 1], "shape")
-        joined = op.Reshape(data, shape)
-        restored(context, [joined, *context.node.input[1:]], **values)
-
-
-def restored(context: Context, inputs: Sequence[str], **values: Any) -> None:
-    """The node on other inputs, and its output in the shape of what it read before."""
-    op = context.op
-    output, *others = context.node.output
-    outputs = [context.fresh("normal"), *others]
-    context.replace(inputs=inputs, outputs=outputs, **values)
-    shape = op.Shape(context.input(0))
-    op.Reshape(outputs[0], shape, outputs=[output])
-
-
-# GroupNormalization
+from onnxreduce_cli.emit.numbers import (
+    END,
+    Number,
+    as_name,
+    dims_of,
+    part,
+    quotient,
+    reduced,
+    size_of,
+    static,
+    unsqueezed,
+)
+from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.steps.normalization.moments import in_dtype, replace_and_cast, root_mean
+from onnxreduce_cli.steps.registry import down, introduced, up
 
 
 @up("GroupNormalization", 21, "scale and bias repeated for each channel of a group")
@@ -81,12 +42,15 @@ def parameters_for_channels(context: Context) -> None:
         times: Number = channels // groups
     else:
         times = quotient(context, channels, groups)
-    parameters = [_repeated(context, context.input(index), groups, times) for index in (1, 2)]
+    parameters = [
+        _repeated_for_channels(context, context.input(index), groups, times) for index in (1, 2)
+    ]
     elem_type = context.need_elem_type(context.input(0), "the older version computes in it")
     context.replace(inputs=[context.input(0), *parameters], stash_type=elem_type)
 
 
-def _repeated(context: Context, name: str, groups: int, times: Number) -> Value:
+def _repeated_for_channels(context: Context, name: str, groups: int, times: Number) -> Value:
+    """Return a vector of one number for each group with each of them `times` over."""
     op = context.op
     known = context.constant(name)
     if known is not None and isinstance(times, int):
@@ -147,3 +111,58 @@ def with_instance_normalization(context: Context) -> None:
         shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
     else:
         context.replace("Add", [scaled, bias], keep=())
+
+
+@introduced("GroupNormalization", 18, "mean and deviation of each group written out")
+def group_normalization(context: Context) -> None:
+    """``GroupNormalization<num_groups=2>(x, scale, bias)`` becomes
+    ``Reshape(d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias, Shape(x))`` with
+    ``d = g - ReduceMean(g)`` and ``g = Reshape(x, [0, 2, -1])``; scale and bias are for groups.
+    """
+    op = context.op
+    dims = dims_of(context, context.input(0))
+    if _replaced_as_empty(context, dims):
+        return
+    given = context.need_elem_type(context.input(0), "epsilon has that dtype")
+    working = TensorProto.FLOAT if given in HALVES else given
+    result = _grouped(context, in_dtype(context, context.input(0), working), dims, working)
+    scale, bias = (
+        unsqueezed(context, in_dtype(context, context.input(index), working), [1])
+        for index in (1, 2)
+    )
+    result = op.Add(op.Mul(result, scale), bias)
+    replace_and_cast(context, "Identity", [_ungrouped(context, result, dims)], given, working)
+
+
+def _replaced_as_empty(context: Context, dims: Dims | None) -> bool:
+    """Replace a node known to have no elements by an Identity; return whether it has none."""
+    empty = dims is not None and 0 in dims
+    if empty:
+        context.replace("Identity", [context.input(0)], keep=())
+    return empty
+
+
+def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Value:
+    """Return the data normalised by group, in the shape [N, number of groups, size of a group]."""
+    op = context.op
+    groups = context.value("num_groups")
+    known = static(dims and dims[1:])
+    size = -1 if known is None else math.prod(known) // groups
+    shape = context.array([0, groups, size], "grouped_shape")
+    grouped = op.Reshape(data, shape)
+    mean = reduced(context, "ReduceMean", grouped, [2], keep=True)
+    centred = op.Sub(grouped, mean)
+    square = op.Mul(centred, centred)
+    deviation = root_mean(context, square, [2], context.value("epsilon", 1e-5), working)
+    return op.Div(centred, deviation)
+
+
+def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> Value:
+    """Return the grouped data in the shape of the node's input again."""
+    op = context.op
+    known = static(dims and dims[1:])
+    if known is not None:
+        shape = context.array([0, *known], "whole_shape")
+    else:
+        shape = op.Shape(context.input(0))
+    return op.Reshape(grouped, shape)

@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxreduce_cli.steps import functions
+from onnxreduce_cli.steps import function_operators
 from tests.support import blockers, converts, model, one_node, op_types, run
 
 RNG = np.random.default_rng(11)
@@ -18,15 +18,8 @@ def _floats(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape).astype(np.float32)
 
 
-@pytest.mark.parametrize("to", [np.float32, np.int32, np.float16, bool])
-def test_cast_like(to: type) -> None:
-    inputs = {"x": np.array([1.5, -2, 0], np.float32), "y": np.zeros(2, to)}
-    found = converts(one_node("CastLike", 15, inputs), 14, inputs)
-    assert op_types(found) == ["Identity" if to == np.float32 else "Cast"]
-
-
 def _body_is_causal() -> bool:
-    """Whether the installed onnx is one whose body minds is_causal where there is a mask."""
+    """Return whether the installed onnx is one whose body minds is_causal where there is a mask."""
     return tuple(map(int, onnx.__version__.split(".")[:2])) >= (1, 23)
 
 
@@ -210,7 +203,7 @@ def test_within_a_subgraph_and_a_function() -> None:
 
 def test_attention_whose_body_leaves_out_is_causal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Older releases of onnx have such a body; here it is made of any."""
-    whole = functions._body
+    whole = function_operators._body
 
     def without(context: Any) -> Any:
         found = whole(context)
@@ -222,5 +215,5 @@ def test_attention_whose_body_leaves_out_is_causal(monkeypatch: pytest.MonkeyPat
     inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 2, 5, 8), "v": _floats(2, 2, 5, 6)}
     inputs["mask"] = _floats(3, 5)
     source = one_node("Attention", 23, inputs, is_causal=1)
-    monkeypatch.setattr(functions, "_body", without)
+    monkeypatch.setattr(function_operators, "_body", without)
     assert "leaves out is_causal" in blockers(source, 22)[0].reason

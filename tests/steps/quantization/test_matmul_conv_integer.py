@@ -8,7 +8,7 @@ import pytest
 from onnx import helper
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.steps.newcomers import _ALONE
+from onnxreduce_cli.steps.without_equivalent import OPERATORS
 from tests.support import blockers, converts, one_node
 
 
@@ -51,9 +51,9 @@ def test_mat_mul_integer() -> None:
 
 @pytest.mark.parametrize(
     ("op_type", "what"),
-    [(op_type, what) for what, operators in _ALONE.items() for op_type in operators],
+    [(op_type, what) for what, operators in OPERATORS.items() for op_type in operators],
 )
-def test_newcomers(op_type: str, what: str) -> None:
+def test_operators_without_equivalent(op_type: str, what: str) -> None:
     since = schemas.versions(op_type)
     if not since:
         assert op_type == "BitCast", "an older onnx may lack the newest only"

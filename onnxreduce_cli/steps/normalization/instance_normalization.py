@@ -1,0 +1,62 @@
+"""InstanceNormalization: 6 dropped consumed_inputs and allowed any rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.steps.registry import down, up
+
+
+@up("InstanceNormalization", 6, "consumed_inputs dropped")
+def without_consumed_inputs(context: Context) -> None:
+    """``InstanceNormalization<consumed_inputs=[0, 0, 0]>(x, ...)`` becomes
+    ``InstanceNormalization(x, ...)``.
+    """
+    if context.attribute("consumed_inputs") is not None:
+        context.replace(drop=("consumed_inputs",))
+
+
+@down("InstanceNormalization", 6, "the input made 4-D")
+def instance_before_6(context: Context) -> None:
+    """``InstanceNormalization(x, ...)``, x of rank 3, becomes
+    ``Squeeze(InstanceNormalization(Unsqueeze(x), ...))``.
+    """
+    if context.settled_rank(context.input(0)) != 4:
+        with_rank_4(context)
+
+
+def with_rank_4(context: Context, **values: Any) -> None:
+    """Emit the node on its input of rank 4: dimensions of 1 added, or the last ones joined.
+
+    Args:
+        context: the node, which normalises each channel, axis 1.
+        values: attributes to set.
+    """
+    op = context.op
+    data = context.input(0)
+    rank = context.settled_rank(data)
+    if rank == 4:
+        context.replace(**values)
+    elif rank in (2, 3):
+        axes = list(range(rank, 4))
+        longer = op.Unsqueeze(data, axes=axes)
+        output, *others = context.node.output
+        outputs = [context.fresh("normal"), *others]
+        context.replace(inputs=[longer, *context.node.input[1:]], outputs=outputs, **values)
+        op.Squeeze(*outputs[:1], outputs=[output], axes=axes)
+    else:
+        shape = context.array([0, 0, -1, 1], "shape")
+        joined = op.Reshape(data, shape)
+        with_output_reshaped(context, [joined, *context.node.input[1:]], **values)
+
+
+def with_output_reshaped(context: Context, inputs: Sequence[str], **values: Any) -> None:
+    """Emit the node on other inputs; reshape its output to the shape of the old input 0."""
+    op = context.op
+    output, *others = context.node.output
+    outputs = [context.fresh("normal"), *others]
+    context.replace(inputs=inputs, outputs=outputs, **values)
+    shape = op.Shape(context.input(0))
+    op.Reshape(outputs[0], shape, outputs=[output])

@@ -1,0 +1,64 @@
+"""Means and roots of mean squares, of which normalizations are written.
+
+The variance is the mean of the squared deviations, not the mean square less the squared mean as
+in the specification's function bodies: that one cancels, and may become negative.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import constant, reduced
+
+
+@dataclass(frozen=True)
+class TrailingAxes:
+    """The axes from one that is counted from the front up to the last, of unknown rank.
+
+    Attributes:
+        axis: the first of them.
+        kept: the shape that a reduction over them gives, an int64 vector: 1 for each of them.
+    """
+
+    axis: int
+    kept: str
+
+
+Axes = list[int] | TrailingAxes
+
+
+def mean_over(context: Context, name: str, axes: Axes) -> str:
+    """Return ``ReduceMean(name)`` over the axes, whose dimensions are kept."""
+    if isinstance(axes, list):
+        return reduced(context, "ReduceMean", name, axes, keep=True)
+    rows = context.op.Flatten(name, axis=axes.axis)
+    mean = reduced(context, "ReduceMean", rows, [1], keep=True)
+    return shapes.reshaped(context, mean, axes.kept)
+
+
+def root_mean(context: Context, squares: str, axes: Axes, epsilon: float, working: int) -> Value:
+    """Return ``Sqrt(ReduceMean(squares) + epsilon)`` in the dtype `working`, dimensions kept."""
+    op = context.op
+    mean = mean_over(context, squares, axes)
+    small = constant(context, epsilon, working, "epsilon")
+    return op.Sqrt(op.Add(mean, small))
+
+
+def in_dtype(context: Context, name: str, working: int) -> str:
+    """Return a value in the dtype `working`."""
+    return name if context.elem_type(name) == working else cast(context, name, working)
+
+
+def replace_and_cast(
+    context: Context, op_type: str, inputs: list[str], to: int, working: int
+) -> None:
+    """Replace the node by one that computes in `working`, and a Cast where `to` is another."""
+    output = [context.node.output[0]]
+    if to == working:
+        context.replace(op_type, inputs, output, keep=())
+    else:
+        context.replace("Cast", [context.op.emit(op_type, *inputs)], output, keep=(), to=to)

@@ -1,0 +1,136 @@
+"""Whether the types of a node's values are allowed at an opset, and what helps where they are not.
+
+Every formal input and output of an operator allows the types of its type constraint. Where an older
+definition allows fewer, the operator is computed in a wider dtype if that changes no result
+(`widening`); else the node blocks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from onnx import NodeProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.steps import widening
+
+
+def leaves_types_out(op_type: str, before: int, after: int) -> bool:
+    """Return whether an operator's definition at opset `after` lacks types of that at `before`."""
+    old, new = schemas.allowed_types(op_type, before), schemas.allowed_types(op_type, after)
+    return any(not old[formal] <= new[formal] for formal in old.keys() & new.keys())
+
+
+def fit_types(context: Context, node: NodeProto, before: int, after: int) -> None:
+    """Compute a node in a wider dtype where opset `after` lacks one and that changes no result.
+
+    Args:
+        context: whose node it is, or where it was emitted.
+        node: the node.
+        before: the opset at which it is valid; `after` for a node that a step emitted for there,
+            of which values of unknown type pass.
+        after: the opset at which its types must be allowed.
+
+    Raises:
+        Blocked: a type is not allowed there, or may not be, and no wider one does.
+    """
+    if not is_default(node.domain):
+        return
+    op_type = node.op_type
+    wide: dict[str, int] = {}
+    for formal, variable, name in _not_allowed(context, node, before, after):
+        allowed = schemas.allowed_types(op_type, after)[formal]
+        elem_type = context.elem_type(name)
+        found = None
+        if elem_type is not None:
+            found = widening.wider(op_type, elem_type, allowed, after)
+        if found is None:
+            raise _not_taken(context, node, formal, name, after)
+        wide[variable] = found
+    if wide:
+        widening.compute_wider(context.at(after), node, wide)
+        context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
+
+
+def _not_allowed(
+    context: Context, node: NodeProto, before: int, after: int
+) -> Iterator[tuple[str, str, str]]:
+    """Yield the inputs and outputs whose type opset `after` does not allow; see `fit_types`.
+
+    Yields:
+        the formal parameter (``in0``, ``out1``, ...), its type variable, and the value's name.
+
+    Raises:
+        Blocked: a type is not known, and `before` allows some that `after` does not.
+    """
+    op_type = node.op_type
+    old, new = schemas.allowed_types(op_type, before), schemas.allowed_types(op_type, after)
+    schema = schemas.schema(op_type, after)
+    for side, names, formals in (
+        ("in", node.input, schema.inputs),
+        ("out", node.output, schema.outputs),
+    ):
+        for index, name in enumerate(names):
+            position = min(index, len(formals) - 1)
+            formal = f"{side}{position}"
+            if not name or formal not in new:
+                continue
+            if before != after and old.get(formal, frozenset()) <= new[formal]:
+                continue
+            kind = context.kind(name)
+            if kind is not None and kind not in new[formal]:
+                yield formal, formals[position].type_str, name
+            elif kind is None and before != after:
+                missing = (context.allowed_kinds(name) or old[formal]) - new[formal]
+                if missing:
+                    raise _unknown_type(name, missing, op_type, after)
+
+
+def _unknown_type(name: str, missing: frozenset[str], op_type: str, opset: int) -> Blocked:
+    """Return the blocker for a value of unknown type that may be one that an opset lacks."""
+    return Blocked(
+        f"the type of {name!r} is not known, and may be {min(missing)}, which "
+        f"{op_type} does not take at opset {opset}",
+        "state its type in the model's value_info",
+    )
+
+
+def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset: int) -> Blocked:
+    """Return the blocker for a value of a type that an operator does not take, nor a wider one.
+
+    Args:
+        context: where the node is, or is emitted.
+        node: the node.
+        formal: which of its inputs or outputs the value is.
+        name: the value, of known type.
+        opset: the opset at which it is not taken.
+    """
+    op_type, kind = node.op_type, context.kind(name) or ""
+    given = context.producer(node.output[0])
+    is_own = given is not None and given.op_type == op_type
+    later = (version for version in schemas.versions(op_type) if version > opset)
+    taking = (
+        version
+        for version in later
+        if kind in schemas.allowed_types(op_type, version).get(formal, ())
+    )
+    since = next(taking, None)
+    advice = "choose an opset that does" if since is None else f"choose opset {since} or later"
+    if not is_own and since is not None:
+        return Blocked(
+            f"what takes its place needs {op_type} of {kind}, which came with opset {since}", advice
+        )
+    if kind.startswith("tensor"):
+        advice += f", or cast {name!r}"
+    first = schemas.came_with(kind)
+    if first > opset:
+        reason = f"it has a {kind}, which came with opset {first}: no operator before knows it"
+    else:
+        reason = (
+            f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results "
+            "are the same"
+        )
+    return Blocked(reason, advice)
