@@ -21,8 +21,8 @@ LONG_FILES = {
     "emit/context.py",
 }
 LONG_FUNCTIONS = {
-    "convert_file.py: convert_file",
-    "save.py: save",
+    "api/convert_file.py: convert_file",
+    "api/save.py: save",
     "steps/resampling/deform_conv.py: deform_conv",
     "steps/linear_algebra/det.py: det",
     "steps/elementwise/mod.py: _of_doubles",

@@ -13,17 +13,17 @@ from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.api.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.pieces import write
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
-from onnxreduce_cli.pause import collector_paused
-from onnxreduce_cli.progress import Progress
-from onnxreduce_cli.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.steps.table import body
 
 if TYPE_CHECKING:

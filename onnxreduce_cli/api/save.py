@@ -14,8 +14,8 @@ from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing
 from onnxreduce_cli.model.pieces import Piece, write
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.weights import move_in, move_out
-from onnxreduce_cli.progress import Progress
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import from_proto, kind_of
-from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
