@@ -18,10 +18,10 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.errors import ConversionError, UsageError
+from onnxreduce_cli.model.byte_ranges import write
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.model.pieces import write
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.steps.table import body

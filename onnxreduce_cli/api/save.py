@@ -11,9 +11,9 @@ from typing import IO, Literal
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing
-from onnxreduce_cli.model.pieces import Piece, write
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.weights import move_in, move_out
 
@@ -124,7 +124,7 @@ def save(
     form = "protobuf" if path == STREAM else format_of(path)
     # The very bytes that were read, where nothing changes.
     unchanged = not changed and form == document.format
-    content = [document.source] if unchanged else document.pieces(form)
+    content = [document.source] if unchanged else document.byte_ranges(form)
     with ExitStack() as stack:
         way: Literal["link", "copy"] = "link" if placement.external_data == "link" else "copy"
         linked = stack.enter_context(brought(going, folder, way, progress))
@@ -174,7 +174,7 @@ def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
 
 
 @contextmanager
-def _new_file(path: str, content: list[Piece], *, lasting: bool) -> Iterator[None]:
+def _new_file(path: str, content: list[ByteRange], *, lasting: bool) -> Iterator[None]:
     """Write a file; should what follows fail, it goes again."""
     with replacing(path, lasting=lasting) as file:
         write(content, file)

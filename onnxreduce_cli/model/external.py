@@ -12,8 +12,8 @@ from typing import IO, BinaryIO, Literal
 from onnx import TensorProto
 
 from onnxreduce_cli.errors import InvalidModelError, UsageError
+from onnxreduce_cli.model.byte_ranges import StoredFile, copy
 from onnxreduce_cli.model.files import Document, replacing
-from onnxreduce_cli.model.pieces import StoredFile, copy
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.tensors import tensors
 

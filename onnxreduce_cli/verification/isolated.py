@@ -50,7 +50,7 @@ class _Child:
     def __init__(self) -> None:
         self.forgotten: list[int] = []
         self._owner = os.getpid()
-        self._process = subprocess.Popen(
+        self._opened_in = subprocess.Popen(
             [sys.executable, "-c", _START.format(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -58,12 +58,12 @@ class _Child:
             stderr=subprocess.DEVNULL,
         )
         # It may be in a loop without end, so it is not asked to go.
-        self._end = weakref.finalize(self, _end, self._process)
+        self._end = weakref.finalize(self, _end, self._opened_in)
 
     @property
     def alive(self) -> bool:
         """Whether it can be asked: after a fork only by the process that started it."""
-        return self._owner == os.getpid() and self._process.poll() is None
+        return self._owner == os.getpid() and self._opened_in.poll() is None
 
     def ask(self, request: str, key: int, *arguments: Any, limit: float | None = None) -> Any:
         """Send a request and wait for the answer, at most `limit` seconds.
@@ -72,7 +72,7 @@ class _Child:
             _EndedError: the process has ended.
             _LateError: it took too long.
         """
-        requests, replies = self._process.stdin, self._process.stdout
+        requests, replies = self._opened_in.stdin, self._opened_in.stdout
         assert requests is not None
         assert replies is not None
         late = threading.Event()
@@ -97,10 +97,10 @@ class _Child:
 
     def _stop(self, late: threading.Event) -> None:
         late.set()
-        self._process.kill()
+        self._opened_in.kill()
 
     def _how(self) -> str:
-        code = self._process.wait()
+        code = self._opened_in.wait()
         try:
             return signal.Signals(-code).name
         except ValueError:
@@ -155,22 +155,22 @@ class IsolatedRunner:
         self._arguments = (source, executor, tuple(extra))
         self._limit = limit
         self._late = False
-        self._home: _Child | None = None
+        self._opened_in: _Child | None = None
         self._open()
 
     def __del__(self) -> None:
         """Let the model go there too: one session in memory at a time."""
-        if self._home is not None:
-            self._home.forgotten.append(self._key)
+        if self._opened_in is not None:
+            self._opened_in.forgotten.append(self._key)
 
     def _open(self) -> _Child:
         child = _child()
-        if child is not self._home:
+        if child is not self._opened_in:
             try:
                 child.ask("open", self._key, *self._arguments)
             except _EndedError as error:
                 raise CannotRunError(f"it crashed when it read the model ({error})") from None
-            self._home = child
+            self._opened_in = child
         return child
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
