@@ -21,8 +21,6 @@ LONG_FILES = {
     "emit/context.py",
 }
 LONG_FUNCTIONS = {
-    "api/convert_file.py: convert_file",
-    "api/save.py: save",
     "steps/resampling/deform_conv.py: deform_conv",
     "steps/linear_algebra/det.py: det",
     "steps/elementwise/mod.py: _of_doubles",
