@@ -238,7 +238,7 @@ class _Check:
         pair = Side.CANDIDATE in self.sources
         random = set().union(*(random_outputs(source) for source in self.sources.values()))
         names = [name for name in self.sources[Side.REFERENCE].outputs if name not in random]
-        comparisons = _Comparisons()
+        total = _Comparisons()
         verdicts: list[bool | None] = []
         failing: tuple[int, str, Judgement] | None = None
         deviating: dict[Side, tuple[int, str]] = {}
@@ -248,7 +248,7 @@ class _Check:
             seen: list[bool | None] = []
             for name in names:
                 judgement = judge(found, name, self.tolerance, self._between)
-                comparisons.add(name, judgement)
+                total.add(name, judgement)
                 agree = (
                     judgement.agree if pair else _agree(judgement.deviations.get(Side.REFERENCE))
                 )
@@ -275,11 +275,9 @@ class _Check:
             (),
             tuple(self._runs()),
             tuple(self.trials),
-            comparisons.summary(labels),
+            total.summary(labels),
             self._divergence(failing) if pair and failing is not None else None,
-            tuple(
-                self._disagreement(side, *where, comparisons) for side, where in deviating.items()
-            ),
+            tuple(self._disagreement(side, *where, total) for side, where in deviating.items()),
             tuple(self._remarks(random, excused)),
             equivalent,
             saved,
@@ -324,7 +322,7 @@ class _Check:
         return first_divergence(first, second, name, self.feeds[number], tolerance)
 
     def _disagreement(
-        self, side: Side, number: int, name: str, comparisons: _Comparisons
+        self, side: Side, number: int, name: str, total: _Comparisons
     ) -> Disagreement:
         source = self.sources[side]
         where = first_divergence(
@@ -334,7 +332,7 @@ class _Check:
             self.feeds[number],
             self._between,
         )
-        errors = comparisons.errors(name, (side, EXECUTORS[0]), (side, EXECUTORS[1]))
+        errors = total.errors(name, (side, EXECUTORS[0]), (side, EXECUTORS[1]))
         return Disagreement(source.label, name, errors, where)
 
 
