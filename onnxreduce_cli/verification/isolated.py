@@ -50,7 +50,7 @@ class _Child:
     def __init__(self) -> None:
         self.forgotten: list[int] = []
         self._owner = os.getpid()
-        self._opened_in = subprocess.Popen(
+        self._process = subprocess.Popen(
             [sys.executable, "-c", _START.format(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -58,12 +58,12 @@ class _Child:
             stderr=subprocess.DEVNULL,
         )
         # It may be in a loop without end, so it is not asked to go.
-        self._end = weakref.finalize(self, _end, self._opened_in)
+        self._end = weakref.finalize(self, _end, self._process)
 
     @property
     def alive(self) -> bool:
         """Whether it can be asked: after a fork only by the process that started it."""
-        return self._owner == os.getpid() and self._opened_in.poll() is None
+        return self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, request: str, key: int, *arguments: Any, limit: float | None = None) -> Any:
         """Send a request and wait for the answer, at most `limit` seconds.
@@ -72,7 +72,7 @@ class _Child:
             _EndedError: the process has ended.
             _LateError: it took too long.
         """
-        requests, replies = self._opened_in.stdin, self._opened_in.stdout
+        requests, replies = self._process.stdin, self._process.stdout
         assert requests is not None
         assert replies is not None
         late = threading.Event()
@@ -97,10 +97,10 @@ class _Child:
 
     def _stop(self, late: threading.Event) -> None:
         late.set()
-        self._opened_in.kill()
+        self._process.kill()
 
     def _how(self) -> str:
-        code = self._opened_in.wait()
+        code = self._process.wait()
         try:
             return signal.Signals(-code).name
         except ValueError:
