@@ -27,13 +27,13 @@ def load_and_save(source: str, target: str) -> None:
 
 
 def onnxreduce(source: str, target: str) -> None:
-    from onnxreduce_cli.convert_file import Options, convert_file
+    from onnxreduce_cli.api.convert_file import Options, convert_file
 
     convert_file(source, target, Options(opset=TARGET, force=True, check=False))
 
 
 def onnxreduce_checked(source: str, target: str) -> None:
-    from onnxreduce_cli.convert_file import Options, convert_file
+    from onnxreduce_cli.api.convert_file import Options, convert_file
 
     convert_file(source, target, Options(opset=TARGET, force=True))
 
@@ -63,7 +63,7 @@ def onnxscript_converter(source: str, target: str) -> None:
 #: What each imports, before its time is taken.
 MODULES: dict[Work, str] = {
     load_and_save: "onnx",
-    onnxreduce: "onnxreduce_cli.convert_file",
+    onnxreduce: "onnxreduce_cli.api.convert_file",
     onnxreduce_checked: "onnxreduce_cli.verification.sites",
     cpp_converter: "onnx.version_converter",
     onnxscript_converter: "onnxscript.version_converter",

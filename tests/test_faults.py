@@ -21,10 +21,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxreduce_cli.convert_file import Options, convert_file
+from onnxreduce_cli.api.convert_file import Options, convert_file
+from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import files
-from onnxreduce_cli.save import Placement
 
 #: What a killed process may leave behind.
 LEFT_BEHIND = re.compile(r"\.(model|model\.onnx|weights)\.\w+\.part\.(onnx|data|bin)")

@@ -15,10 +15,10 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.convert_file import Options, convert_file
+from onnxreduce_cli.api.convert_file import Options, convert_file
+from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import wire
-from onnxreduce_cli.save import Placement
 
 GB = 1 << 30
 

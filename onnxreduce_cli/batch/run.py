@@ -10,9 +10,9 @@ from typing import Any
 import onnx
 
 from onnxreduce_cli import __version__
+from onnxreduce_cli.api.convert_file import Converted, Options, convert_file
 from onnxreduce_cli.batch.processes import Died, call_apart
 from onnxreduce_cli.batch.record import Made, Record, digest, stamps
-from onnxreduce_cli.convert_file import Converted, Options, convert_file
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, remarks
 

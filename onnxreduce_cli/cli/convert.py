@@ -13,7 +13,7 @@ from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import about
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.convert_file import Converted, Options
+    from onnxreduce_cli.api.convert_file import Converted, Options
     from onnxreduce_cli.model.ir_version import Wanted
 
 
@@ -105,9 +105,9 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
+    from onnxreduce_cli.api.convert_file import Options
+    from onnxreduce_cli.api.save import Placement
     from onnxreduce_cli.batch.layout import matching
-    from onnxreduce_cli.convert_file import Options
-    from onnxreduce_cli.save import Placement
 
     options = Options(
         opset,
@@ -130,7 +130,7 @@ def command(
 
 def _check(options: Options, *names: str | None) -> None:
     """Refuse options that contradict each other, and empty names."""
-    from onnxreduce_cli.convert_file import check_options
+    from onnxreduce_cli.api.convert_file import check_options
 
     check_options(options)
     if "" in names:
@@ -152,7 +152,7 @@ def _check_many(
 
 
 def _convert_one(source: str, output: str | None, options: Options, *, quiet: bool) -> None:
-    from onnxreduce_cli.convert_file import convert_file
+    from onnxreduce_cli.api.convert_file import convert_file
 
     with (
         about(source),

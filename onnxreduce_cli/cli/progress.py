@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
-from onnxreduce_cli.progress import Progress
+from onnxreduce_cli.model.progress import Progress
 
 
 @contextmanager

@@ -68,11 +68,11 @@ class Interface(Writing):
             proto.CopyFrom(info.type.optional_type.elem_type)
             self.emitter.emit("Optional", [], "", output=name, type=proto)
             return
-        held = value.value
-        assert held is not None
-        made = held.name if isinstance(held, Tensor) else self.emitter.fresh("sequence")
-        if not isinstance(held, Tensor):
-            self.sequences.as_given(held, made)
+        content = value.value
+        assert content is not None
+        made = content.name if isinstance(content, Tensor) else self.emitter.fresh("sequence")
+        if not isinstance(content, Tensor):
+            self.sequences.as_given(content, made)
         self.emitter.emit("Optional", [made], "", output=name)
 
 

@@ -32,8 +32,8 @@ class Kinds:
     def alone(self, value: Value) -> Value:
         """The kind of a value, or the one that stands for it where it cannot stay as given."""
         match value:
-            case Maybe(has, held) if held is not None:
-                return _maybe(has, self.alone(held))
+            case Maybe(has, content) if content is not None:
+                return _maybe(has, self.alone(content))
             case Given(optional=True):
                 raise UnwritableError(
                     f"{value.name!r}, an optional value that the model is given, goes into or out "

@@ -61,7 +61,7 @@ def length(writing: Writing, node: NodeProto, environment: Environment) -> bool:
         return writing.of_given(node, sequence)
     if isinstance(sequence, Listed):
         length = writing.emitter.constant(np.array(len(sequence.items)), "length")
-        writing.stand_in(node, "Identity", length)
+        writing.replace(node, "Identity", length)
     else:
         writing.sequences.length(sequence, node.output[0], node)
     return True
@@ -78,7 +78,7 @@ def at(writing: Writing, node: NodeProto, environment: Environment) -> bool:
             raise UnwritableError(
                 f"it takes element {place} of {len(sequence.items)}", "mend the model"
             )
-        writing.stand_in(node, "Identity", sequence.items[place])
+        writing.replace(node, "Identity", sequence.items[place])
         return True
     counted = writing.sequences.counted(sequence)
     at = writing.sequences.place(counted, place)
@@ -120,7 +120,7 @@ def has_element(writing: Writing, node: NodeProto, environment: Environment) -> 
     if isinstance(value, Maybe):
         has = value.has
     name = has if isinstance(has, str) else writing.emitter.constant(np.array(has), "has")
-    writing.stand_in(node, "Identity", name)
+    writing.replace(node, "Identity", name)
     return True
 
 
@@ -129,13 +129,13 @@ def get_element(writing: Writing, node: NodeProto, environment: Environment) -> 
     value = writing.value(environment, node.input[0])
     if isinstance(value, Given) and value.optional:
         return writing.of_given(node, value)
-    held = value.value if isinstance(value, Maybe) else value
-    if held is None:
+    content = value.value if isinstance(value, Maybe) else value
+    if content is None:
         raise UnwritableError("it takes the element of a value that has none", "mend the model")
-    if isinstance(held, str | Tensor):
-        writing.stand_in(node, "Identity", held if isinstance(held, str) else held.name)
+    if isinstance(content, str | Tensor):
+        writing.replace(node, "Identity", content if isinstance(content, str) else content.name)
     else:
-        environment[node.output[0]] = held
+        environment[node.output[0]] = content
     return True
 
 

@@ -174,10 +174,11 @@ class _Rewriting(Interface):
             writer = WRITERS.get(node.op_type)
             if writer is not None:
                 return writer(self, node, environment)
-        held = [name for name in node.input if name in environment]
-        if held:
+        containers = [name for name in node.input if name in environment]
+        if containers:
             raise UnwritableError(
-                f"it reads {held[0]!r}, which is no tensor, and what it does with it is not known",
+                f"it reads {containers[0]!r}, which is no tensor, and what it does with it is not "
+                "known",
                 "choose a later opset",
             )
         return self._others(node, environment)

@@ -109,8 +109,8 @@ class SequenceKinds:
         if not sequence.items:
             sizes = tuple(dim for dim in dims if isinstance(dim, int))
             return Stacked(emitter.filled((0, *sizes), elem_type), elem_type, dims)
-        rows = [emitter.unsqueezed(item, 0) for item in sequence.items]
-        return Stacked(emitter.concat(rows, "stack"), elem_type, dims)
+        unsqueezed = [emitter.unsqueezed(item, 0) for item in sequence.items]
+        return Stacked(emitter.concat(unsqueezed, "stack"), elem_type, dims)
 
     def packed(self, sequence: Sequence, rank: int) -> Packed:
         """The sequence, of tensors of this rank, as one of elements of any shape."""
@@ -128,8 +128,8 @@ class SequenceKinds:
                 "Range", [limits[0], emitter.scalar(more, "limit"), limits[1]], "numbers"
             )
             ends = emitter.emit("Mul", [numbers, each], "ends")
-            rows = emitter.concat([length, emitter.ints(rank)], "rows")
-            shapes = emitter.emit("Expand", [dims, rows], "shapes")
+            repeated = emitter.concat([length, emitter.ints(rank)], "rows")
+            shapes = emitter.emit("Expand", [dims, repeated], "shapes")
             return Packed(emitter.flat(sequence.stack), ends, shapes, elem_type, rank)
         empty = Packed(
             emitter.filled((0,), elem_type),

@@ -141,12 +141,12 @@ class Sequences(SequenceKinds):
         before = self.place(counted, place)
         if isinstance(counted, Packed):
             return self._packed_with(counted, item, before)
-        rows = [
+        stacked = [
             emitter.part(counted.stack, emitter.ints(0), before),
             emitter.unsqueezed(item, 0),
             emitter.part(counted.stack, before),
         ]
-        return replace(counted, stack=emitter.concat(rows, "stack"))
+        return replace(counted, stack=emitter.concat(stacked, "stack"))
 
     def _packed_with(self, counted: Packed, item: str, before: str) -> Packed:
         """A packed sequence with one more element before a place."""
@@ -177,8 +177,8 @@ class Sequences(SequenceKinds):
     def _at_end(self, sequence: Stacked | Packed, item: str) -> Sequence:
         if isinstance(sequence, Packed):
             return self.appended(sequence, item)
-        rows = [sequence.stack, self._emitter.unsqueezed(item, 0)]
-        return replace(sequence, stack=self._emitter.concat(rows, "stack"))
+        stacked = [sequence.stack, self._emitter.unsqueezed(item, 0)]
+        return replace(sequence, stack=self._emitter.concat(stacked, "stack"))
 
     def erased(self, sequence: Sequence, place: int | str | None) -> Sequence:
         """SequenceErase: the sequence without an element, the last by default."""

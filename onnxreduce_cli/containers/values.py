@@ -132,9 +132,9 @@ def parts(value: Value) -> tuple[str, ...]:
             return (stack,)
         case Packed(values, ends, shapes):
             return (values, ends, shapes)
-        case Maybe(has, held):
+        case Maybe(has, content):
             own = (has,) if isinstance(has, str) else ()
-            return own + (() if held is None else parts(held))
+            return own + (() if content is None else parts(content))
     raise TypeError("no tensor stands for what stays as given")
 
 
@@ -151,9 +151,9 @@ def types(kind: Value) -> list[TensorType]:
             ends: TensorType = (TensorProto.INT64, (None,))
             shapes: TensorType = (TensorProto.INT64, (None, kind.rank))
             return [(kind.elem_type, (None,)), ends, shapes]
-        case Maybe(has, held):
+        case Maybe(has, content):
             own: list[TensorType] = [(TensorProto.BOOL, ())] if isinstance(has, str) else []
-            return own + ([] if held is None else types(held))
+            return own + ([] if content is None else types(content))
     raise TypeError("no tensor stands for what stays as given")
 
 
@@ -168,9 +168,9 @@ def made_of(kind: Value, names: Names[str]) -> Value:
             return replace(kind, stack=names[0])
         case Packed():
             return replace(kind, values=names[0], ends=names[1], shapes=names[2])
-        case Maybe(has, held):
+        case Maybe(has, content):
             own = 1 if isinstance(has, str) else 0
-            value = None if held is None else made_of(held, names[own:])
+            value = None if content is None else made_of(content, names[own:])
             assert not isinstance(value, Maybe)
             return Maybe(names[0] if own else has, value)
     raise TypeError("no tensor stands for what stays as given")

@@ -99,7 +99,7 @@ class Writing:
         return value
 
     def of_given(self, node: NodeProto, sequence: Given) -> bool:
-        """A node that reads a sequence that stays one."""
+        """Emit a node that reads a sequence that stays one; return whether it differs."""
         if node.input[0] == sequence.name:
             return False
         copy = self.copy(node)
@@ -107,8 +107,8 @@ class Writing:
         self.emitter.nodes.append(copy)
         return True
 
-    def stand_in(self, node: NodeProto, op_type: str, name: str) -> None:
-        """Write what gives the node's output from one tensor, under the node's name."""
+    def replace(self, node: NodeProto, op_type: str, name: str) -> None:
+        """Emit an operator of one tensor in a node's place: with its output and its name."""
         self.emitter.emit(op_type, [name], "", output=node.output[0], like=node)
 
     def copy(self, node: NodeProto) -> NodeProto:

@@ -14,6 +14,7 @@ from onnx import ModelProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.apply import apply_plan
 from onnxreduce_cli.engine.description import Plan, describe
+from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Route, Subject
@@ -25,7 +26,6 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
-from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.steps.dispatch import body
 
 

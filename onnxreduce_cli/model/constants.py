@@ -259,7 +259,7 @@ class ModelConstants(Constants):
         self._marks: dict[tuple[int, str, int], int] = {}
 
     def forget(self) -> None:
-        """Work everything out anew when asked next: more is known of types than before."""
+        """Forget what was folded: more is known of types than when it was."""
         self._folded.clear()
 
     def shape(self, scope: Scope, name: str, dims: Dims) -> Folded:

@@ -12,10 +12,10 @@ from typing import IO, BinaryIO, Literal
 from onnx import TensorProto
 
 from onnxreduce_cli.errors import InvalidModelError, UsageError
+from onnxreduce_cli.model.byte_ranges import StoredFile, copy
 from onnxreduce_cli.model.files import Document, replacing
-from onnxreduce_cli.model.pieces import StoredFile, copy
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.tensors import tensors
-from onnxreduce_cli.progress import Progress
 
 #: How data goes along, but for not at all: by hard links, where there can be any, or copied.
 Way = Literal["link", "copy"]

@@ -20,8 +20,8 @@ from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import nesting
+from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
 from onnxreduce_cli.model.outline import Outline
-from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
 from onnxreduce_cli.model.tensors import tensors
 
 #: Stands for standard input and output.
@@ -56,13 +56,13 @@ class Document:
     """
 
     model: ModelProto
-    source: Piece = b""
+    source: ByteRange = b""
     format: str = "protobuf"
     base_dir: str = ""
     outline: Outline = field(default_factory=Outline)
     has_external_data: bool = True
 
-    def pieces(self, form: str) -> list[Piece]:
+    def byte_ranges(self, form: str) -> list[ByteRange]:
         """The model as it is now, in a serialisation.
 
         Raises:
@@ -70,14 +70,14 @@ class Document:
         """
         if form != "protobuf":
             return [serialize(self.whole(), form)]
-        pieces = self.outline.embed(serialize(self.model, form))
-        size = size_of(pieces)
+        byte_ranges = self.outline.embed(serialize(self.model, form))
+        size = size_of(byte_ranges)
         if size > LARGEST:
             raise InvalidModelError(
                 f"the model has {size / 1e9:.2f} GB and protobuf holds no more than 2.14; put "
                 "weights in a file of their own: --external-data-threshold 1MB"
             )
-        return pieces
+        return byte_ranges
 
     def whole(self) -> ModelProto:
         """The model, with what was left out put back into it."""
@@ -100,7 +100,7 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
     """
     name = os.fspath(path)
     outline = Outline()
-    source: Piece
+    source: ByteRange
     try:
         if name == STREAM and stream is not None:
             content = source = stream.read()
@@ -117,7 +117,7 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
     return Document(model, source, form, base_dir, outline, has_external_data)
 
 
-def _read(path: str, outline: Outline | None) -> tuple[bytes, Piece]:
+def _read(path: str, outline: Outline | None) -> tuple[bytes, ByteRange]:
     """A file's content, large tensors left out where there is an outline; and all of it."""
     if not os.path.isfile(path):
         content = Path(path).read_bytes()  # A pipe, say, that is not to be read twice.
@@ -128,7 +128,7 @@ def _read(path: str, outline: Outline | None) -> tuple[bytes, Piece]:
             content = outline.read(file, stored)
         else:
             content = file.read()
-    return content, Span(stored, 0, stored.size)
+    return content, FileRange(stored, 0, stored.size)
 
 
 def _parse(content: bytes, form: str, name: str) -> ModelProto:
@@ -150,8 +150,8 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
         ) from error
     except onnx.parser.ParseError as error:
         # Its text is bytes, and says on three lines where, amid what, and what is wrong.
-        told = error.args[0].decode(errors="replace") if error.args else ""
-        text = ", ".join(line.strip() for line in told.splitlines())
+        message = error.args[0].decode(errors="replace") if error.args else ""
+        text = ", ".join(line.strip() for line in message.splitlines())
         raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
     except ValueError as error:
         first = str(error).strip().splitlines()

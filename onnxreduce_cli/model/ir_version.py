@@ -89,7 +89,7 @@ def choose(
         opset: the opset of the default domain that it gets.
 
     Returns:
-        the number, and in words what needs it; empty where the opset does or the user says so.
+        the number, and what needs it, for people; empty where the opset does or the user says so.
 
     Raises:
         ConversionError: with the number wanted the model would be misread.

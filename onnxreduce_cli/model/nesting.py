@@ -43,7 +43,7 @@ def parse(content: bytes) -> ModelProto:
 def depth(content: bytes) -> int:
     """How deep messages nest in a model's protobuf form, as far as it can be followed.
 
-    Beyond `DEEPEST` it is not told how far.
+    Beyond `DEEPEST` the depth is not exact.
     """
     deepest = 0
     read = wire.in_memory(content)

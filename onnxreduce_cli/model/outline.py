@@ -1,9 +1,10 @@
 """A model file without the data of its large tensors, and the way back.
 
 The file is walked rather than parsed, and only through messages that are large enough to hold a
-large tensor. Such a tensor's data is left out: in the outline it has a stand-in, external data of a
-name that no file has, so that whatever knows external data takes it for what it is: not here. When
-the model is written each stand-in gives way to the bytes that it stands for, a span of the file.
+large tensor. Such a tensor's data is left out: in the outline it has a placeholder, external data
+of a name that no file has, so that whatever knows external data takes it for what it is: not here.
+When the model is written each placeholder gives way to the bytes that it stands for, a range of the
+file.
 
 What is unusual, if legal, is not left out: a tensor with data in several fields, a field that must
 be there once but is there twice, groups.
@@ -23,8 +24,8 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.model import wire
+from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
 from onnxreduce_cli.model.folding import LIMIT
-from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
 from onnxreduce_cli.model.tensors import holders, single_holders
 
 #: Data of fewer bytes stays in the outline, and so does that of tensors of no more elements than
@@ -57,13 +58,13 @@ class LeftOut:
     Attributes:
         number: the field that it belongs in.
         header: that field's tag and length.
-        pieces: what the field holds.
+        byte_ranges: what the field holds.
         stated: whether the tensor says that its data is in it, which goes without saying.
     """
 
     number: int
     header: bytes
-    pieces: tuple[Piece, ...]
+    byte_ranges: tuple[ByteRange, ...]
     stated: bool = False
 
 
@@ -71,7 +72,7 @@ class Outline:
     """What was left out of one model."""
 
     def __init__(self) -> None:
-        # Random, so that no name in a model, nor a file, is taken for a stand-in.
+        # Random, so that no name in a model, nor a file, is taken for a placeholder.
         self._prefix = f"onnxreduce-{os.urandom(16).hex()}-"
         self._left_out: list[LeftOut] = []
 
@@ -80,7 +81,7 @@ class Outline:
         return len(self._left_out)
 
     def read(self, file: BinaryIO, stored: StoredFile) -> bytes:
-        """A model file's content, stand-ins in place of what is left out.
+        """A model file's content, placeholders in place of what is left out.
 
         Raises:
             OSError: it cannot be read.
@@ -91,11 +92,11 @@ class Outline:
 
     def leave_out(self, left_out: LeftOut) -> TensorProto:
         """What a tensor has in place of its data."""
-        stand_in = TensorProto(data_location=TensorProto.EXTERNAL)
+        placeholder = TensorProto(data_location=TensorProto.EXTERNAL)
         name = f"{self._prefix}{len(self._left_out):08d}"
-        stand_in.external_data.add(key="location", value=name)
+        placeholder.external_data.add(key="location", value=name)
         self._left_out.append(left_out)
-        return stand_in
+        return placeholder
 
     def of(self, tensor: TensorProto) -> LeftOut | None:
         """What was left out of a tensor, if anything was."""
@@ -115,11 +116,13 @@ class Outline:
             tensor.ClearField("data_location")
             if left_out.stated:
                 tensor.data_location = TensorProto.DEFAULT
-            pieces = (p.read() if isinstance(p, Span) else bytes(p) for p in left_out.pieces)
-            tensor.MergeFromString(left_out.header + b"".join(pieces))
+            byte_ranges = (
+                p.read() if isinstance(p, FileRange) else bytes(p) for p in left_out.byte_ranges
+            )
+            tensor.MergeFromString(left_out.header + b"".join(byte_ranges))
 
-    def embed(self, content: bytes) -> list[Piece]:
-        """A serialised model as pieces: in place of stand-ins what they stand for."""
+    def embed(self, content: bytes) -> list[ByteRange]:
+        """A serialised model as byte ranges: in place of placeholders what they stand for."""
         if not self:
             return [content]
         found = re.finditer(re.escape(self._prefix.encode()) + rb"(\d{8})", content)
@@ -139,7 +142,7 @@ class _Walk:
         return self._file.read(end - start)
 
     def message(self, start: int, end: int, kind: Any, depth: int) -> bytes | None:
-        """A message's content with stand-ins; None where there are none in it."""
+        """A message's content with placeholders; None where there are none in it."""
         try:
             if kind is _TENSOR:
                 return self._tensor(start, end)
@@ -188,9 +191,9 @@ class _Walk:
         if prod(float(dim) for dim in tensor.dims) <= LIMIT:
             return None
         header = self.kept(data.start, data.body)
-        span = Span(self._stored, data.body, data.end)
-        stand_in = self._outline.leave_out(LeftOut(data.number, header, (span,), stated))
-        return rest + stand_in.SerializeToString()
+        stored = FileRange(self._stored, data.body, data.end)
+        placeholder = self._outline.leave_out(LeftOut(data.number, header, (stored,), stated))
+        return rest + placeholder.SerializeToString()
 
     def _is_sound(self, data: wire.Field) -> bool:
         """Whether protobuf reads what a field holds: it is not to be copied unread otherwise."""
@@ -200,7 +203,7 @@ class _Walk:
 
 
 class _Embedding:
-    """A walk through a serialised model that has stand-ins."""
+    """A walk through a serialised model that has placeholders."""
 
     def __init__(self, content: bytes, places: list[tuple[int, LeftOut]]) -> None:
         # The first is the last, so that what is done can be dropped.
@@ -208,31 +211,31 @@ class _Embedding:
         self._view = memoryview(content)
         self._read = wire.in_memory(content)
 
-    def message(self, start: int, end: int, kind: Any) -> list[Piece]:
-        """A message's content as pieces."""
+    def message(self, start: int, end: int, kind: Any) -> list[ByteRange]:
+        """A message's content as byte ranges."""
         if kind is _TENSOR:
             return self._tensor(start, end)
         inner = holders(kind)
-        pieces: list[Piece] = []
+        byte_ranges: list[ByteRange] = []
         done = start
         for field in wire.fields(self._read, start, end):
             if not self._places or self._places[-1][0] >= end:
                 break
             if self._places[-1][0] < field.end:
                 content = self.message(field.body, field.end, inner[field.number])
-                pieces += [self._view[done : field.start]]
-                pieces += [wire.header(field.number, size_of(content)), *content]
+                byte_ranges += [self._view[done : field.start]]
+                byte_ranges += [wire.header(field.number, size_of(content)), *content]
                 done = field.end
-        return [*pieces, self._view[done:end]]
+        return [*byte_ranges, self._view[done:end]]
 
-    def _tensor(self, start: int, end: int) -> list[Piece]:
+    def _tensor(self, start: int, end: int) -> list[ByteRange]:
         _, left_out = self._places.pop()
-        before: list[Piece] = []
-        after: list[Piece] = []
+        before: list[ByteRange] = []
+        after: list[ByteRange] = []
         for field in wire.fields(self._read, start, end):
             if field.number not in _PLACE:
                 side = before if field.number < left_out.number and not after else after
                 side.append(self._view[field.start : field.end])
             elif left_out.stated and field.kind != wire.DELIMITED:
                 after.append(_STATED)
-        return [*before, left_out.header, *left_out.pieces, *after]
+        return [*before, left_out.header, *left_out.byte_ranges, *after]

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, numpy_helper
 
-from onnxreduce_cli.model import attributes, stand_ins
+from onnxreduce_cli.model import attributes, placeholders
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.edit import put_in_order
@@ -214,7 +214,7 @@ class ShapeInference:
             return []
         if not is_default(node.domain):
             first = self._known.type(scope, node.input[0]) if node.input else None
-            found = stand_ins.ranks(node, None if first is None else first.rank)
+            found = placeholders.ranks(node, None if first is None else first.rank)
             return [[None] * rank for rank in found]
         if node.op_type == "ConstantOfShape":
             sizes = self._known.elements(scope, node.input[0])

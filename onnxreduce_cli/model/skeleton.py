@@ -18,8 +18,8 @@ from onnx import (
 
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.folding import LIMIT
+from onnxreduce_cli.model.placeholders import put_placeholders
 from onnxreduce_cli.model.scope import subgraphs
-from onnxreduce_cli.model.stand_ins import put_stand_ins
 from onnxreduce_cli.model.values import ValueType
 
 #: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
@@ -32,7 +32,7 @@ def model_skeleton(model: ModelProto) -> ModelProto:
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
     _draw(skeleton.graph, model.graph)
-    put_stand_ins(skeleton.graph, default_opset(model) or 0, model.functions)
+    put_placeholders(skeleton.graph, default_opset(model) or 0, model.functions)
     for training in model.training_info:
         copy = skeleton.training_info.add()
         for field in ("initialization", "algorithm"):
@@ -147,7 +147,7 @@ def call_skeleton(
         node = waiting.pop()
         bind(node, bound)
         waiting += [inner for _, subgraph in subgraphs(node) for inner in subgraph.node]
-    put_stand_ins(graph, default_opset(function) or 0, called)
+    put_placeholders(graph, default_opset(function) or 0, called)
     return skeleton
 
 

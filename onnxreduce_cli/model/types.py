@@ -56,7 +56,7 @@ class Types:
         return None if owner is None else self._unification(owner.root).allowed(owner, name)
 
     def forget(self) -> None:
-        """Work out anew what follows from inference, which has found more."""
+        """Forget what follows from inference, which has found more since."""
         self._unified.clear()
 
     def _stated_or_inferred(self, owner: Scope, name: str) -> ValueType | None:

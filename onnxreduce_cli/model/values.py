@@ -104,7 +104,7 @@ def _from_content(content: bytes) -> ValueType | None:
 
 
 def kind_of(proto: TypeProto) -> str | None:
-    """The type as schemas spell it, or None where it is not told."""
+    """The type as schemas spell it, or None where the model does not state it."""
     which = proto.WhichOneof("value")
     if which in ("tensor_type", "sparse_tensor_type"):
         elem_type = getattr(proto, which).elem_type

@@ -1,4 +1,4 @@
-"""Moving the data of tensors out of a model's file, and into it, as spans of files."""
+"""Moving the data of tensors out of a model's file, and into it, as byte ranges of files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import wire
+from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
 from onnxreduce_cli.model.external import DataFile, data_files
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.outline import LeftOut
-from onnxreduce_cli.model.pieces import Piece, Span, StoredFile, size_of
 from onnxreduce_cli.model.tensors import tensors
 
 #: Data begins at a multiple of a page, large data at one of what Windows maps, so that a runtime
@@ -33,7 +33,7 @@ _AS_RAW: dict[int, int] = {
 }
 
 
-def move_out(document: Document, threshold: int, location: str) -> list[Piece]:
+def move_out(document: Document, threshold: int, location: str) -> list[ByteRange]:
     """Turn the data of tensors into external data.
 
     Tensors are those that onnx looks for external data in: initializers and attributes, but for
@@ -50,7 +50,7 @@ def move_out(document: Document, threshold: int, location: str) -> list[Piece]:
     Raises:
         InvalidModelError: a tensor's data does not fit its dimensions.
     """
-    content: list[Piece] = []
+    content: list[ByteRange] = []
     end = 0
     nodes = (node for function in document.model.functions for node in function.node)
     for holder in (document.model.graph, *nodes):
@@ -81,8 +81,8 @@ def mappable(document: Document) -> ModelProto:
     for tensor in tensors(document.model) if stored or document.outline else ():
         if tensor.data_location == TensorProto.EXTERNAL:
             left_out = document.outline.of(tensor) is not None
-            data = _raw(document, tensor)[0] if left_out else _span(tensor, stored)
-            if isinstance(data, Span):
+            data = _raw(document, tensor)[0] if left_out else _file_range(tensor, stored)
+            if isinstance(data, FileRange):
                 _refer(tensor, data.file.path, data.start, len(data))
             else:
                 _clear(tensor)
@@ -90,13 +90,13 @@ def mappable(document: Document) -> ModelProto:
     return document.model
 
 
-def _raw(document: Document, tensor: TensorProto) -> Sequence[Piece]:
+def _raw(document: Document, tensor: TensorProto) -> Sequence[ByteRange]:
     """The data that a tensor has within the model, as raw data; nothing where it has none."""
     left_out = document.outline.of(tensor)
     if left_out is None and tensor.data_location == TensorProto.EXTERNAL:
         return ()
     if left_out is not None and left_out.number in (_RAW, _AS_RAW.get(tensor.data_type)):
-        return left_out.pieces
+        return left_out.byte_ranges
     if tensor.HasField("raw_data"):
         return (tensor.raw_data,)
     if tensor.data_type == TensorProto.STRING:
@@ -128,15 +128,15 @@ def move_in(document: Document, files: Sequence[DataFile]) -> bool:
     stored = {file.location: StoredFile.at(file.path) for file in files}
     for tensor in tensors(document.model) if stored else ():
         if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None:
-            span = _span(tensor, stored)
+            stored_range = _file_range(tensor, stored)
             _clear(tensor)
-            left_out = LeftOut(_RAW, wire.header(_RAW, len(span)), (span,))
+            left_out = LeftOut(_RAW, wire.header(_RAW, len(stored_range)), (stored_range,))
             tensor.MergeFrom(document.outline.leave_out(left_out))
     document.has_external_data = False
     return bool(stored)
 
 
-def _span(tensor: TensorProto, stored: Mapping[str, StoredFile]) -> Span:
+def _file_range(tensor: TensorProto, stored: Mapping[str, StoredFile]) -> FileRange:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     try:
         file = stored[entries["location"]]
@@ -151,7 +151,7 @@ def _span(tensor: TensorProto, stored: Mapping[str, StoredFile]) -> Span:
             f"tensor {tensor.name!r} refers to bytes {start} to {end} of {file.path}, which has "
             f"{file.size}"
         )
-    return Span(file, start, end)
+    return FileRange(file, start, end)
 
 
 def _refer(tensor: TensorProto, location: str, start: int, size: int) -> None:

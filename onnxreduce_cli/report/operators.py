@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.schema_changes import schema_changes
+from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import Direction, Step

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from onnxreduce_cli.engine.description import WRITTEN_OUT, Change, Plan
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.convert_file import Converted
+    from onnxreduce_cli.api.convert_file import Converted
 
 
 def changes_text(plan: Plan, source: str, target: str) -> str:

@@ -94,8 +94,8 @@ class _Graph:
             node = self.producers[value]
             if id(node) in nodes:
                 ordered[id(node)] = node
-        told = [f"{_called(node)} ({node.op_type})" for node in ordered.values()]
-        return tuple(told[-_NAMED:])
+        names = [f"{_called(node)} ({node.op_type})" for node in ordered.values()]
+        return tuple(names[-_NAMED:])
 
     def _walk(self, name: str, known: set[str]) -> tuple[set[str], list[NodeProto]]:
         ends: set[str] = set()

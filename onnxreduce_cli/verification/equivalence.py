@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import from_proto, kind_of
-from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
@@ -238,7 +238,7 @@ class _Check:
         pair = Side.CANDIDATE in self.sources
         random = set().union(*(random_outputs(source) for source in self.sources.values()))
         names = [name for name in self.sources[Side.REFERENCE].outputs if name not in random]
-        rows = _Rows()
+        total = _Comparisons()
         verdicts: list[bool | None] = []
         failing: tuple[int, str, Judgement] | None = None
         deviating: dict[Side, tuple[int, str]] = {}
@@ -248,7 +248,7 @@ class _Check:
             seen: list[bool | None] = []
             for name in names:
                 judgement = judge(found, name, self.tolerance, self._between)
-                rows.add(name, judgement)
+                total.add(name, judgement)
                 agree = (
                     judgement.agree if pair else _agree(judgement.deviations.get(Side.REFERENCE))
                 )
@@ -275,9 +275,9 @@ class _Check:
             (),
             tuple(self._runs()),
             tuple(self.trials),
-            rows.comparisons(labels),
+            total.summary(labels),
             self._divergence(failing) if pair and failing is not None else None,
-            tuple(self._disagreement(side, *where, rows) for side, where in deviating.items()),
+            tuple(self._disagreement(side, *where, total) for side, where in deviating.items()),
             tuple(self._remarks(random, excused)),
             equivalent,
             saved,
@@ -321,7 +321,9 @@ class _Check:
         tolerance = self.tolerance if executors[0] == executors[1] else self._between
         return first_divergence(first, second, name, self.feeds[number], tolerance)
 
-    def _disagreement(self, side: Side, number: int, name: str, rows: _Rows) -> Disagreement:
+    def _disagreement(
+        self, side: Side, number: int, name: str, total: _Comparisons
+    ) -> Disagreement:
         source = self.sources[side]
         where = first_divergence(
             (source, EXECUTORS[0]),
@@ -330,7 +332,7 @@ class _Check:
             self.feeds[number],
             self._between,
         )
-        errors = rows.errors(name, (side, EXECUTORS[0]), (side, EXECUTORS[1]))
+        errors = total.errors(name, (side, EXECUTORS[0]), (side, EXECUTORS[1]))
         return Disagreement(source.label, name, errors, where)
 
 
@@ -338,11 +340,11 @@ def _agree(errors: Errors | None) -> bool | None:
     return None if errors is None else errors.agree
 
 
-class _Rows:
-    """Comparisons, gathered over trials."""
+class _Comparisons:
+    """The errors of each output between pairs of runs, added up over trials."""
 
     def __init__(self) -> None:
-        self._rows: dict[tuple[str, Ran, Ran], tuple[int, Errors]] = {}
+        self._errors: dict[tuple[str, Ran, Ran], tuple[int, Errors]] = {}
 
     def add(self, name: str, judgement: Judgement) -> None:
         for executor, errors in judgement.pairs.items():
@@ -354,18 +356,18 @@ class _Rows:
             self._add(name, (side, EXECUTORS[0]), (side, EXECUTORS[1]), errors)
 
     def _add(self, name: str, first: Ran, second: Ran, errors: Errors) -> None:
-        count, total = self._rows.get((name, first, second), (0, Errors()))
-        self._rows[name, first, second] = (count + 1, total + errors)
+        count, total = self._errors.get((name, first, second), (0, Errors()))
+        self._errors[name, first, second] = (count + 1, total + errors)
 
     def errors(self, name: str, first: Ran, second: Ran) -> Errors:
-        """The errors of one row."""
-        return self._rows[name, first, second][1]
+        """The errors of an output between two runs, over all trials."""
+        return self._errors[name, first, second][1]
 
-    def comparisons(self, labels: Mapping[Side, str]) -> tuple[Comparison, ...]:
-        """All rows, outputs in order."""
+    def summary(self, labels: Mapping[Side, str]) -> tuple[Comparison, ...]:
+        """One comparison for each output and pair, outputs in order."""
         return tuple(
             Comparison(name, (labels[x[0]], x[1]), (labels[y[0]], y[1]), count, errors)
-            for (name, x, y), (count, errors) in self._rows.items()
+            for (name, x, y), (count, errors) in self._errors.items()
         )
 
 

@@ -14,7 +14,7 @@ from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 
 from onnxreduce_cli.model.values import Dims, from_proto, numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
-from onnxreduce_cli.verification.open_dims import asked_sizes, dim_key
+from onnxreduce_cli.verification.open_dims import dim_key, required_sizes
 from onnxreduce_cli.verification.profiles import NEAR, ORDINARY, ZEROS, draw_array, with_constants
 from onnxreduce_cli.verification.ranges import Bound, bounds
 from onnxreduce_cli.verification.source import Source
@@ -86,7 +86,7 @@ class Drawer:
     @cached_property
     def hints(self) -> dict[str, int]:
         """Sizes that the weights an input meets first ask of its open dimensions."""
-        return asked_sizes(self._source, self._types)
+        return required_sizes(self._source, self._types)
 
     @cached_property
     def _opposite(self) -> dict[str, int]:

@@ -155,22 +155,22 @@ class IsolatedRunner:
         self._arguments = (source, executor, tuple(extra))
         self._limit = limit
         self._late = False
-        self._home: _Child | None = None
+        self._opened_in: _Child | None = None
         self._open()
 
     def __del__(self) -> None:
         """Let the model go there too: one session in memory at a time."""
-        if self._home is not None:
-            self._home.forgotten.append(self._key)
+        if self._opened_in is not None:
+            self._opened_in.forgotten.append(self._key)
 
     def _open(self) -> _Child:
         child = _child()
-        if child is not self._home:
+        if child is not self._opened_in:
             try:
                 child.ask("open", self._key, *self._arguments)
             except _EndedError as error:
                 raise CannotRunError(f"it crashed when it read the model ({error})") from None
-            self._home = child
+            self._opened_in = child
         return child
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:

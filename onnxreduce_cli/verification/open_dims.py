@@ -18,8 +18,8 @@ def dim_key(name: str, axis: int, dim: int | str | None) -> str:
     return dim if isinstance(dim, str) else f"{name}[{axis}]"
 
 
-def asked_sizes(source: Source, types: Mapping[str, Dims | None]) -> dict[str, int]:
-    """The sizes that the weights an input meets first ask of its open dimensions.
+def required_sizes(source: Source, types: Mapping[str, Dims | None]) -> dict[str, int]:
+    """The sizes of open dimensions that the weights which an input meets first require.
 
     Args:
         source: the model.
@@ -39,7 +39,7 @@ def asked_sizes(source: Source, types: Mapping[str, Dims | None]) -> dict[str, i
         if node.op_type in ("Identity", "Cast"):
             same[node.output[0]] = name
         dims = types[name]
-        for axis, size in _asked(_Reader(node, facts, found_scopes[0], len(dims or ()))):
+        for axis, size in _required(_Reader(node, facts, found_scopes[0], len(dims or ()))):
             key = _open_key(name, axis, dims)
             if key is not None:
                 found.setdefault(key, size)
@@ -91,11 +91,11 @@ class _Reader:
 
 
 #: An axis of the first input, and the size that it must have.
-_Asked = tuple[int, int | str | None]
+_Required = tuple[int, int | str | None]
 
 
-def _asked(reader: _Reader) -> Iterator[tuple[int, int]]:
-    """What a node asks of its first input's dimensions: axes with sizes."""
+def _required(reader: _Reader) -> Iterator[tuple[int, int]]:
+    """The sizes that a node requires of its first input, by axis."""
     op_type = reader.node.op_type
     if op_type in _BY_NUMBERS:
         yield from _BY_NUMBERS[op_type](reader)
@@ -119,25 +119,25 @@ def _squeeze(reader: _Reader) -> Iterator[tuple[int, int]]:
     yield from ((axis, 1) for axis in reader.numbers("axes") or ())
 
 
-def _mat_mul(reader: _Reader, weight: Dims) -> _Asked:
+def _mat_mul(reader: _Reader, weight: Dims) -> _Required:
     return reader.rank - 1, weight[-2] if len(weight) > 1 else weight[0]
 
 
-def _gemm(reader: _Reader, weight: Dims) -> _Asked:
+def _gemm(reader: _Reader, weight: Dims) -> _Required:
     axis = 0 if reader.integer("transA") else reader.rank - 1
     return axis, weight[-1] if reader.integer("transB") else weight[0]
 
 
-def _conv(reader: _Reader, weight: Dims) -> _Asked:
+def _conv(reader: _Reader, weight: Dims) -> _Required:
     channels = weight[1] if len(weight) > 1 else None
     return 1, channels * reader.integer("group", 1) if isinstance(channels, int) else None
 
 
-def _batch_normalization(reader: _Reader, weight: Dims) -> _Asked:
+def _batch_normalization(reader: _Reader, weight: Dims) -> _Required:
     return 1, weight[0]
 
 
-def _broadcast(reader: _Reader, weight: Dims) -> _Asked:
+def _broadcast(reader: _Reader, weight: Dims) -> _Required:
     return reader.rank - 1, None if weight[-1] == 1 else weight[-1]
 
 
@@ -145,7 +145,7 @@ _BY_NUMBERS: dict[str, Callable[[_Reader], Iterator[tuple[int, int]]]] = {
     "Split": _split,
     "Squeeze": _squeeze,
 }
-_BY_WEIGHT: dict[str, Callable[[_Reader, Dims], _Asked]] = {
+_BY_WEIGHT: dict[str, Callable[[_Reader, Dims], _Required]] = {
     "Add": _broadcast,
     "BatchNormalization": _batch_normalization,
     "Conv": _conv,

@@ -90,7 +90,7 @@ class OrtRunner:
                 model, options, providers=["CPUExecutionProvider"], enable_fallback=False
             )
         except Exception as error:  # ONNX Runtime's exceptions have no base of their own.
-            raise CannotRunError(_words(error)) from error
+            raise CannotRunError(_message(error)) from error
         self._inputs = {value.name: value.type for value in self._session.get_inputs()}
         for value in self._session.get_overridable_initializers():
             self._inputs[value.name] = value.type
@@ -105,8 +105,8 @@ class OrtRunner:
             found = self._run_raw(given, names) if self._raw else self._session.run(names, given)
         except Exception as error:  # ONNX Runtime's exceptions have no base of their own.
             if "NOT_IMPLEMENTED" in str(error):
-                raise CannotRunError(_words(error)) from error
-            raise RunFailedError(_words(error)) from error
+                raise CannotRunError(_message(error)) from error
+            raise RunFailedError(_message(error)) from error
         return dict(zip(names, found, strict=True))
 
     def _run_raw(self, feeds: Mapping[str, Any], names: list[str]) -> list[Any]:
@@ -149,7 +149,7 @@ def _content(source: Source, extra: Sequence[str]) -> bytes:
     return source.content() + (suffix.SerializeToString() if suffix.graph.output else b"")
 
 
-def _words(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """The first line of what ONNX Runtime says, without its own decoration."""
     text = str(error).strip().splitlines()
     first = text[0] if text else type(error).__name__

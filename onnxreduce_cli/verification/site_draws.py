@@ -142,8 +142,8 @@ def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
     return True
 
 
-def asked_shapes(pair: Pair) -> list[Attempt]:
-    """What the node itself asks of tensors whose rank is not known.
+def required_shapes(pair: Pair) -> list[Attempt]:
+    """What the node itself requires of tensors whose rank is not known.
 
     That is the shape that its output is known to have, and for a Split the sum of its parts.
     """
@@ -161,7 +161,7 @@ def asked_shapes(pair: Pair) -> list[Attempt]:
 
 
 def runs(
-    drawer: Drawer, rng: np.random.Generator, special: str, asked: list[Attempt]
+    drawer: Drawer, rng: np.random.Generator, special: str, required: list[Attempt]
 ) -> Iterator[tuple[list[Attempt], str]]:
     """For each run the attempts to make, until the node accepts one, and the value profile."""
     if drawer.open_ranks:
@@ -170,7 +170,7 @@ def runs(
             same = replace(rising, rising=False)
             for values in (ORDINARY, special):
                 usual = [rising, same, replace(rising, sizes=drawer.hints)]
-                yield [*usual, *(item for item in asked if item.rank == rank)], values
+                yield [*usual, *(item for item in required if item.rank == rank)], values
         yield [Attempt({}, 0, 2), Attempt({}, 0, 1)], ORDINARY
         return
     shapes = []

@@ -104,12 +104,12 @@ class PairMaker:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
         node, scope = site.node, site.scope
         if site.template is not None:
-            # No value was asked about, so none makes a difference to what is checked.
+            # No step read a value, so none makes a difference to what is checked.
             return (id(site.template), *[self._facts.type(scope, name) for name in node.input[:]])
         tokens: dict[str, Any] = {"": ""}
         for name in node.input:
             if name not in tokens:
-                tokens[name] = (len(tokens), self._told(site, name))
+                tokens[name] = (len(tokens), self._known(site, name))
         for name in node.output:
             tokens.setdefault(name, len(tokens))
         own = self._conversion.constants(scope)
@@ -117,11 +117,11 @@ class PairMaker:
         for item in site.result:
             for name in item.input:
                 if name not in tokens:
-                    held = own.arrays.get(name)
+                    constant = own.arrays.get(name)
                     tokens[name] = (
                         (len(tokens), name)
-                        if held is None
-                        else (len(tokens), held[1], held[0].shape, held[0].tobytes())
+                        if constant is None
+                        else (len(tokens), constant[1], constant[0].shape, constant[0].tobytes())
                     )
             for name in item.output:
                 tokens.setdefault(name, len(tokens))
@@ -129,7 +129,7 @@ class PairMaker:
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         return tuple(parts)
 
-    def _told(self, site: Site, name: str) -> Any:
+    def _known(self, site: Site, name: str) -> Any:
         """What is known of an input: its type, and its value where that is small."""
         known = self._facts.type(site.scope, name)
         array = self._facts.constant(site.scope, name)

@@ -14,10 +14,10 @@ from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
 from onnxreduce_cli.verification.site_draws import (
-    asked_shapes,
     fit_regions,
     fit_shapes,
     is_defined,
+    required_shapes,
     runs,
     special_profile,
 )
@@ -82,7 +82,7 @@ def both_sides(
     names = list(sources[Side.REFERENCE].outputs)
     accepted = False
     level = 0
-    for attempts, values in runs(drawer, rng, special_profile(pair), asked_shapes(pair)):
+    for attempts, values in runs(drawer, rng, special_profile(pair), required_shapes(pair)):
         most = max(_MOST, drawer.elements(attempts[0]))
         # What another run needed comes first.
         order = sorted(range(len(attempts)), key=lambda index: (index != level, index))
@@ -94,15 +94,15 @@ def both_sides(
             fit_regions(pair, feeds, rng)
             if not is_defined(pair, feeds):
                 continue
-            asked = _asked_about(feeds, runners)
+            chosen = _runners_for(feeds, runners)
             outcomes = {
-                key: _run(asked, key, feeds, names) for key in asked if key[0] is Side.REFERENCE
+                key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE
             }
             if outcomes.get((Side.REFERENCE, "numpy"), UNSUPPORTED).failure:
                 continue  # Not legal, even if ONNX Runtime makes something of it.
             if any(_as_promised(outcome, pair) for outcome in outcomes.values()):
-                for key in [key for key in asked if key[0] is Side.CANDIDATE]:
-                    outcomes[key] = _run(asked, key, feeds, names)
+                for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
+                    outcomes[key] = _run(chosen, key, feeds, names)
                 accepted = True
                 level = index
                 yield values, feeds, outcomes
@@ -111,8 +111,8 @@ def both_sides(
             return  # The shapes do not fit each other, whatever the values.
 
 
-def _asked_about(feeds: dict[str, Any], runners: dict[Ran, Runner]) -> dict[Ran, Runner]:
-    """Who is asked about some inputs: of empty tensors only the NumPy executor.
+def _runners_for(feeds: dict[str, Any], runners: dict[Ran, Runner]) -> dict[Ran, Runner]:
+    """The runners for some inputs: for empty tensors only the NumPy executor's.
 
     Kernels of ONNX Runtime divide by a size of 0 and end the process (LSTM, CumProd).
     """

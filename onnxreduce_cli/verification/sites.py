@@ -16,10 +16,10 @@ from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import subgraphs
-from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError, UncheckableError
 from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge

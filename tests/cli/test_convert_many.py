@@ -33,7 +33,7 @@ PLANT = """
 import sys, time
 if "--multiprocessing-fork" in sys.argv or "-c" in sys.argv:
     import ctypes
-    import onnxreduce_cli.convert_file as convert_file
+    import onnxreduce_cli.api.convert_file as convert_file
     true = convert_file._check
     def check(conversion):
         if conversion.model.graph.name == "crash":

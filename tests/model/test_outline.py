@@ -25,8 +25,8 @@ from onnx import (
 
 from onnxreduce_cli.model import outline as module
 from onnxreduce_cli.model import wire
+from onnxreduce_cli.model.byte_ranges import FileRange, StoredFile, write
 from onnxreduce_cli.model.outline import Outline
-from onnxreduce_cli.model.pieces import Span, StoredFile, write
 from onnxreduce_cli.model.tensors import tensors
 
 #: A field that onnx does not know, in every kind of message.
@@ -360,8 +360,8 @@ def test_spans_are_of_the_data_alone(tmp_path: Path) -> None:
     found, outlined = read(model_of(raw()).SerializeToString(), tmp_path)
     left_out = found.of(outlined.graph.initializer[0])
     assert left_out is not None
-    (span,) = left_out.pieces
-    assert isinstance(span, Span)
+    (span,) = left_out.byte_ranges
+    assert isinstance(span, FileRange)
     assert span.read() == raw().raw_data
     target = io.BytesIO()
     write([span], target)

@@ -12,9 +12,9 @@ from onnx import AttributeProto, SparseTensorProto, TensorProto, helper, numpy_h
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import files as files_module
 from onnxreduce_cli.model import outline
+from onnxreduce_cli.model.byte_ranges import write
 from onnxreduce_cli.model.external import data_files
 from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.pieces import write
 from onnxreduce_cli.model.weights import move_in, move_out
 
 #: Every dtype but strings, in raw form and in a field of its own.
@@ -60,7 +60,10 @@ def moved_out(path: Path, threshold: int) -> Path:
     content = move_out(document, threshold, "w.data")
     target = path.parent / "out" / "model.onnx"
     target.parent.mkdir(exist_ok=True)
-    for file, parts in ((target, document.pieces("protobuf")), (target.parent / "w.data", content)):
+    for file, parts in (
+        (target, document.byte_ranges("protobuf")),
+        (target.parent / "w.data", content),
+    ):
         with file.open("wb") as writer:
             write(parts, writer)
     return target
@@ -83,7 +86,7 @@ def test_every_dtype_there_and_back(tmp_path: Path) -> None:
     document = load(path)
     assert move_in(document, data_files(document))
     with (tmp_path / "back.onnx").open("wb") as file:
-        write(document.pieces("protobuf"), file)
+        write(document.byte_ranges("protobuf"), file)
     back = onnx.load(tmp_path / "back.onnx")
     assert all(map(same, back.graph.initializer, tensors))
     assert not any(tensor.external_data for tensor in back.graph.initializer)

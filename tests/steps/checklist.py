@@ -6,7 +6,7 @@ import onnx
 
 import onnxreduce_cli.steps.dispatch  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
-from onnxreduce_cli.schema_changes import schema_changes
+from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit, without_equivalent
 from onnxreduce_cli.steps.registry import STEPS, Step
 

@@ -14,7 +14,7 @@ import pytest
 from onnx.defs import OpSchema
 from onnx.helper import get_attribute_value
 
-from onnxreduce_cli.schema_changes import schema_changes
+from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.audit import Change
 from onnxreduce_cli.steps.dispatch import step_for

@@ -86,15 +86,15 @@ def test_a_loop_without_end(executor: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_a_process_held_is_opened_again() -> None:
     runner = IsolatedRunner(Source(RELU, "m"), "onnxruntime")
-    assert runner._home is not None
-    runner._home._process.kill()
-    runner._home._process.wait()
+    assert runner._opened_in is not None
+    runner._opened_in._process.kill()
+    runner._opened_in._process.wait()
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
 def test_a_model_that_nobody_needs_is_forgotten() -> None:
     first = IsolatedRunner(Source(RELU, "m"), "onnxruntime")
-    child, key = first._home, first._key
+    child, key = first._opened_in, first._key
     assert child is not None
     del first
     assert child.forgotten == [key]
@@ -166,7 +166,7 @@ def test_a_run_ends_with_whoever_asked_for_it(tmp_path: Path) -> None:
         "from onnxreduce_cli.verification.isolated import IsolatedRunner\n"
         "from onnxreduce_cli.verification.source import Source\n"
         "runner = IsolatedRunner(Source(sys.argv[1], 'm'), 'numpy')\n"
-        "print(runner._home._process.pid, flush=True)\n"
+        "print(runner._opened_in._process.pid, flush=True)\n"
         "runner.run({'x': __import__('numpy').ones(2, 'float32')}, ['y'])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "m.onnx")]

@@ -12,11 +12,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
-from onnxreduce_cli.convert_file import Options, convert_file
+from onnxreduce_cli.api.convert_file import Options, convert_file
+from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.errors import InvalidModelError, UsageError
 from onnxreduce_cli.model import files as files_module
 from onnxreduce_cli.model import outline
-from onnxreduce_cli.save import Placement
 from tests.support import run
 
 X = {"x": np.random.default_rng(0).standard_normal((2, 30)).astype(np.float32)}
@@ -268,7 +268,7 @@ def test_a_source_that_changes_before_the_end(source: Path, out: Path, request) 
         source.write_bytes(original[:-1] + b"x")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onnxreduce_cli.convert_file._check", change)
+        patch.setattr("onnxreduce_cli.api.convert_file._check", change)
         if "plain" in request.node.name:
             # It has been read in full.
             convert(source, out, force=True)

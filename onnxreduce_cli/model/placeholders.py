@@ -53,7 +53,7 @@ def ranks(node: NodeProto, first_input: int | None) -> tuple[int, ...]:
     return _RANKS.get((node.domain, node.op_type), ())
 
 
-def put_stand_ins(graph: GraphProto, opset: int, functions: Collection[FunctionProto]) -> None:
+def put_placeholders(graph: GraphProto, opset: int, functions: Collection[FunctionProto]) -> None:
     """Replace nodes that shape inference does not know in a graph, its subgraphs included.
 
     Args:
@@ -88,7 +88,7 @@ def _same(node: NodeProto, _: int) -> NodeProto:
 
 
 def _to_float(node: NodeProto, opset: int) -> NodeProto | None:
-    # Before opset 6 a Cast names its dtype in words.
+    # Before opset 6 a Cast names its dtype by name.
     return _node("Cast", [node.input[0]], to=int(TensorProto.FLOAT)) if opset >= 6 else None
 
 

@@ -7,24 +7,31 @@ from __future__ import annotations
 
 import os
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.api.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.errors import ConversionError, UsageError
+from onnxreduce_cli.model.byte_ranges import write
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.model.pieces import write
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
+<<<<<<< HEAD:onnxreduce_cli/convert_file.py
 from onnxreduce_cli.pause import collector_paused
 from onnxreduce_cli.progress import Progress
 from onnxreduce_cli.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.steps.dispatch import body
+=======
+from onnxreduce_cli.steps.table import body
+>>>>>>> contract:onnxreduce_cli/api/convert_file.py
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport
@@ -120,14 +127,7 @@ def convert_file(
     path = _output_path(source, target, opset, in_place=options.in_place)
     if not options.dry_run:
         _check_output(source, path, options, stdout)
-        check_placement(path, options.placement, force=options.force)
-    conversion = Conversion(
-        document.model,
-        opset,
-        expand=options.expand,
-        target_ir_version=options.ir_version,
-        base_dir=document.base_dir,
-    )
+    conversion = _conversion(document, opset, options)
     plan = conversion.plan()
     if options.dry_run:
         return Converted(source, path, plan)
@@ -136,25 +136,8 @@ def convert_file(
             f"{source} cannot be converted to opset {opset}; nothing was written:", plan.blockers
         )
     sites = _check(conversion) if options.check else None
-    if options.make_folders and path != STREAM:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    reports: list[VerifyReport] = []
-
-    def compare(written: str) -> None:
-        reports.append(_verify(document, source, written, progress))
-
-    saved = save(
-        document,
-        conversion,
-        path,
-        options.placement,
-        force=options.force,
-        stdout=stdout,
-        verify=compare if options.verify else None,
-        progress=copying,
-    )
-    verified = reports[0] if reports else None
-    return Converted(source, path, plan, sites, verified, saved, conversion.false_shapes)
+    checked = Converted(source, path, plan, sites)
+    return _write(checked, document, conversion, options, stdout, progress, copying)
 
 
 def check_options(options: Options) -> None:
@@ -183,6 +166,16 @@ def _own_opset(document: Document) -> int:
     return own
 
 
+def _conversion(document: Document, opset: int, options: Options) -> Conversion:
+    return Conversion(
+        document.model,
+        opset,
+        expand=options.expand,
+        target_ir_version=options.ir_version,
+        base_dir=document.base_dir,
+    )
+
+
 def _output_path(source: str, target: str | None, opset: int, *, in_place: bool) -> str:
     if target is not None:
         return target
@@ -197,6 +190,16 @@ def _output_path(source: str, target: str | None, opset: int, *, in_place: bool)
 
 
 def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | None) -> None:
+    """Refuse an output that may not be written, or what goes beside it.
+
+    Raises:
+        UsageError: what is in the way.
+    """
+    _check_path(source, path, options, stdout)
+    check_placement(path, options.placement, force=options.force)
+
+
+def _check_path(source: str, path: str, options: Options, stdout: IO[bytes] | None) -> None:
     if path == STREAM:
         if options.in_place:
             raise UsageError("--in-place needs a file")
@@ -235,22 +238,70 @@ def _check(conversion: Conversion) -> SiteReport | None:
     return check(conversion)
 
 
-def _verify(
-    document: Document, source: str, written: str, progress: Progress | None
-) -> VerifyReport:
-    """Compare the model as it was read with the one that was written.
+def _write(
+    checked: Converted,
+    document: Document,
+    conversion: Conversion,
+    options: Options,
+    stdout: IO[bytes] | None,
+    progress: Progress | None,
+    copying: Progress | None,
+) -> Converted:
+    """Apply a conversion that was checked and write the model; arguments as for `convert_file`.
 
     Raises:
-        VerificationError: they are not equal, or nothing could tell.
+        InvalidModelError: the model's external data cannot be brought along.
+        VerificationError: the whole models are not equal, or nothing could tell.
+        OSError: the output cannot be written.
     """
-    from onnxreduce_cli.verification import VerificationError, verify
+    path = checked.target
+    if options.make_folders and path != STREAM:
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    comparison = _Comparison(document, checked.source, progress) if options.verify else None
+    data = save(
+        document,
+        conversion,
+        path,
+        options.placement,
+        force=options.force,
+        stdout=stdout,
+        verify=comparison,
+        progress=copying,
+    )
+    verified = None if comparison is None else comparison.report
+    return replace(checked, verified=verified, data=data, false_shapes=conversion.false_shapes)
 
-    with ExitStack() as stack:
-        if source == STREAM:
-            file = stack.enter_context(NamedTemporaryFile(suffix=".onnx"))
-            write([document.source], file)
-            source = file.name
-        report = verify(source, written, progress=progress)
-    if report.exit_code:
-        raise VerificationError(report)
-    return report
+
+@dataclass
+class _Comparison:
+    """Compares a model as it was read with the one that was written.
+
+    Attributes:
+        document: the model as it was read.
+        source: its path; ``-`` for standard input.
+        progress: is told how far comparing is.
+        report: what was found; None before.
+    """
+
+    document: Document
+    source: str
+    progress: Progress | None
+    report: VerifyReport | None = None
+
+    def __call__(self, written: str) -> None:
+        """Compare with the model at a path.
+
+        Raises:
+            VerificationError: they are not equal, or nothing could tell.
+        """
+        from onnxreduce_cli.verification import VerificationError, verify
+
+        with ExitStack() as stack:
+            source = self.source
+            if source == STREAM:
+                file = stack.enter_context(NamedTemporaryFile(suffix=".onnx"))
+                write([self.document.source], file)
+                source = file.name
+            self.report = verify(source, written, progress=self.progress)
+        if self.report.exit_code:
+            raise VerificationError(self.report)

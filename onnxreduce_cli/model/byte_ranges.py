@@ -1,4 +1,4 @@
-"""Content as pieces: bytes in memory, and spans of files that are copied within the kernel."""
+"""Content as byte ranges: in memory, or of files, which are copied within the kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import IO, BinaryIO
 
 from onnxreduce_cli.errors import InvalidModelError
 
-#: So much is copied in one call, so that progress can be told and a signal comes through.
+#: So much is copied in one call, so that progress can be reported and a signal comes through.
 _CHUNK = 1 << 28
 #: So much is read at once where the kernel does not copy.
 _BUFFER = 1 << 20
@@ -73,8 +73,8 @@ class StoredFile:
 
 
 @dataclass(frozen=True)
-class Span:
-    """Some bytes of a file, from `start` to before `end`."""
+class FileRange:
+    """The bytes of a file from `start` to before `end`."""
 
     file: StoredFile
     start: int
@@ -85,37 +85,37 @@ class Span:
         return self.end - self.start
 
     def read(self) -> bytes:
-        """The bytes."""
+        """Read the bytes."""
         with self.file.opened() as file:
             file.seek(self.start)
             return file.read(len(self))
 
 
-Piece = bytes | memoryview | Span
+ByteRange = bytes | memoryview | FileRange
 
 
-def size_of(pieces: Iterable[Piece]) -> int:
-    """The number of bytes in all pieces."""
-    return sum(len(piece) for piece in pieces)
+def size_of(byte_ranges: Iterable[ByteRange]) -> int:
+    """The number of bytes in all of them."""
+    return sum(len(byte_range) for byte_range in byte_ranges)
 
 
-def write(pieces: Iterable[Piece], target: IO[bytes]) -> None:
-    """Write pieces one after the other, spans within the kernel where it can.
+def write(byte_ranges: Iterable[ByteRange], target: IO[bytes]) -> None:
+    """Write byte ranges one after the other, those of files within the kernel where it can.
 
     Raises:
-        InvalidModelError: a file that spans are read from has changed.
+        InvalidModelError: a file that is read from has changed.
         OSError: the target cannot be written.
     """
     with ExitStack() as stack:
         opened: dict[StoredFile, BinaryIO] = {}
-        for piece in pieces:
-            if not isinstance(piece, Span):
-                target.write(piece)
+        for byte_range in byte_ranges:
+            if not isinstance(byte_range, FileRange):
+                target.write(byte_range)
                 continue
-            if piece.file not in opened:
-                opened[piece.file] = stack.enter_context(piece.file.opened())
+            if byte_range.file not in opened:
+                opened[byte_range.file] = stack.enter_context(byte_range.file.opened())
             target.flush()
-            copy(opened[piece.file], piece.start, len(piece), target)
+            copy(opened[byte_range.file], byte_range.start, len(byte_range), target)
         target.flush()
 
 
@@ -124,7 +124,7 @@ def copy(
     start: int,
     size: int,
     target: IO[bytes],
-    told: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> None:
     """Copy bytes to where the target stands, within the kernel where it can.
 
@@ -133,16 +133,16 @@ def copy(
         start: where to begin in it.
         size: how many bytes.
         target: a file whose buffer is empty.
-        told: is called with the number of bytes of each part that is done.
+        progress: is called with the number of bytes of each part that is done.
 
     Raises:
         InvalidModelError: the source ends too early.
     """
-    for way in (_copy_file_range, _sendfile):
+    for kernel_copy in (_copy_file_range, _sendfile):
         try:
-            while size and (done := way(source, start, min(size, _CHUNK), target)):
+            while size and (done := kernel_copy(source, start, min(size, _CHUNK), target)):
                 start, size = start + done, size - done
-                told(done)
+                progress(done)
         except OSError as error:
             # What is no file at all (`io.UnsupportedOperation`) comes without a number.
             if error.errno not in _CANNOT and error.errno is not None:
@@ -154,12 +154,12 @@ def copy(
             raise InvalidModelError(f"{source.name} changed while it was read: it is shorter now")
         target.write(content)
         size -= len(content)
-        told(len(content))
+        progress(len(content))
     target.flush()
 
 
 def _copy_file_range(source: BinaryIO, start: int, size: int, target: IO[bytes]) -> int:
-    """How many bytes the kernel copied; none where there is no such call."""
+    """Let the kernel copy bytes; return how many it did, 0 where there is no such call."""
     if not hasattr(os, "copy_file_range"):
         return 0
     return os.copy_file_range(source.fileno(), target.fileno(), size, start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.schema_changes import schema_changes
+from onnxreduce_cli.report.schema_changes import schema_changes
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from tempfile import NamedTemporaryFile
 from typing import IO, Literal
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing
-from onnxreduce_cli.model.pieces import Piece, write
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.weights import move_in, move_out
-from onnxreduce_cli.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,11 @@ class Placement:
     allow_outside: bool = False
     threshold: int | None = None
     inline: bool = False
+
+    @property
+    def way(self) -> Literal["link", "copy"]:
+        """How a file of data that goes along gets there."""
+        return "link" if self.external_data == "link" else "copy"
 
 
 @dataclass(frozen=True)
@@ -103,49 +108,99 @@ def save(
             large, or a file changed while it was read.
         OSError: something cannot be written; what was there is as it was.
     """
-    files: list[DataFile] = []
-    if document.base_dir or placement.inline:
-        files = data_files(document, allow_outside=placement.allow_outside)
     folder = document.base_dir if path == STREAM else os.path.dirname(os.path.abspath(path))
+    files = _data_files(document, placement)
     _check_apart(path, folder, files)
-    stays = os.path.realpath(folder) == os.path.realpath(document.base_dir or folder)
-    going = [] if stays or placement.inline or placement.external_data == "keep" else files
-    changed = not conversion.changes_nothing
-    if changed:
+    going = _going_along(document, folder, placement, files)
+    if rewritten := not conversion.changes_nothing:
         conversion.apply()
-    data_path, data = "", []
-    if placement.inline:
-        changed |= move_in(document, files)
-    elif placement.threshold is not None:
-        data_path = _data_path(path, force=force)
-        data = move_out(document, placement.threshold, os.path.basename(data_path))
-        changed |= bool(data)
-    changed |= relocate(document, going, folder)
-    form = "protobuf" if path == STREAM else format_of(path)
-    # The very bytes that were read, where nothing changes.
-    unchanged = not changed and form == document.format
-    content = [document.source] if unchanged else document.pieces(form)
+    moved, new = _place_weights(document, path, placement, files, force=force)
+    renamed = relocate(document, going, folder)
+    content = _content(document, path, changed=rewritten or moved or renamed)
     with ExitStack() as stack:
-        way: Literal["link", "copy"] = "link" if placement.external_data == "link" else "copy"
-        linked = stack.enter_context(brought(going, folder, way, progress))
-        if data:
+        linked = stack.enter_context(brought(going, folder, placement.way, progress))
+        if new.content:
             # Where the model takes the place of another, its weights may be nowhere else.
-            stack.enter_context(_new_file(data_path, data, lasting=os.path.exists(path)))
-        if path != STREAM:
-            with replacing(path) as file:
-                write(content, file)
-                if verify is not None:
-                    verify(file.name)
-        else:
-            assert stdout is not None
+            stack.enter_context(_new_file(new, lasting=os.path.exists(path)))
+        _write(content, path, folder, stdout, verify)
+    pairs = tuple(destinations(going, folder))
+    return SavedData(pairs, tuple(linked), new.path, tuple(file.path for file in files))
+
+
+@dataclass(frozen=True)
+class _NewData:
+    """A file of weights to be written; without a path and content if there is none."""
+
+    path: str = ""
+    content: list[ByteRange] = field(default_factory=list)
+
+
+def _data_files(document: Document, placement: Placement) -> list[DataFile]:
+    """The files that hold a model's external data, as far as they matter.
+
+    Raises:
+        InvalidModelError: one is outside the model's folder, or not there.
+    """
+    if document.base_dir or placement.inline:
+        return data_files(document, allow_outside=placement.allow_outside)
+    return []
+
+
+def _going_along(
+    document: Document, folder: str, placement: Placement, files: list[DataFile]
+) -> list[DataFile]:
+    """Those of the files that go along to the output's folder."""
+    stays = os.path.realpath(folder) == os.path.realpath(document.base_dir or folder)
+    return [] if stays or placement.inline or placement.external_data == "keep" else files
+
+
+def _place_weights(
+    document: Document, path: str, placement: Placement, files: list[DataFile], *, force: bool
+) -> tuple[bool, _NewData]:
+    """Move weights into the model's file or out of it.
+
+    Returns:
+        whether any moved, and the file of those that become external data.
+
+    Raises:
+        UsageError: another file is where they would go.
+    """
+    if placement.inline:
+        return move_in(document, files), _NewData()
+    if placement.threshold is None:
+        return False, _NewData()
+    data_path = _data_path(path, force=force)
+    content = move_out(document, placement.threshold, os.path.basename(data_path))
+    return (True, _NewData(data_path, content)) if content else (False, _NewData())
+
+
+def _content(document: Document, path: str, *, changed: bool) -> list[ByteRange]:
+    """The bytes of the model's file: the very ones that were read, where nothing changes."""
+    form = "protobuf" if path == STREAM else format_of(path)
+    unchanged = not changed and form == document.format
+    return [document.source] if unchanged else document.byte_ranges(form)
+
+
+def _write(
+    content: list[ByteRange],
+    path: str,
+    folder: str,
+    stdout: IO[bytes] | None,
+    verify: Callable[[str], None] | None,
+) -> None:
+    """Write the model's file or stream, once `verify` has had nothing against it."""
+    if path != STREAM:
+        with replacing(path) as file:
+            write(content, file)
             if verify is not None:
-                with NamedTemporaryFile(dir=folder or None, suffix=".onnx") as copy:
-                    write(content, copy)
-                    verify(copy.name)
-            write(content, stdout)
-    pairs = destinations(going, folder)
-    read = tuple(file.path for file in files)
-    return SavedData(tuple(pairs), tuple(linked), data_path if data else "", read)
+                verify(file.name)
+        return
+    assert stdout is not None
+    if verify is not None:
+        with NamedTemporaryFile(dir=folder or None, suffix=".onnx") as copy:
+            write(content, copy)
+            verify(copy.name)
+    write(content, stdout)
 
 
 def _data_path(path: str, *, force: bool) -> str:
@@ -174,11 +229,11 @@ def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
 
 
 @contextmanager
-def _new_file(path: str, content: list[Piece], *, lasting: bool) -> Iterator[None]:
+def _new_file(new: _NewData, *, lasting: bool) -> Iterator[None]:
     """Write a file; should what follows fail, it goes again."""
-    with replacing(path, lasting=lasting) as file:
-        write(content, file)
+    with replacing(new.path, lasting=lasting) as file:
+        write(new.content, file)
     with ExitStack() as undo:
-        undo.callback(os.unlink, path)
+        undo.callback(os.unlink, new.path)
         yield
         undo.pop_all()

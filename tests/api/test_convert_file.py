@@ -7,7 +7,7 @@ import io
 import onnx
 import pytest
 
-from onnxreduce_cli.convert_file import Options, convert_file
+from onnxreduce_cli.api.convert_file import Options, convert_file
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.steps import registry
 from onnxreduce_cli.verification import VerificationError

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import pieces
-from onnxreduce_cli.model.pieces import Span, StoredFile, size_of, write
+from onnxreduce_cli.model import byte_ranges
+from onnxreduce_cli.model.byte_ranges import FileRange, StoredFile, size_of, write
 
 CONTENT = os.urandom(100_000)
 
@@ -23,9 +23,15 @@ def stored(tmp_path: Path) -> StoredFile:
     return StoredFile.at(str(path))
 
 
-def some(stored: StoredFile) -> list[pieces.Piece]:
+def some(stored: StoredFile) -> list[byte_ranges.ByteRange]:
     view = memoryview(b"a view")
-    return [b"first", Span(stored, 10, 90_000), view, Span(stored, 0, 0), Span(stored, 5, 6)]
+    return [
+        b"first",
+        FileRange(stored, 10, 90_000),
+        view,
+        FileRange(stored, 0, 0),
+        FileRange(stored, 5, 6),
+    ]
 
 
 EXPECTED = b"first" + CONTENT[10:90_000] + b"a view" + CONTENT[5:6]
@@ -66,7 +72,7 @@ def stopping(name: str):
     ids=("kernel", "two file systems", "refused", "not there", "stops", "both stop"),
 )
 def test_every_way_of_copying_gives_the_same(stored, tmp_path, monkeypatch, calls) -> None:
-    monkeypatch.setattr(pieces, "_BUFFER", 777)
+    monkeypatch.setattr(byte_ranges, "_BUFFER", 777)
     for name, call in calls.items():
         if call is None:
             monkeypatch.delattr(os, name)
@@ -89,7 +95,7 @@ def test_a_pipe_and_a_file_that_is_appended_to(stored, tmp_path) -> None:
     assert target.read_bytes() == b"before" + EXPECTED
     reader, writer = os.pipe()
     with open(writer, "wb") as file:
-        write([b"first", Span(stored, 10, 4000)], file)
+        write([b"first", FileRange(stored, 10, 4000)], file)
     with open(reader, "rb") as file:
         assert file.read() == b"first" + CONTENT[10:4000]
 
@@ -136,9 +142,9 @@ def test_a_source_that_changes_is_noticed(stored, tmp_path, change) -> None:
         (tmp_path / "target").open("wb") as file,
         pytest.raises(InvalidModelError, match="changed while it was read"),
     ):
-        write([Span(stored, 0, 10)], file)
+        write([FileRange(stored, 0, 10)], file)
     with pytest.raises(InvalidModelError, match="changed while it was read"):
-        Span(stored, 0, 10).read()
+        FileRange(stored, 0, 10).read()
 
 
 def test_a_source_that_ends_too_early(stored, tmp_path) -> None:
@@ -147,4 +153,4 @@ def test_a_source_that_ends_too_early(stored, tmp_path) -> None:
         (tmp_path / "target").open("wb") as file,
         pytest.raises(InvalidModelError, match="shorter"),
     ):
-        pieces.copy(source, 99_000, 5_000, file)
+        byte_ranges.copy(source, 99_000, 5_000, file)

@@ -1,4 +1,4 @@
-"""How long work says how far it is."""
+"""The type of the functions that long work reports its progress to."""
 
 from __future__ import annotations
 
