@@ -5,7 +5,9 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
+from typing import NamedTuple
 
 from onnx import NodeProto
 
@@ -146,45 +148,75 @@ def _fit_types(context: Context, node: NodeProto, near: int, far: int) -> None:
     """
     if not is_default(node.domain):
         return
-    op_type = node.op_type
-    here, there = schemas.allowed_types(op_type, near), schemas.allowed_types(op_type, far)
-    schema = schemas.schema(op_type, far)
     wide: dict[str, int] = {}
-    for side, names, formals in (
-        ("in", node.input, schema.inputs),
-        ("out", node.output, schema.outputs),
-    ):
+    demands = _demands(node.op_type, near, far)
+    for names, side in zip((node.input[:], node.output[:]), demands, strict=True):
         for index, name in enumerate(names):
-            position = min(index, len(formals) - 1)
-            formal = f"{side}{position}"
-            if not name or formal not in there:
+            demand = side[min(index, len(side) - 1)] if name and side else None
+            kind = None if demand is None else context.kind(name)
+            if demand is None or kind in demand.allowed or (kind is None and near == far):
                 continue
-            if near != far and here.get(formal, frozenset()) <= there[formal]:
-                continue
-            kind = context.kind(name)
-            if kind is None and near == far:
-                continue
-            if kind is None:
-                missing = (context.allowed_kinds(name) or here[formal]) - there[formal]
-                if not missing:
-                    continue
+            if kind is not None:
+                wide[demand.variable] = _wider(context, node, name, demand, far)
+            elif missing := (context.allowed_kinds(name) or demand.before) - demand.allowed:
                 raise Blocked(
                     f"the type of {name!r} is not known, and may be {min(missing)}, which "
-                    f"{op_type} does not take at opset {far}",
+                    f"{node.op_type} does not take at opset {far}",
                     "state its type in the model's value_info",
                 )
-            if kind in there[formal]:
-                continue
-            elem_type = context.elem_type(name)
-            found = None
-            if elem_type is not None:
-                found = widening.wider(op_type, elem_type, there[formal], far)
-            if found is None:
-                raise _not_taken(context, node, formal, name, far)
-            wide[formals[position].type_str] = found
     if wide:
         widening.compute_wider(context.at(far), node, wide)
         context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
+
+
+class _Demand(NamedTuple):
+    """What a definition demands of a formal input or output.
+
+    Attributes:
+        formal: which it is: ``in0``, ``out1``.
+        allowed: the types that it accepts.
+        before: those that the definition on the near side accepts.
+        variable: the type as the schema spells it, such as ``T``.
+    """
+
+    formal: str
+    allowed: frozenset[str]
+    before: frozenset[str]
+    variable: str
+
+
+@cache
+def _demands(op_type: str, near: int, far: int) -> tuple[tuple[_Demand | None, ...], ...]:
+    """What `far` demands of each formal input, and of each output; None where all of `near` passes.
+
+    Where `near` is `far` nothing passes unseen.
+    """
+    here, there = schemas.allowed_types(op_type, near), schemas.allowed_types(op_type, far)
+    found = schemas.schema(op_type, far)
+    sides = []
+    for side, formals in (("in", found.inputs), ("out", found.outputs)):
+        demands: list[_Demand | None] = []
+        for index, formal in enumerate(formals):
+            key = f"{side}{index}"
+            before = here.get(key, frozenset())
+            passes = near != far and before <= there[key]
+            demands.append(None if passes else _Demand(key, there[key], before, formal.type_str))
+        sides.append(tuple(demands))
+    return tuple(sides)
+
+
+def _wider(context: Context, node: NodeProto, name: str, demand: _Demand, opset: int) -> int:
+    """The wider dtype in which a node can compute at an opset that does not take a value's type.
+
+    Raises:
+        Blocked: there is none.
+    """
+    elem_type, found = context.elem_type(name), None
+    if elem_type is not None:
+        found = widening.wider(node.op_type, elem_type, demand.allowed, opset)
+    if found is None:
+        raise _not_taken(context, node, demand.formal, name, opset)
+    return found
 
 
 def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset: int) -> Blocked:
