@@ -86,9 +86,8 @@ def _running(context: Context, op_type: str, first: float) -> None:
     elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
     along = normalised((int(axis.reshape(-1)[0]),), rank)[0]
     reverse, exclusive = context.value("reverse", 0), context.value("exclusive", 0)
-    shape = op.Shape(data)
     others = context.array([index for index in range(rank) if index != along], "others")
-    slice_shape = op.Gather(shape, others, axis=0)
+    slice_shape = op.Gather(op.Shape(data), others, axis=0)
     start = numpy_helper.from_array(np.array([first]).astype(numpy_dtype(elem_type)))
     initial = op.ConstantOfShape(slice_shape, value=start)
     hints = ("sum", "slice", "next_sum", "given")
