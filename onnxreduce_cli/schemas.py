@@ -75,6 +75,16 @@ def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
 
 
 @cache
+def inputs_of_same_type(op_type: str, opset: int) -> tuple[tuple[bool, ...], ...]:
+    """For each formal output whether each formal input is of the same type, whatever that is."""
+    found = schema(op_type, opset)
+    return tuple(
+        tuple(given.is_homogeneous and given.type_str == made.type_str for given in found.inputs)
+        for made in found.outputs
+    )
+
+
+@cache
 def came_with(kind: str) -> int:
     """The first opset with an operator that takes or gives a type; 0 if there is none."""
     found = [

@@ -24,14 +24,7 @@ from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
-<<<<<<< HEAD:onnxreduce_cli/convert_file.py
-from onnxreduce_cli.pause import collector_paused
-from onnxreduce_cli.progress import Progress
-from onnxreduce_cli.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.steps.dispatch import body
-=======
-from onnxreduce_cli.steps.table import body
->>>>>>> contract:onnxreduce_cli/api/convert_file.py
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import FunctionProto, NodeProto, TensorProto
+from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.rewriting import Written
@@ -112,6 +112,9 @@ class SitePlan:
             op_type: op_type in expand or self.carrier.next_step(op_type, opset) is not None
             for op_type in set(scope.op_types)
         }
+        if not any(attended.values()):
+            return
+        drafts = self.carrier.workspace(scope).drafts
         for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
             if not attended[op_type] or not is_default(node.domain):
                 continue
@@ -119,19 +122,19 @@ class SitePlan:
                 continue
             template = templates.find(node, op_type)
             if template is not None:
-                self._fill(scope, node, template)
+                self._fill(scope, node, template, drafts)
                 continue
             site = self._plan_node(scope, node)
             site.template = templates.add(
                 node, op_type, site.asked, site.result if site.is_plain else (), site.description
             )
 
-    def _fill(self, scope: Scope, node: NodeProto, template: Template) -> None:
+    def _fill(self, scope: Scope, node: NodeProto, template: Template, drafts: GraphProto) -> None:
         """Take a node to the target as another was that is like it."""
         if template.description:
-            made = template.fill(node, self.carrier.workspace(scope).drafts.node.add())
+            made = [template.fill(node, drafts.node.add())]
             self.sites.append(
-                Site(scope, node, template.description, result=[made], template=template)
+                Site(scope, node, template.description, result=made, template=template)
             )
 
     def _plan_without_import(self, scope: Scope) -> None:
@@ -160,13 +163,15 @@ class SitePlan:
 
     def _need_types(self) -> None:
         """Block what gives a function's body values that shape inference cannot type there."""
-        sites: dict[int, dict[int, Site]] = {}
-        for site in self.sites:
-            sites.setdefault(id(site.scope), {})[id(site.node)] = site
-        for scope in self.subject.scopes:
-            if not isinstance(scope.container, FunctionProto):
-                continue
-            own = sites.get(id(scope), {})
+        bodies = [
+            scope for scope in self.subject.scopes if isinstance(scope.container, FunctionProto)
+        ]
+        sites: dict[int, dict[int, Site]] = {id(scope): {} for scope in bodies}
+        for site in self.sites if bodies else ():
+            if id(site.scope) in sites:
+                sites[id(site.scope)][id(site.node)] = site
+        for scope in bodies:
+            own = sites[id(scope)]
             results = {key: site.result for key, site in own.items()}
             for node, op_type in uninferred_in_function(self.route.target, scope, results):
                 site = own.get(id(node)) or Site(scope, node)

@@ -43,6 +43,7 @@ class ConversionFacts(Constants):
         self.model = model
         self._generated: dict[_Value, tuple[NodeProto, int, Scope]] = {}
         self._types: dict[_Value, ValueType | None] = {}
+        self._kinds: dict[_Value, str] = {}
         self._arrays: dict[_Value, Array] = {}
         #: Scopes of generated graphs, kept as values are told apart by their identity.
         self._added: dict[int, Scope] = {}
@@ -89,12 +90,17 @@ class ConversionFacts(Constants):
     def kind(self, scope: Scope, name: str) -> str | None:
         """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
         key = (id(scope.root), name)
-        if key not in self._types and key not in self._generated:
-            owner = scope.resolve(name) if name else None
-            if owner is None:
-                return None
-            if self.model.owns(owner):
-                return self.model.kind(owner, name)
+        if key not in self._types:
+            if key in self._generated:
+                kind = self._kind_of_inputs(key)
+                if kind is not None:
+                    return kind
+            else:
+                owner = scope.resolve(name) if name else None
+                if owner is None:
+                    return None
+                if self.model.owns(owner):
+                    return self.model.kind(owner, name)
         found = self.type(scope, name)
         return None if found is None else found.kind
 
@@ -131,15 +137,24 @@ class ConversionFacts(Constants):
             to = attributes.find(node, "to")
             number = TensorProto.DataType.Value(to.s.decode()) if to is not None else 0
             return tensor_type(number, None if known is None else known.dims)
-        schema = schemas.schema(node.op_type, opset)
-        place = min(list(node.output).index(key[1]), len(schema.outputs) - 1)
-        spelled = schema.outputs[place].type_str
-        for index, name in enumerate(node.input):
-            formal = schema.inputs[min(index, len(schema.inputs) - 1)]
-            if formal.type_str == spelled and formal.is_homogeneous:
-                kind = self.kind(scope, name) if name else None
-                if kind is not None:
-                    return ValueType(kind, elem_type_of(kind) or 0, None)
+        kind = self._kind_of_inputs(key)
+        return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)
+
+    def _kind_of_inputs(self, key: _Value) -> str | None:
+        """The kind of a generated node's output that its schema says is that of an input."""
+        if key in self._kinds:
+            return self._kinds[key]
+        node, opset, scope = self._generated[key]
+        if not is_default(node.domain):
+            return None
+        outputs = schemas.inputs_of_same_type(node.op_type, opset)
+        inputs = outputs[min(node.output[:].index(key[1]), len(outputs) - 1)]
+        for index, name in enumerate(node.input[:]):
+            alike = bool(name) and inputs[min(index, len(inputs) - 1)]
+            kind = self.kind(scope, name) if alike else None
+            if kind is not None:
+                self._kinds[key] = kind
+                return kind
         return None
 
     def _infer_node(self, key: _Value) -> ValueType | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from onnx import NodeProto
 
@@ -93,14 +94,15 @@ def dead_values(
 
 def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[NodeProto]:
     """The nodes, in order, that lead to the outputs: not those that only nodes now gone read."""
-    needed = set(outputs)
+    needed = {*outputs} - {""}
     kept = []
     for node in reversed(nodes):
-        if any(name and name in needed for name in node.output[:]):
+        if not needed.isdisjoint(node.output[:]):
             kept.append(node)
             needed.update(node.input[:])
             if node.op_type in GRAPH_OPERATORS:
                 needed.update(_reads_within(node))
+            needed.discard("")  # An input that is absent is no output that is not given.
     return kept[::-1]
 
 
@@ -150,35 +152,32 @@ class _Readers:
     ) -> None:
         self._replacements = replacements
         self._counts: Counter[Value] = Counter()
-        self._resolved: defaultdict[int, dict[str, int | None]] = defaultdict(dict)
-        for name in bound:
-            self._count(scopes[0], name)
+        self._resolved: defaultdict[int, dict[str, int]] = defaultdict(dict)
+        self._count(scopes[0], bound)
         for scope in scopes:
-            for name in (*scope.outputs, *_parameters(scope)):
-                self._count(scope, name)
-            for node in scope.nodes:
-                for name in self._reads_of(node):
-                    self._count(scope, name)
+            reads = chain.from_iterable(map(self._reads_of, scope.nodes))
+            self._count(scope, chain(scope.outputs, _parameters(scope), reads))
 
-    def _reads_of(self, node: NodeProto) -> Iterator[str]:
+    def _reads_of(self, node: NodeProto) -> list[str]:
         """What a node, or what takes its place, reads; without what subgraphs of the model read."""
         result = self._replacements.get(id(node))
         if result is None:
-            yield from node.input
-            return
+            return node.input[:]
         own = set(_reads_within(node))
+        found = []
         for new in result:
-            yield from new.input
-            yield from (name for name in _reads_within(new) if name not in own)
+            found += new.input[:]
+            found += [name for name in _reads_within(new) if name not in own]
+        return found
 
-    def _count(self, scope: Scope, name: str) -> None:
+    def _count(self, scope: Scope, names: Iterable[str]) -> None:
+        """Count reads that stand in a scope."""
         resolved = self._resolved[id(scope)]
-        if name not in resolved:
+        for name, count in Counter(names).items():
             owner = scope.resolve(name) if name else None
-            resolved[name] = None if owner is None else id(owner)
-        owner_id = resolved[name]
-        if owner_id is not None:
-            self._counts[owner_id, name] += 1
+            if owner is not None:
+                resolved[name] = id(owner)
+                self._counts[id(owner), name] += count
 
     def any(self, value: Value) -> bool:
         """Whether anybody still reads the value."""

@@ -129,16 +129,14 @@ class Scope:
                 found[info.name] = value_type
         return found
 
-    def defines(self, name: str) -> bool:
-        """Whether the value is made or declared in this very scope."""
-        return name in self.producers or name in self.initializers or name in self.inputs
-
     def resolve(self, name: str) -> Scope | None:
         """The nearest scope, from here outwards, that defines `name`."""
         scope: Scope | None = self
-        while scope is not None and not scope.defines(name):
+        while scope is not None:
+            if name in scope.producers or name in scope.initializers or name in scope.inputs:
+                return scope
             scope = scope.parent
-        return scope
+        return None
 
     def describe(self, node: NodeProto) -> str:
         """A node's name for messages: its own, or that of its first output."""

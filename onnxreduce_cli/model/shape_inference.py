@@ -76,6 +76,9 @@ class ShapeInference:
 
     def of(self, scope: Scope) -> dict[str, ValueType]:
         """The types that are inferred for the values that a scope defines, by their names."""
+        found = self._inferred.get(id(scope))
+        if found is not None:
+            return found
         root = scope.root
         if id(root) not in self._done:
             self._done.add(id(root))

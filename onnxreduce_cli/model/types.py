@@ -47,7 +47,9 @@ class Types:
         owner = scope.resolve(name) if name else None
         if owner is None:
             return None
-        known = self._stated_or_inferred(owner, name) or self._unify(owner, name)
+        known = owner.declared.get(name) or self._inference.of(owner).get(name)
+        if known is None:
+            known = self._unify(owner, name)
         return None if known is None else known.kind
 
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
@@ -58,9 +60,6 @@ class Types:
     def forget(self) -> None:
         """Forget what follows from inference, which has found more since."""
         self._unified.clear()
-
-    def _stated_or_inferred(self, owner: Scope, name: str) -> ValueType | None:
-        return owner.declared.get(name) or self._inference.of(owner).get(name)
 
     def _unify(self, owner: Scope, name: str) -> ValueType | None:
         kind = self._unification(owner.root).kind(owner, name)
@@ -76,7 +75,7 @@ class Types:
         return found
 
     def _known_kind(self, owner: Scope, name: str) -> str | None:
-        found = self._stated_or_inferred(owner, name)
+        found = owner.declared.get(name) or self._inference.of(owner).get(name)
         return None if found is None else found.kind
 
     def _opsets(self, root: Scope) -> dict[str, int]:

@@ -8,6 +8,8 @@ definition allows fewer, the operator is computed in a wider dtype if that chang
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from typing import NamedTuple
 
 from onnx import NodeProto
 
@@ -66,27 +68,58 @@ def _not_allowed(
     Raises:
         Blocked: a type is not known, and `before` allows some that `after` does not.
     """
-    op_type = node.op_type
-    old, new = schemas.allowed_types(op_type, before), schemas.allowed_types(op_type, after)
-    schema = schemas.schema(op_type, after)
-    for side, names, formals in (
-        ("in", node.input, schema.inputs),
-        ("out", node.output, schema.outputs),
-    ):
+    constraints = _constraints(node.op_type, before, after)
+    for names, formals in zip((node.input[:], node.output[:]), constraints, strict=True):
         for index, name in enumerate(names):
-            position = min(index, len(formals) - 1)
-            formal = f"{side}{position}"
-            if not name or formal not in new:
-                continue
-            if before != after and old.get(formal, frozenset()) <= new[formal]:
+            formal = formals[min(index, len(formals) - 1)] if name and formals else None
+            if formal is None:
                 continue
             kind = context.kind(name)
-            if kind is not None and kind not in new[formal]:
-                yield formal, formals[position].type_str, name
+            if kind is not None and kind not in formal.allowed:
+                yield formal.name, formal.variable, name
             elif kind is None and before != after:
-                missing = (context.allowed_kinds(name) or old[formal]) - new[formal]
+                missing = (context.allowed_kinds(name) or formal.before) - formal.allowed
                 if missing:
-                    raise _unknown_type(name, missing, op_type, after)
+                    raise _unknown_type(name, missing, node.op_type, after)
+
+
+class _Formal(NamedTuple):
+    """A formal input or output some of whose types may not be allowed.
+
+    Attributes:
+        name: which it is: ``in0``, ``out1``.
+        variable: its type as the schema spells it, such as ``T``.
+        allowed: the types that it accepts.
+        before: those that the definition which the node comes from accepts.
+    """
+
+    name: str
+    variable: str
+    allowed: frozenset[str]
+    before: frozenset[str]
+
+
+@cache
+def _constraints(
+    op_type: str, before: int, after: int
+) -> tuple[tuple[_Formal | None, ...], tuple[_Formal | None, ...]]:
+    """Return the formal inputs, and the outputs, to look at: None for those that all types pass.
+
+    Where `before` is `after` all are looked at.
+    """
+    old, new = schemas.allowed_types(op_type, before), schemas.allowed_types(op_type, after)
+    schema = schemas.schema(op_type, after)
+
+    def formal(name: str, variable: str) -> _Formal | None:
+        given = old.get(name, frozenset())
+        if name not in new or (before != after and given <= new[name]):
+            return None
+        return _Formal(name, variable, new[name], given)
+
+    return (
+        tuple(formal(f"in{index}", item.type_str) for index, item in enumerate(schema.inputs)),
+        tuple(formal(f"out{index}", item.type_str) for index, item in enumerate(schema.outputs)),
+    )
 
 
 def _unknown_type(name: str, missing: frozenset[str], op_type: str, opset: int) -> Blocked:

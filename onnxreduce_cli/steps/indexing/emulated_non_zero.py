@@ -29,12 +29,10 @@ def non_zero(context: Context) -> None:
     """``NonZero(x)`` becomes a Loop of as many rounds as x has elements that are not 0. Each gives
     the first place that is left in the flattened x; coordinates are divided out of them.
     """
-    op = context.op
-    data = context.input(0)
-    rank = context.rank(data)
+    rank = context.rank(context.input(0))
     if not rank:
         context = context.at(13)
-        op = context.op
+    op, data = context.op, context.input(0)
     if context.need_elem_type(data, "it is compared with 0") != TensorProto.BOOL:
         data = cast(context, data, TensorProto.BOOL)
     flat_shape = context.array([-1], "flat")
