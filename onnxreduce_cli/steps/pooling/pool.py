@@ -16,7 +16,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, plus, quotient, size_of
-from onnxreduce_cli.steps.pooling import max_pool_indices as largest
+from onnxreduce_cli.steps.pooling import emulated_max_pool as largest
 from onnxreduce_cli.steps.pooling.windows import axes, gathered, layout, padded, share
 from onnxreduce_cli.steps.registry import down, up
 

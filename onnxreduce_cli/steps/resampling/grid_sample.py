@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, size_of
 from onnxreduce_cli.emit.terms import Term, counted, scalar
 from onnxreduce_cli.steps.registry import down, introduced, up
-from onnxreduce_cli.steps.resampling.interpolation import (
+from onnxreduce_cli.steps.resampling.emulated_interpolation import (
     Tap,
     finite,
     gathered,

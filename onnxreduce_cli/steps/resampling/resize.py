@@ -24,6 +24,7 @@ from onnxreduce_cli.emit.numbers import MOST_WRITTEN, NO_COUNTING, dims_of
 from onnxreduce_cli.emit.terms import term
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.resampling.emulated_resize import Axis, Method, nearest_indices
 from onnxreduce_cli.steps.resampling.resize_axes import (
     Change,
     axes_of,
@@ -39,7 +40,6 @@ from onnxreduce_cli.steps.resampling.resize_axes import (
     rounded,
     sizes_in_ratio,
 )
-from onnxreduce_cli.steps.resampling.resize_by_gather import Axis, Method, nearest_indices
 
 #: Attributes that Resize has had since opset 11.
 _SINCE_11 = (

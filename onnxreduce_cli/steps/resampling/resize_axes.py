@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.axes import normalised
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import dims_of
 from onnxreduce_cli.emit.terms import Term, length_of, term
-from onnxreduce_cli.steps.resampling.resize_by_gather import Axis, Method, resample
+from onnxreduce_cli.steps.resampling.emulated_resize import Axis, Method, resample
 
 _FLOAT = TensorProto.FLOAT
 

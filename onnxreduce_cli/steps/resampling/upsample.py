@@ -13,13 +13,13 @@ import numpy as np
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, impossible, up
+from onnxreduce_cli.steps.resampling.emulated_resize import Method
 from onnxreduce_cli.steps.resampling.resize_axes import (
     by_gather,
     changes_by_scales,
     known_scales,
     rank_of,
 )
-from onnxreduce_cli.steps.resampling.resize_by_gather import Method
 
 
 @up("Upsample", 7, "scales from height_scale and width_scale; mode bilinear called linear")

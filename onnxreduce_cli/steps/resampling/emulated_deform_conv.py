@@ -22,7 +22,7 @@ from onnxreduce_cli.emit.numbers import (
 from onnxreduce_cli.emit.terms import Term, counted, scalar, term
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
-from onnxreduce_cli.steps.resampling.interpolation import (
+from onnxreduce_cli.steps.resampling.emulated_interpolation import (
     Tap,
     finite,
     gathered,
