@@ -1,4 +1,4 @@
-"""NonZero and Compress below opset 9: the places are taken one by one in a Loop."""
+"""NonZero below opset 9, with which it was introduced: a Loop finds one element after the other."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def non_zero(context: Context) -> None:
 
 
 def _coordinates(context: Context, place: str, sizes: list[Number]) -> None:
-    """One row of coordinates for each axis."""
+    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but runtimes may end on a 0."""
     op = context.op
     rows = []
     for axis in reversed(range(len(sizes))):
@@ -93,7 +93,7 @@ def _coordinates(context: Context, place: str, sizes: list[Number]) -> None:
 
 
 def _coordinates_of_any_rank(context: Context, place: str) -> None:
-    """As many rows of coordinates as there are axes: none for a scalar."""
+    """Do as `_coordinates` where the rank is not known: no rows of coordinates for a scalar."""
     op = context.op
     shape = op.Shape(context.input(0))
     axes = arange(context, op.Shape(shape))
@@ -109,25 +109,10 @@ def _coordinates_of_any_rank(context: Context, place: str) -> None:
 
 
 def _divisor(context: Context, size: Number) -> Value:
-    """Sizes, or 1 where one is 0: nothing is divided then, but some runtimes end on a 0."""
+    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but some runtimes end on a 0."""
     op = context.op
     if isinstance(size, int):
         return context.array([max(size, 1)], "size")
     name = as_name(context, size)
     is_nothing = op.Equal(name, context.array([0], "zero"))
     return op.Add(name, cast(context, is_nothing, TensorProto.INT64))
-
-
-@introduced("Compress", 9, "Gather at the places of NonZero", blocks=NO_LOOP)
-def compress(context: Context) -> None:
-    """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
-    without an axis x is flattened.
-    """
-    context = context.at(9)  # NonZero came with the same opset; its own step goes on.
-    op = context.op
-    data, axis = context.input(0), context.value("axis")  # Gather's may be negative too.
-    places = op.NonZero(context.input(1))
-    places = op.Squeeze(places, axes=[0])
-    if axis is None:
-        data = op.Reshape(data, context.array([-1], "flat"))
-    context.replace("Gather", [data, places], keep=(), axis=axis or 0)

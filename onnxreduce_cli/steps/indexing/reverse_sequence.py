@@ -1,10 +1,10 @@
-"""ReverseSequence, below the opset that it came with."""
+"""ReverseSequence: introduced with 10."""
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import END, NO_COUNTING, arange, as_name, part, size_of, unsqueezed
+from onnxreduce_cli.emit.numbers import NO_COUNTING, arange, as_name, size_of, unsqueezed
+from onnxreduce_cli.steps.indexing.emulated_reverse_sequence import of_unknown_rank
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -25,7 +25,7 @@ def reverse_sequence(context: Context) -> None:
     data, lengths, output = context.input(0), context.input(1), context.node.output[0]
     rank = context.settled_rank(data)
     if rank is None:
-        _of_three_dimensions(context)
+        of_unknown_rank(context)
         return
     turned = context.value("time_axis", 0) == 1
     perm = [1, 0, *range(2, rank)]
@@ -50,16 +50,3 @@ def reverse_sequence(context: Context) -> None:
         name = op.Reshape(name, op.Shape(data), outputs=None if turned else [output])
     if turned:
         op.Transpose(name, outputs=[output], perm=perm)
-
-
-def _of_three_dimensions(context: Context) -> None:
-    context = context.at(shapes.OPSET)  # It comes here again, with a known rank.
-    op = context.op
-    data = context.input(0)
-    shape = op.Shape(data)
-    behind = shapes.product(context, part(context, shape, 2, END))
-    three = op.Concat(part(context, shape, 0, 2), behind, axis=0)
-    viewed = shapes.reshaped(context, data, three, (None,) * 3)
-    inputs = [viewed, context.input(1)]
-    result = context.replace(inputs=inputs, outputs=[context.fresh("reversed")])
-    shapes.restored(context, result.output[0], data, shape, context.node.output[0])

@@ -1,4 +1,4 @@
-"""TensorScatter below the opset that it came with."""
+"""TensorScatter: introduced with 24."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def tensor_scatter(context: Context) -> None:
 
 
 def _size(context: Context, name: str, axis: int) -> Number:
-    """The size of one dimension; the axis is negative where the rank is not known."""
+    """The size of one dimension; `axis` is negative where the rank is not known."""
     op = context.op
     if axis >= 0:
         return size_of(context, name, axis)
@@ -56,7 +56,11 @@ def _size(context: Context, name: str, axis: int) -> Number:
 
 
 def _along(context: Context, axis: int) -> Value:
-    """The shape of numbers that lie along an axis of the cache: -1, and 1 for each behind it."""
+    """The shape of a list that lies along an axis of the cache: -1, and 1 for each axis behind.
+
+    Returns:
+        an int64 list.
+    """
     op = context.op
     rank = context.rank(context.input(0))
     if axis < 0 or rank is not None:

@@ -1,0 +1,22 @@
+"""Compress: introduced with 9."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_LOOP
+from onnxreduce_cli.steps.registry import introduced
+
+
+@introduced("Compress", 9, "Gather at the places of NonZero", blocks=NO_LOOP)
+def compress(context: Context) -> None:
+    """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
+    without an axis x is flattened.
+    """
+    context = context.at(9)  # NonZero came with the same opset; its own step goes on.
+    op = context.op
+    data, axis = context.input(0), context.value("axis")  # Gather's may be negative too.
+    places = op.NonZero(context.input(1))
+    places = op.Squeeze(places, axes=[0])
+    if axis is None:
+        data = op.Reshape(data, context.array([-1], "flat"))
+    context.replace("Gather", [data, places], keep=(), axis=axis or 0)

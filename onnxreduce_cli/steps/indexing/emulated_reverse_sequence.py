@@ -1,0 +1,21 @@
+"""ReverseSequence of unknown rank below opset 10."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import END, part
+
+
+def of_unknown_rank(context: Context) -> None:
+    """Take the dimensions behind time and batch as one: ReverseSequence of rank 3."""
+    context = context.at(shapes.OPSET)  # It comes here again, with a known rank.
+    op = context.op
+    data = context.input(0)
+    shape = op.Shape(data)
+    behind = shapes.product(context, part(context, shape, 2, END))
+    three = op.Concat(part(context, shape, 0, 2), behind, axis=0)
+    viewed = shapes.reshaped(context, data, three, (None,) * 3)
+    inputs = [viewed, context.input(1)]
+    result = context.replace(inputs=inputs, outputs=[context.fresh("reversed")])
+    shapes.restored(context, result.output[0], data, shape, context.node.output[0])

@@ -1,0 +1,92 @@
+"""ScatterElements and ScatterND with a reduction, below opsets 16 and 18, in a Loop.
+
+Each round takes a part of the indices within which none comes twice.
+"""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import END, Number, as_name, dims_of, part, size_of
+
+
+def reduced_elements(context: Context, op_type: str) -> None:
+    """``ScatterElements<reduction="add">(x, indices, updates)`` becomes, for each slice i of the
+    indices along the axis and u of the updates, one after the other,
+    ``x = ScatterElements(x, i, Add(GatherElements(x, i), u))``.
+
+    Args:
+        context: the node's.
+        op_type: the binary operator that reduces.
+    """
+    data = _data(context)
+    indices, updates = context.input(1), context.input(2)
+    axis = context.value("axis", 0)
+    if data.dims is not None:
+        axis %= max(len(data.dims), 1)
+
+    def write(body: Body) -> tuple[list[str], list[Carried]]:
+        (now,) = body.values
+        where = body.this(indices, axis)
+        old = body.GatherElements(now, where, axis=axis)
+        new = body.emit(op_type, old, body.this(updates, axis))
+        return [body.ScatterElements(now, where, new, axis=axis)], []
+
+    length = as_name(context, size_of(context, indices, axis))
+    inputs, graph = loop(context, length, [data], write)
+    context.replace("Loop", inputs, keep=(), body=graph)
+
+
+def reduced_slices(context: Context, op_type: str) -> None:
+    """``ScatterND<reduction="add">(x, indices, updates)`` becomes, for each index i and its
+    update u, one after the other, ``x = ScatterND(x, i, Add(GatherND(x, i), u))``.
+
+    Args:
+        context: the node's.
+        op_type: the binary operator that reduces.
+    """
+    op = context.op
+    data = _data(context)
+    indices, updates = context.input(1), context.input(2)
+    depth = size_of(context, indices, -1)
+    rows = op.Reshape(indices, _row_shape(context, [depth]))
+    values = op.Reshape(updates, _row_shape(context, _rest(context, depth)))
+
+    def write(body: Body) -> tuple[list[str], list[Carried]]:
+        (now,) = body.values
+        where = body.this(rows, 0)
+        old = body.GatherND(now, where)
+        new = body.emit(op_type, old, body.this(values, 0))
+        return [body.ScatterND(now, where, new)], []
+
+    inputs, graph = loop(context, as_name(context, size_of(context, rows, 0)), [data], write)
+    context.replace("Loop", inputs, keep=(), body=graph)
+
+
+def _data(context: Context) -> Carried:
+    """The node's data as what a Loop carries."""
+    name = context.input(0)
+    elem_type = context.need_elem_type(name, "it goes through a Loop")
+    return Carried(name, elem_type, dims_of(context, name))
+
+
+def _rest(context: Context, depth: Number) -> list[Number]:
+    """The sizes of a slice: one number for each dimension behind the `depth` that are indexed.
+
+    Where depth or rank is not known, it is one int64 tensor that holds them all.
+    """
+    data = context.input(0)
+    dims = dims_of(context, data)
+    if dims is not None and isinstance(depth, int):
+        return [size_of(context, data, axis) for axis in range(depth, len(dims))]
+    return [part(context, context.op.Shape(data), depth, END)]
+
+
+def _row_shape(context: Context, sizes: list[Number]) -> Value:
+    """The shape ``[-1, *sizes]``, an int64 list."""
+    known = [size for size in sizes if isinstance(size, int)]
+    if len(known) == len(sizes):
+        return context.array([-1, *known], "row_shape")
+    parts = [as_name(context, size) for size in sizes]
+    return context.op.Concat(context.array([-1], "open"), *parts, axis=0)

@@ -1,0 +1,81 @@
+"""Where the indices of GatherND and ScatterND point, with the indexed dimensions made one."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.indices import from_front, never_negative
+from onnxreduce_cli.emit.numbers import (
+    Number,
+    as_name,
+    known_size,
+    need_dims,
+    size_of,
+    static,
+    times,
+)
+from onnxreduce_cli.model.values import Dims
+
+#: For what ranks are needed.
+COUNTED_FLAT = "positions are counted in the flattened data"
+
+
+def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
+    """The slices that the node's indices point to, numbered in the order of the data.
+
+    Args:
+        context: a GatherND's or ScatterND's, of which `ranks_are_known`.
+        dims: the dimensions of the data.
+
+    Returns:
+        an int64 tensor of the shape of the indices without the last dimension, and how many
+        dimensions are indexed.
+    """
+    op = context.op
+    indices = context.input(1)
+    shape = need_dims(context, indices, COUNTED_FLAT)
+    depth = shape[-1]
+    assert isinstance(depth, int)
+    known = context.constant(indices)
+    sizes = static(dims[:depth])
+    if known is not None and sizes is not None:
+        positive = np.where(known < 0, known + np.array(sizes), known)
+        strides = [math.prod(sizes[index + 1 :]) for index in range(depth)]
+        return context.array((positive * strides).sum(-1).astype(np.int64), "places"), depth
+    place: str | None = None
+    stride: Number = 1
+    for dimension in reversed(range(depth)):
+        size = size_of(context, context.input(0), dimension)
+        column = context.scalar(dimension, "column")
+        part: str = op.Gather(indices, column, axis=len(shape) - 1)
+        if not never_negative(context, indices):
+            length = op.Squeeze(as_name(context, size), axes=[0])
+            part = from_front(context, part, length, TensorProto.INT64)
+        part = _scaled_scalar(context, part, stride)
+        place = part if place is None else op.Add(place, part)
+        stride = times(context, stride, size)
+    assert place is not None
+    return place, depth
+
+
+def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
+    """The product of an int64 tensor and a stride; of a scalar it is a scalar."""
+    op = context.op
+    if stride == 1:
+        return name
+    if isinstance(stride, int):
+        factor = context.scalar(stride, "stride")
+    else:
+        factor = op.Squeeze(as_name(context, stride), axes=[0])
+    return op.Mul(name, factor)
+
+
+def ranks_are_known(context: Context) -> bool:
+    """Return whether both ranks are known, and how many dimensions are indexed."""
+    data, indices = context.input(0), context.input(1)
+    ranks = context.settled_rank(data), context.settled_rank(indices)
+    return None not in ranks and known_size(context, indices, -1) is not None

@@ -1,0 +1,75 @@
+"""GatherElements: introduced with 11."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.indices import from_front, never_negative
+from onnxreduce_cli.emit.numbers import (
+    NO_COUNTING,
+    Number,
+    arange,
+    as_name,
+    size_of,
+    times,
+    unsqueezed,
+)
+from onnxreduce_cli.emit.shapes import flat
+from onnxreduce_cli.steps.indexing.emulated_gather_elements import positions_of_unknown_rank
+from onnxreduce_cli.steps.registry import introduced
+
+
+@introduced("GatherElements", 11, "Gather from the flattened data", blocks=NO_COUNTING)
+def gather_elements(context: Context) -> None:
+    """``GatherElements<axis=1>(x, indices)`` with x of shape [2, 3] becomes
+    ``Gather(Reshape(x, [-1]), 3 * [[0], [1]] + indices)``.
+    """
+    place = element_positions(context)
+    data = context.input(0)
+    if context.rank(data) != 1:
+        data = flat(context, data)
+    context.replace("Gather", [data, place], keep=(), axis=0)
+
+
+def element_positions(context: Context) -> str:
+    """The positions in the flattened data that the node's indices along its axis point to.
+
+    They are int64 and of the shape of the indices. The node is a GatherElements or a Scatter.
+    """
+    data = context.input(0)
+    rank = context.settled_rank(data)
+    if rank is None or context.settled_rank(context.input(1)) is None:
+        return positions_of_unknown_rank(context)
+    axis = normalised((context.value("axis", 0),), rank)[0] if rank else 0
+    indices = _counted_from_front(context, context.input(1), size_of(context, data, axis))
+    place: str | None = None
+    stride: Number = 1
+    for dimension in reversed(range(rank)):
+        if dimension == axis:
+            part = _scaled(context, indices, stride)
+        else:
+            numbers = arange(context, size_of(context, context.input(1), dimension))
+            behind = list(range(1, rank - dimension))
+            part = unsqueezed(context, _scaled(context, numbers, stride), behind)
+        place = part if place is None else context.op.Add(place, part)
+        if dimension:
+            stride = times(context, stride, size_of(context, data, dimension))
+    assert place is not None
+    return place
+
+
+def _counted_from_front(context: Context, indices: str, size: Number) -> str:
+    """Indices as int64, those below 0 raised by the size of their dimension."""
+    if context.elem_type(indices) != TensorProto.INT64:
+        indices = cast(context, indices, TensorProto.INT64)
+    if never_negative(context, context.input(1)):
+        return indices
+    return from_front(context, indices, as_name(context, size), TensorProto.INT64)
+
+
+def _scaled(context: Context, name: str, stride: Number) -> str:
+    """An int64 tensor times a stride."""
+    return name if stride == 1 else context.op.Mul(name, as_name(context, stride))

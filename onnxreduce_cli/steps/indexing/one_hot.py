@@ -1,0 +1,61 @@
+"""OneHot: 11 lets indices and the axis count from the back."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.indices import from_front, never_negative
+from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
+from onnxreduce_cli.steps.registry import down, up
+
+
+@up(
+    "OneHot", 11, "negative indices, which gave no hot element, made so large that they still don't"
+)
+def none_from_back(context: Context) -> None:
+    """``OneHot(indices, depth, values)`` gets ``Where(indices < 0, depth, indices)``."""
+    op = context.op
+    indices = context.input(0)
+    if never_negative(context, indices):
+        return
+    # Other dtypes are cast to int64 by the operator itself.
+    whole = cast(context, indices, TensorProto.INT64)
+    depth = _depth(context)
+    below = op.Less(whole, context.scalar(0, "zero"))
+    inputs = [op.Where(below, depth, whole), *context.node.input[1:]]
+    context.replace(inputs=inputs)
+
+
+@down("OneHot", 11, "indices and axis counted from the front")
+def hot_from_front(context: Context) -> None:
+    """``OneHot([-1], 3, values)`` becomes ``OneHot([2], 3, values)``.
+
+    What is still negative then is out of range on both sides. Where the rank is not known the axis
+    is that of the indices with reversed dims.
+    """
+    indices, axis = context.input(0), context.value("axis", -1)
+    rank = context.settled_rank(indices) if axis < -1 else None
+    if axis < -1 and rank is None:
+        context = context.at(11)  # It comes here again, with an axis of the reversed dims.
+        replace_mirrored(context, axis=mirrored_axes([axis])[0])
+        return
+    if not never_negative(context, indices):
+        whole = cast(context, indices, TensorProto.INT64)
+        indices = from_front(context, whole, _depth(context), TensorProto.INT64)
+    if axis < -1:
+        assert rank is not None
+        axis += rank + 1
+    if indices != context.input(0) or axis != context.value("axis", -1):
+        context.replace(inputs=[indices, *context.node.input[1:]], axis=axis)
+
+
+def _depth(context: Context) -> Value:
+    """The number of classes, an int64 of rank 0; the input may be of shape [1] and any dtype."""
+    constant = context.constant(context.input(1))
+    if constant is not None:
+        return context.scalar(int(constant.reshape(-1)[0]), "depth")
+    whole = cast(context, context.input(1), TensorProto.INT64)
+    return context.op.Reshape(whole, context.array([], "scalar"))

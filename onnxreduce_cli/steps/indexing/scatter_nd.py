@@ -1,0 +1,53 @@
+"""ScatterND: introduced with 11. Its reductions are in scatter_reductions.py."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import (
+    NO_COUNTING,
+    Number,
+    arange,
+    as_name,
+    need_dims,
+    size_of,
+    static,
+    times,
+)
+from onnxreduce_cli.emit.shapes import flat
+from onnxreduce_cli.steps.indexing.emulated_gather_nd import scatter_slices
+from onnxreduce_cli.steps.indexing.flat_positions import (
+    COUNTED_FLAT,
+    ranks_are_known,
+    slice_positions,
+)
+from onnxreduce_cli.steps.registry import introduced
+
+
+@introduced("ScatterND", 11, "Scatter into the flattened data", blocks=NO_COUNTING)
+def scatter_nd(context: Context) -> None:
+    """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
+    ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.
+    """
+    op = context.op
+    data, indices, updates = (context.input(index) for index in range(3))
+    if not ranks_are_known(context):
+        scatter_slices(context)
+        return
+    dims, counts = need_dims(context, data, COUNTED_FLAT), need_dims(context, indices, COUNTED_FLAT)
+    place, depth = slice_positions(context, dims)
+    if 0 in dims or 0 in counts:
+        context.replace("Identity", [data], keep=())
+        return
+    size: Number = 1
+    for axis in range(depth, len(dims)):
+        size = times(context, size, size_of(context, data, axis))
+    # One row for each index, with the places of all its elements.
+    rows = op.Reshape(place, context.array([-1, 1], "rows"))
+    if size != 1:
+        first = op.Mul(rows, as_name(context, size))
+        rows = op.Add(first, arange(context, size))
+    at, values, changed = (flat(context, name) for name in (rows, updates, data))
+    result = op.Scatter(changed, at, values, axis=0)
+    known = static(dims)
+    shape = op.Shape(data) if known is None else context.array(known, "shape")
+    context.replace("Reshape", [result, shape], keep=())
