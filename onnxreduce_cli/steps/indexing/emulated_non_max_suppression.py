@@ -1,4 +1,4 @@
-"""NonMaxSuppression below the opset that it came with: boxes are selected one by one in a Loop."""
+"""NonMaxSuppression below opset 10, with which it was introduced: a Loop selects box after box."""
 
 from __future__ import annotations
 
@@ -61,13 +61,14 @@ def non_max_suppression(context: Context) -> None:
 
 
 def _of_rank_3(context: Context, name: str) -> str:
+    """Boxes or scores, of which it is known that they have rank 3."""
     if context.rank(name) is not None:
         return name
     return context.op.Reshape(name, context.array([0, 0, 0], "shape"))
 
 
 def _rounds(context: Context, count: str, scores: str) -> Value:
-    """How many boxes are to be selected of a class, at most as many as there are scores."""
+    """The number of rounds, an int64 of rank 0: `count`, at most as many as there are scores."""
     op = context.op
     known, dims = context.constant(count), static(dims_of(context, scores))
     if known is not None and dims is not None:
@@ -81,7 +82,13 @@ def _rounds(context: Context, count: str, scores: str) -> Value:
 
 @dataclass(frozen=True)
 class _Areas:
-    """Where boxes begin and end on two axes, and how large they are; each of shape [B, 1, n]."""
+    """Where boxes begin and end on two axes, and how large they are.
+
+    Attributes:
+        low: the lower end on each axis, a float tensor of shape [batch, 1, boxes].
+        high: the higher end.
+        size: the area.
+    """
 
     low: tuple[str, str]
     high: tuple[str, str]
@@ -89,6 +96,7 @@ class _Areas:
 
 
 def _areas(context: Context, boxes: str) -> _Areas:
+    """The areas of boxes, float of shape [batch, boxes, 4], in either order of corners."""
     op = context.op
     parts = []
     for index in range(4):
@@ -109,7 +117,12 @@ def _areas(context: Context, boxes: str) -> _Areas:
 
 
 def _round(context: Context, scores: str, areas: _Areas) -> Round:
-    """Writes what a round does."""
+    """A function that writes one round: it takes the best box that is left of every class.
+
+    What is carried is a bool for each batch, class and box: whether the box is still left. What is
+    collected of each round, of shape [batch, classes, 1], is the index of the box that was taken,
+    and whether any was left.
+    """
     op = context.op
     flat = context.array([-1], "flat")
 
@@ -117,7 +130,7 @@ def _round(context: Context, scores: str, areas: _Areas) -> Round:
         return op.Reshape(name, flat)
 
     low, high = ([flattened(name) for name in names] for names in (areas.low, areas.high))
-    size = flattened(areas.size)
+    flat_areas = _Areas((low[0], low[1]), (high[0], high[1]), flattened(areas.size))
     length = size_of(context, scores, 2)
     numbers = arange(context, length)
     before = op.Mul(arange(context, size_of(context, scores, 0)), as_name(context, length))
@@ -136,26 +149,11 @@ def _round(context: Context, scores: str, areas: _Areas) -> Round:
         taken = body.ArgMax(hits, axis=2)
         any_left = body.ReduceMax(hits, axes=[2])
         was_left = body.Cast(any_left, to=int(TensorProto.BOOL))
-        place = body.Add(taken, offsets)
-
-        def of_taken(name: str) -> str:
-            return body.Gather(name, place, axis=0)
-
-        sides = []
-        for axis in range(2):
-            begin = _extreme(context, body, "Max", areas.low[axis], of_taken(low[axis]))
-            end = _extreme(context, body, "Min", areas.high[axis], of_taken(high[axis]))
-            sides.append(body.Sub(end, begin))
-        shared = body.Mul(*sides)
-        together = body.Add(of_taken(size), areas.size)
-        union = body.Sub(together, shared)
-        above = body.Greater(body.Div(shared, union), limit)
-        # With one side and the area, so is the other side.
-        meets = [body.Greater(name, zero) for name in (sides[0], shared)]
-        overlaps = body.And(body.And(*meets), above)
+        box = body.Add(taken, offsets)
+        overlaps = _overlaps(context, body, areas, flat_areas, box, (limit, zero))
         itself = body.Equal(numbers, taken)
-        gone = body.Or(overlaps, itself)
-        rest = body.And(left, body.Not(gone))
+        suppressed = body.Or(overlaps, itself)
+        rest = body.And(left, body.Not(suppressed))
         more = body.Cast(rest, to=int(TensorProto.FLOAT))
         more = body.ReduceMax(more, keepdims=0)
         body.again = body.Cast(more, to=int(TensorProto.BOOL))
@@ -168,8 +166,44 @@ def _round(context: Context, scores: str, areas: _Areas) -> Round:
     return write
 
 
+def _overlaps(
+    context: Context, body: Body, areas: _Areas, flat: _Areas, box: str, bounds: tuple[str, str]
+) -> Value:
+    """Whether boxes overlap the one that was taken of their class by more than the threshold.
+
+    Args:
+        context: the node's.
+        body: the round's.
+        areas: of all boxes, each of shape [batch, 1, boxes].
+        flat: the same in one dimension.
+        box: which box of `flat` was taken of each batch and class, int64 of shape
+            [batch, classes, 1].
+        bounds: iou_threshold and zero, floats of one element.
+
+    Returns:
+        a bool for each batch, class and box.
+    """
+    limit, zero = bounds
+
+    def of_taken(name: str) -> str:
+        return body.Gather(name, box, axis=0)
+
+    sides = []
+    for axis in range(2):
+        begin = _extreme(context, body, "Max", areas.low[axis], of_taken(flat.low[axis]))
+        end = _extreme(context, body, "Min", areas.high[axis], of_taken(flat.high[axis]))
+        sides.append(body.Sub(end, begin))
+    shared = body.Mul(*sides)
+    together = body.Add(of_taken(flat.size), areas.size)
+    union = body.Sub(together, shared)
+    above = body.Greater(body.Div(shared, union), limit)
+    # With one side and the area, so is the other side.
+    meets = [body.Greater(name, zero) for name in (sides[0], shared)]
+    return body.And(body.And(*meets), above)
+
+
 def _extreme(context: Context, body: Body, op_type: str, first: str, second: str) -> Value:
-    """The larger or the smaller of two; Max and Min take one shape only before opset 8."""
+    """Max or Min of two float tensors; before opset 8 these do not broadcast."""
     if context.target_opset >= 8:
         return body.emit(op_type, first, second)
     comparison = "Greater" if op_type == "Max" else "Less"

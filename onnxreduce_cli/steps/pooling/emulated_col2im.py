@@ -1,11 +1,11 @@
-"""Col2Im and MaxUnpool, below the opsets that they came with: what puts windows back in place."""
+"""Col2Im below opset 18, with which it was introduced."""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
-from onnx import TensorProto, numpy_helper
+from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
@@ -28,10 +28,10 @@ from onnxreduce_cli.emit.numbers import (
     unsqueezed,
 )
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.steps.pooling.windows import as_shape
 from onnxreduce_cli.steps.registry import introduced
 
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE})
-#: In what each dtype is added up; a Cast back lets integers wrap.
+#: In what dtype each is added up; a Cast back lets integers wrap.
 _ADDED_IN: dict[int, int] = {
     **dict.fromkeys(HALVES, TensorProto.FLOAT),
     **dict.fromkeys(
@@ -41,7 +41,13 @@ _ADDED_IN: dict[int, int] = {
     TensorProto.UINT32: TensorProto.INT64,
     **{
         dtype: dtype
-        for dtype in (*_FLOATS, TensorProto.INT32, TensorProto.INT64, TensorProto.UINT64)
+        for dtype in (
+            TensorProto.FLOAT,
+            TensorProto.DOUBLE,
+            TensorProto.INT32,
+            TensorProto.INT64,
+            TensorProto.UINT64,
+        )
     },
 }
 
@@ -92,7 +98,11 @@ def col2im(context: Context) -> None:
 
 
 def _axes(context: Context) -> int:
-    """How many spatial axes there are."""
+    """The number of spatial axes.
+
+    Raises:
+        Blocked: it is not known.
+    """
     for name in (context.input(1), context.input(2)):
         known, dims = context.elements(name), static(dims_of(context, name))
         if known is not None or dims is not None:
@@ -110,7 +120,10 @@ def _axes(context: Context) -> int:
 def _block_by_block(
     context: Context, data: str, blocks: list[Number], counts: list[Number], elem_type: int
 ) -> Value:
-    """The data as [n, c, block * count of each axis], with a zero behind the others on each."""
+    """The data, [n, c * blocks, counts], as [n, c, block * count of each axis].
+
+    Behind the others there is one more element on each axis: a zero.
+    """
     op = context.op
     axes = len(blocks)
     known = [block for block in blocks if isinstance(block, int)]
@@ -129,20 +142,14 @@ def _block_by_block(
 
 
 def _reshaped(context: Context, data: str, dims: list[Number]) -> Value:
-    return context.op.Reshape(data, _shape(context, dims))
-
-
-def _shape(context: Context, dims: list[Number]) -> Value:
-    known = [dim for dim in dims if isinstance(dim, int)]
-    if len(known) == len(dims):
-        return context.array(known, "shape")
-    return context.op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
+    """The data in a shape of numbers."""
+    return context.op.Reshape(data, as_shape(context, dims))
 
 
 def _table(
     context: Context, image: Number, block: Number, count: Number, layout: tuple[int, int, int]
 ) -> Array | str:
-    """For each element along an axis where what is added up there is among the blocks: [image, n].
+    """For each element along an axis the indices of what is added up there: int64, [image, n].
 
     An element of a block is at its own place in the block times `count`, and the block's number;
     past the last is a zero.
@@ -173,6 +180,7 @@ def _table(
 
 
 def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
+    """The same of known sizes: of image, block and count."""
     image, block, count = numbers
     begin, dilation, stride = layout
     own = np.arange(block, dtype=np.int64)
@@ -185,7 +193,7 @@ def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
 
 
 def _added(context: Context, data: str, table: Array | str, axis: int) -> str:
-    """What the table names along an axis, added up."""
+    """The sums of the elements along an axis whose indices are in the table, [image, n]."""
     op = context.op
     if not isinstance(table, str) and table.shape[1] == 1:
         places = context.array(table.reshape(-1), "places")
@@ -193,44 +201,3 @@ def _added(context: Context, data: str, table: Array | str, axis: int) -> str:
     name = table if isinstance(table, str) else context.array(table, "places")
     overlapping = op.Gather(data, name, axis=axis)
     return reduced(context, "ReduceSum", overlapping, [axis + 1], keep=False)
-
-
-@introduced(
-    "MaxUnpool",
-    9,
-    "zeros, into which the elements are scattered",
-    blocks="output_shape is another than follows from the input, or the rank is not known",
-)
-def max_unpool(context: Context) -> None:
-    """``MaxUnpool<kernel_shape=[2], strides=[2]>(x, indices)`` with x of shape [1, 1, 3] becomes
-    ``Reshape(ScatterElements(zeros of 6, Reshape(indices, [-1]), Reshape(x, [-1])), [1, 1, 6])``.
-    """
-    context = context.at(13)
-    op = context.op
-    data, indices, wanted = (context.input(index) for index in range(3))
-    kernel = context.value("kernel_shape")
-    axes = len(kernel)
-    strides = context.value("strides") or [1] * axes
-    pads = context.value("pads") or [0] * (2 * axes)
-    dims = [size_of(context, data, 0), size_of(context, data, 1)]
-    for at in range(axes):
-        steps = minus(context, size_of(context, data, at + 2), 1)
-        less = kernel[at] - pads[at] - pads[at + axes]
-        dims.append(plus(context, times(context, steps, strides[at]), less))
-    if wanted and context.elements(wanted) != tuple(dims):
-        raise Blocked(
-            f"its output_shape {wanted!r} is not known to be the shape that follows from its "
-            "input; in which of the two shapes indices are counted is told in two ways, by the "
-            "definition's own test and by runtimes",
-            "leave output_shape out",
-        )
-    elem_type = context.need_elem_type(data, "the rest are zeros of that dtype")
-    size: Number = 1
-    for dim in dims:
-        size = times(context, size, dim)
-    zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
-    zeros = op.ConstantOfShape(as_name(context, size), value=zero)
-    flat = context.array([-1], "flat")
-    places, elements = (op.Reshape(name, flat) for name in (indices, data))
-    scattered = op.ScatterElements(zeros, places, elements, axis=0)
-    context.replace("Reshape", [scattered, _shape(context, dims)], keep=())

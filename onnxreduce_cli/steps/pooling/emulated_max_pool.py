@@ -1,4 +1,4 @@
-"""MaxPool's indices: ArgMax over the elements of each window, gathered from the flattened input."""
+"""MaxPool with dilations below opset 10 that gives indices, and without any below opset 8."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from onnxreduce_cli.emit.numbers import (
 from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, places, written
 
 
-def gives_indices(context: Context) -> bool:
-    """Whether anything reads the node's second output; of one that a step made something does."""
+def reads_indices(context: Context) -> bool:
+    """Return whether anything reads the node's second output; if a step made that, it is read."""
     name = context.node.output[1] if len(context.node.output) > 1 else ""
     return bool(name) and (context.is_read(name) or context.producer(name) is None)
 
 
-def with_indices(context: Context) -> None:
+def pool_with_indices(context: Context) -> None:
     """``y, i = MaxPool(x)`` becomes ``elements = Gather<axis=2>(Reshape(x, [0, 0, -1]), table)``,
     ``y = ReduceMax(elements)`` and ``i = Gather(table, ArgMax(elements)) + channel * size``.
 
@@ -67,6 +67,7 @@ def with_indices(context: Context) -> None:
 
 
 def _dtype(context: Context) -> type:
+    """The NumPy dtype in which elements are compared."""
     return np.float64 if context.elem_type(context.input(0)) == TensorProto.DOUBLE else np.float32
 
 
@@ -81,7 +82,10 @@ def _elements(context: Context, table: str) -> Value:
 
 
 def _inside(context: Context, axis: Axis) -> Places:
-    """Where the elements of each window are along an axis, those in the padding moved out of it."""
+    """The indices of the elements of each window along an axis: int64, [count, kernel].
+
+    In place of one in the padding there is that of the window's next element outside of it.
+    """
     op = context.op
     where, step = places(context, axis), axis.window.dilation
     if not isinstance(where, str) and isinstance(axis.size, int) and isinstance(axis.begin, int):
@@ -107,7 +111,7 @@ def _inside(context: Context, axis: Axis) -> Places:
 def _table(
     context: Context, found: list[Axis], inside: list[Places], *, columns_first: bool = False
 ) -> Places:
-    """Where the elements of each window are in a flattened channel: [windows, kernel]."""
+    """The indices of the elements of each window in a flattened channel: [windows, kernel]."""
     op = context.op
     count = len(found)
     kernel = math.prod(axis.window.kernel for axis in found)
@@ -137,12 +141,15 @@ def _table(
 
 
 def _others(at: int, count: int) -> tuple[int, ...]:
-    """The dimensions of all windows and elements but those of one axis."""
+    """The dimensions of [counts..., kernels...] but those of one axis."""
     return tuple(index for index in range(2 * count) if index % count != at)
 
 
 def _index(context: Context, found: list[Axis], table: Places, place: str) -> Value:
-    """The places in the whole input of the elements at `place` of each window: [n, c, windows]."""
+    """The indices in the flattened input of the `place`-th elements of windows.
+
+    Both are int64 of shape [n, c, windows].
+    """
     op = context.op
     kernel = math.prod(axis.window.kernel for axis in found)
     windows: Number = 1

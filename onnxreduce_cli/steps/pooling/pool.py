@@ -16,8 +16,9 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, plus, quotient, size_of
-from onnxreduce_cli.steps.pooling import emulated_max_pool as largest
-from onnxreduce_cli.steps.pooling.windows import axes, gathered, layout, padded, share
+from onnxreduce_cli.steps.pooling.emulated_max_pool import pool_with_indices, reads_indices
+from onnxreduce_cli.steps.pooling.emulated_pool import pool_gathered_windows
+from onnxreduce_cli.steps.pooling.windows import axes, layout, padded
 from onnxreduce_cli.steps.registry import down, up
 
 _POOLS = ("AveragePool", "LpPool", "MaxPool")
@@ -100,25 +101,6 @@ def _written_as_padding(context: Context, *, drop: tuple[str, ...] = ()) -> None
     context.replace(inputs=[data], pads=beyond, drop=(*drop, "count_include_pad"))
 
 
-def _windows_gathered(context: Context) -> None:
-    """Pool windows that stand one behind the other, gathered from a padded input."""
-    context = context.at(max(context.op.opset, 13))
-    found = axes(context)
-    data = gathered(context, found, -np.inf if context.node.op_type == "MaxPool" else 0.0)
-    kernel = [axis.window.kernel for axis in found]
-    drop = ("auto_pad", "ceil_mode", "dilations", "pads", "count_include_pad", "storage_order")
-    factor = ""
-    if context.node.op_type == "AveragePool":
-        elem_type = context.need_elem_type(context.input(0), "means are multiplied in it")
-        pads_count = bool(context.value("count_include_pad", 0))
-        factor = share(context, found, elem_type, pads_count=pads_count)
-    output = context.node.output[0]
-    pooled = context.fresh("mean") if factor else output
-    context.replace(inputs=[data], outputs=[pooled], strides=kernel, drop=drop)
-    if factor:
-        context.op.Mul(pooled, factor, outputs=[output])
-
-
 @down(
     ("AveragePool", "MaxPool"),
     10,
@@ -133,13 +115,13 @@ def without_ceil_mode(context: Context) -> None:
 
     ``MaxPool<dilations=[2], kernel_shape=[2]>(x)``, x of length 4, becomes
     ``MaxPool<kernel_shape=[2], strides=[2]>(Gather<axis=2>(x, [0, 2, 1, 3]))``. For the indices
-    see `largest.with_indices`.
+    see `pool_with_indices`.
     """
     if any(step != 1 for step in context.value("dilations", ())):
-        if largest.gives_indices(context):
-            largest.with_indices(context)
+        if reads_indices(context):
+            pool_with_indices(context)
         else:
-            _windows_gathered(context)
+            pool_gathered_windows(context)
         return
     came = ("dilations",) if context.op.opset == 18 else ("ceil_mode", "dilations")
     strides = context.value("strides", ())
@@ -151,9 +133,9 @@ def without_ceil_mode(context: Context) -> None:
 
 @down("MaxPool", 8, "the indices: of the largest elements of gathered windows", blocks=NO_COUNTING)
 def without_indices(context: Context) -> None:
-    """``MaxPool(x)`` with indices becomes ReduceMax and ArgMax; see `largest.with_indices`."""
-    if largest.gives_indices(context):
-        largest.with_indices(context)
+    """``MaxPool(x)`` with indices becomes ReduceMax and ArgMax; see `pool_with_indices`."""
+    if reads_indices(context):
+        pool_with_indices(context)
     elif len(context.node.output) > 1 or context.attribute("storage_order") is not None:
         context.replace(outputs=[context.node.output[0]], drop=("storage_order",))
 

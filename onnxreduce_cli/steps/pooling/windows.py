@@ -1,13 +1,12 @@
-"""Windows of pools: where they lie along each axis, written out as places of elements."""
+"""Windows of pools: where they lie along each axis, and which elements each holds."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Array, Context
 from onnxreduce_cli.emit.numbers import (
     MOST_WRITTEN,
@@ -19,12 +18,10 @@ from onnxreduce_cli.emit.numbers import (
     minus,
     plus,
     quotient,
-    reduced,
     size_of,
     times,
     unsqueezed,
 )
-from onnxreduce_cli.model.values import numpy_dtype
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
 
@@ -35,7 +32,7 @@ class Window:
 
     Attributes:
         length: the input's size; None where it is not known.
-        kernel: how many elements there are in a window.
+        kernel: the number of elements in a window.
         dilation: from one of them to the next.
         stride: from one window to the next.
         begin: padding before the first element.
@@ -157,7 +154,7 @@ def _same(context: Context, window: Window, size: Number, auto_pad: str) -> tupl
 def padded(
     context: Context, data: str, begins: list[Number], ends: list[Number], value: float
 ) -> str:
-    """The data with a number around its spatial dimensions; as it is where there is nothing."""
+    """The data with a number around its spatial dimensions, or the data where no side has any."""
     op = context.op
     sides: list[Number] = [0, 0, *begins, 0, 0, *ends]
     known = [side for side in sides if isinstance(side, int)]
@@ -179,7 +176,7 @@ Places = Array | str
 
 
 def places(context: Context, axis: Axis) -> Places:
-    """Where the elements of each window are in the padded value: [count, kernel]."""
+    """The indices in the padded value of the elements of each window: int64, [count, kernel]."""
     op = context.op
     window = axis.window
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
@@ -193,84 +190,13 @@ def places(context: Context, axis: Axis) -> Places:
 
 
 def written(context: Context, numbers: Places) -> str:
-    """Places as a value."""
+    """Places as a value, an int64 tensor."""
     return numbers if isinstance(numbers, str) else context.array(numbers, "places")
 
 
-def gathered(context: Context, found: list[Axis], nothing: float) -> str:
-    """The input with the windows along each axis one behind the other.
-
-    Args:
-        context: the pool.
-        found: its axes.
-        nothing: what stands in the padding.
-    """
-    op = context.op
-    begins, ends = [axis.begin for axis in found], [axis.end for axis in found]
-    data = padded(context, context.input(0), begins, ends, nothing)
-    for at, axis in enumerate(found, 2):
-        where = places(context, axis)
-        if isinstance(where, str):
-            flat = op.Reshape(where, context.array([-1], "flat"))
-        else:
-            flat = context.array(where.reshape(-1), "windows")
-        data = op.Gather(data, flat, axis=at)
-    return data
-
-
-def share(context: Context, found: list[Axis], elem_type: int, *, pads_count: bool) -> str:
-    """How many elements windows have for each that counts, to multiply means by; empty for 1.
-
-    Args:
-        context: the pool.
-        found: its axes.
-        elem_type: the dtype to have them in.
-        pads_count: whether the padding that the node states counts.
-    """
-    known = np.ones((), np.float64)
-    computed = []
-    for at, axis in enumerate(found):
-        if _within(axis, pads_count):
-            continue
-        factor, more = _share(context, axis, pads_count), len(found) - 1 - at
-        if isinstance(factor, str):
-            factor = factor if elem_type == TensorProto.FLOAT else cast(context, factor, elem_type)
-            computed.append(unsqueezed(context, factor, list(range(1, 1 + more))))
-        else:
-            known = known * factor.reshape(-1, *[1] * more)
-    factors = [context.array(known.astype(numpy_dtype(elem_type)), "share")] if known.ndim else []
-    total = ""
-    for name in factors + computed:
-        total = context.op.Mul(total, name) if total else name
-    return total
-
-
-def _within(axis: Axis, pads_count: bool) -> bool:
-    """Whether all elements of all windows count."""
-    if not pads_count:
-        return axis.begin == 0 and axis.end == 0
-    if isinstance(axis.end, int) and isinstance(axis.stated, int):
-        return axis.end <= axis.stated
-    return axis.end == axis.stated
-
-
-def _share(context: Context, axis: Axis, pads_count: bool) -> Places:
-    """The kernel's size by how many elements of each window count."""
-    op = context.op
-    kernel, where = axis.window.kernel, places(context, axis)
-    first: Number = 0 if pads_count else axis.begin
-    behind = plus(context, axis.begin, axis.size)
-    if pads_count:
-        behind = plus(context, behind, axis.stated)
-    if not isinstance(where, str) and isinstance(first, int) and isinstance(behind, int):
-        with np.errstate(divide="ignore"):
-            counts: Array = ((where >= first) & (where < behind)).sum(axis=1)
-            factors: Array = kernel / counts
-        return factors
-    where = written(context, where)
-    is_before = op.Less(where, as_name(context, first))
-    is_inside = op.Less(where, as_name(context, behind))
-    ahead, inside = (cast(context, name, TensorProto.FLOAT) for name in (is_before, is_inside))
-    counted = op.Sub(inside, ahead)
-    total = reduced(context, "ReduceSum", counted, [1], keep=False)
-    return op.Div(context.scalar(float(kernel), "kernel"), total)
+def as_shape(context: Context, dims: list[Number]) -> Value:
+    """A shape of numbers, an int64 list."""
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return context.array(known, "shape")
+    return context.op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
