@@ -1,4 +1,4 @@
-"""AffineGrid, below the opset that it came with."""
+"""AffineGrid: introduced with 20."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def affine_grid(context: Context) -> None:
 
 
 def _rank(context: Context) -> int:
-    """How many axes the image has: two or three."""
+    """The number of spatial axes: two or three."""
     size, theta = (dims_of(context, context.input(index)) for index in (1, 0))
     if size is not None and isinstance(size[0], int):
         return size[0] - 2

@@ -1,4 +1,4 @@
-"""DeformConv, below the opset that it came with."""
+"""DeformConv below opset 19, with which it was introduced."""
 
 from __future__ import annotations
 
@@ -55,53 +55,79 @@ def deform_conv(context: Context) -> None:
     )
     kernel = _kernel(context)
     spatial, groups = len(kernel), context.value("group", 1)
-    shared = context.value("offset_group", 1)
-    axes = range(2, spatial + 2)
-    batch, *lengths = (scalar(context, size_of(context, data, axis)) for axis in (0, *axes))
-    after = [size_of(context, offset, axis) for axis in axes]
-
-    def reshaped(name: str, dims: list[Number]) -> str:
-        """Of dimensions that may be known at run time only; -1 and 0 are as for Reshape."""
-        stated = tuple(dim if isinstance(dim, int) and dim > 0 else None for dim in dims)
-        like = tensor_type(working, stated)
-        return op.Reshape(name, _shape(context, dims), like=like)
-
-    # Images in rows, one for each group of channels that have their offsets in common.
-    apart = [0, shared, -1, *(size_of(context, data, axis) for axis in axes)]
-    images = reshaped(data, apart)
-    perm = [0, 1, *range(3, spatial + 3), 2]
-    last = op.Transpose(images, perm=perm)
-    rows = reshaped(last, [-1, size_of(context, images, 2)])
-
-    of_each = reshaped(offset, [0, shared, prod(kernel), spatial, *after])
-    moved = Term(context, of_each, working)
-    first = counted(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
-    along = []
-    for axis, length in enumerate(lengths):
-        place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
-        along.append(_taps(place, length.cast(working)))
-    taken = gathered(rows, first, lengths, along)
+    after = [size_of(context, offset, axis) for axis in range(2, spatial + 2)]
+    taken = _elements(context, data, offset, kernel, working)
     if mask:
-        factor = reshaped(mask, [0, shared, prod(kernel), *after, 1])
-        taken = op.Mul(taken, factor)
+        shared = context.value("offset_group", 1)
+        dims = [0, shared, prod(kernel), *after, 1]
+        taken = op.Mul(taken, _reshaped(context, mask, dims, working))
 
     # [N, offset groups, kernel, places..., channels] to [N, groups, channels * kernel, places].
     perm = [0, 1, spatial + 3, 2, *range(3, spatial + 3)]
-    turned = op.Transpose(taken, perm=perm)
+    transposed = op.Transpose(taken, perm=perm)
     width = times(context, size_of(context, weights, 1), prod(kernel))
-    columns = reshaped(turned, [0, groups, width, -1])
-    matrices = reshaped(weights, [groups, -1, width])
+    columns = _reshaped(context, transposed, [0, groups, width, -1], working)
+    matrices = _reshaped(context, weights, [groups, -1, width], working)
     product = op.MatMul(matrices, columns)
-    result = reshaped(product, [0, size_of(context, weights, 0), *after])
+    dims = [0, size_of(context, weights, 0), *after]
+    result = _reshaped(context, product, dims, working)
     if bias:
-        result = op.Add(result, reshaped(bias, [-1, *[1] * spatial]))
+        result = op.Add(result, _reshaped(context, bias, [-1, *[1] * spatial], working))
     if working == given:
         context.replace("Identity", [result], keep=())
     else:
         context.replace("Cast", [result], keep=(), to=given)
 
 
+def _elements(
+    context: Context, data: str, offset: str, kernel: tuple[int, ...], working: int
+) -> str:
+    """The interpolated elements under each element of the kernel, at each of its places.
+
+    Args:
+        context: the node's, bound to opset 13.
+        data: the input, [N, C, lengths...].
+        offset: the offsets, [N, offset groups * kernel elements * spatial axes, places...].
+        kernel: the kernel's shape.
+        working: the dtype of both.
+
+    Returns:
+        a tensor of shape [N, offset groups, kernel elements, places..., C / offset groups].
+    """
+    op = context.op
+    spatial, shared = len(kernel), context.value("offset_group", 1)
+    axes = range(2, spatial + 2)
+    batch, *lengths = (scalar(context, size_of(context, data, axis)) for axis in (0, *axes))
+    after = [size_of(context, offset, axis) for axis in axes]
+
+    # One image for each group of channels that have their offsets in common.
+    grouped = [0, shared, -1, *(size_of(context, data, axis) for axis in axes)]
+    images = _reshaped(context, data, grouped, working)
+    channels_last = op.Transpose(images, perm=[0, 1, *range(3, spatial + 3), 2])
+    flat = _reshaped(context, channels_last, [-1, size_of(context, images, 2)], working)
+
+    of_each = _reshaped(context, offset, [0, shared, prod(kernel), spatial, *after], working)
+    moved = Term(context, of_each, working)
+    first = counted(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
+    along = []
+    for axis, length in enumerate(lengths):
+        place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
+        along.append(_taps(place, length.cast(working)))
+    return gathered(flat, first, lengths, along)
+
+
+def _reshaped(context: Context, name: str, dims: list[Number], elem_type: int) -> Value:
+    """A tensor in a shape that may only be known at run time; -1 and 0 are as for Reshape."""
+    known = tuple(dim if isinstance(dim, int) and dim > 0 else None for dim in dims)
+    return context.op.Reshape(name, _shape(context, dims), like=tensor_type(elem_type, known))
+
+
 def _kernel(context: Context) -> tuple[int, ...]:
+    """The kernel's shape.
+
+    Raises:
+        Blocked: it is not known.
+    """
     shape = context.value("kernel_shape")
     if shape:
         return tuple(shape)
@@ -115,7 +141,7 @@ def _kernel(context: Context) -> tuple[int, ...]:
 
 
 def _shape(context: Context, numbers: list[Number]) -> Value:
-    """A shape of numbers of which some may be known at run time only."""
+    """A shape of numbers, an int64 list."""
     known = [number for number in numbers if isinstance(number, int)]
     if len(known) == len(numbers):
         return context.array(known, "shape")
@@ -126,7 +152,7 @@ def _shape(context: Context, numbers: list[Number]) -> Value:
 def _grid(
     context: Context, axis: int, kernel: tuple[int, ...], after: list[Number], working: int
 ) -> Term:
-    """Where the kernel's elements lie on one axis, of shape [kernel, places...]."""
+    """Where the kernel's elements lie on one axis: [kernel elements, places...]."""
     spatial = len(kernel)
     stride: int = (context.value("strides") or [1] * spatial)[axis]
     dilation: int = (context.value("dilations") or [1] * spatial)[axis]

@@ -1,4 +1,4 @@
-"""The elements around places on several axes, taken by one Gather for each, and weighted."""
+"""Interpolation for GridSample and DeformConv: the elements around places, by Gather, weighted."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def linear(place: Term) -> list[tuple[Term, Term | None]]:
 
 
 def finite(place: Term, length: Term) -> Term:
-    """Places without infinities, which before opset 8 no bound known at run time only can bring in.
+    """Places without infinities, if a conversion leads below opset 8 to lengths known at run time.
 
-    No axis is that long.
+    There no bound that is only known at run time limits an infinity. No axis is longer than ours.
     """
-    far = float(1 << 23)
+    limit = float(1 << 23)
     return (
-        place.within(-far, far)
+        place.within(-limit, limit)
         if place.context.target_opset < 8 and length.known is None
         else place
     )
 
 
 def is_inside(whole: Term, length: Term) -> Term:
-    """Whether whole places are those of elements."""
+    """Bools: whether whole places are those of elements."""
     return (whole.less(0) | whole.greater(length - 1)).negated()
 
 
@@ -57,7 +57,7 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
     """The sum of all neighbours, each as far as it counts; nothing but 0 lies outside.
 
     Args:
-        flat: all elements in rows, of shape [places, channels].
+        flat: all elements, of shape [places, channels].
         first: before the places on the axes, which image: an int64.
         lengths: of the axes, each an int64 of rank 0.
         along: the neighbours along each axis.
@@ -70,6 +70,7 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
 
 
 def _of_all_axes(first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> list[Tap]:
+    """The neighbours along all axes together, with their indices into `flat`; see `gathered`."""
     found = [Tap(first)]
     for length, taps in zip(lengths, along, strict=True):
         found = [
@@ -86,6 +87,7 @@ def _of_all_axes(first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]
 
 
 def _counted(context: Context, flat: str, tap: Tap) -> Value:
+    """The elements of `flat` of one neighbour of each place, as far as they count."""
     op = context.op
     part = op.Gather(flat, tap.index.name, axis=0)
     behind = context.array([-1], "behind")

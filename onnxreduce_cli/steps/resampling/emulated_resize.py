@@ -1,199 +1,131 @@
-"""Resizing by Gather: what to do where an opset's Resize has no words for a mapping.
+"""Resize and Upsample by Gather, where an opset's own cannot express a mapping.
 
 Each axis is resized on its own: an output element is made of one element of the input, or of
-several that have weights. Which they are is known at conversion where lengths and scales are, else
-it is computed when the model runs, by the same formulas: in float, as runtimes compute it.
+several that have weights.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import HALVES, cast
-from onnxreduce_cli.emit.context import Array, Blocked, Context
+from onnxreduce_cli.emit.context import Blocked, Context
 from onnxreduce_cli.emit.numbers import constant
-from onnxreduce_cli.emit.terms import Term, counted, term
+from onnxreduce_cli.emit.terms import Term, length_of, term
+from onnxreduce_cli.steps.resampling.emulated_resize_weights import Window, elements_and_weights
+from onnxreduce_cli.steps.resampling.resize_axes import (
+    Change,
+    axes_of,
+    crops,
+    rank_of,
+    rounded,
+    sizes_in_ratio,
+)
+from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, nearest_indices, places
 
 _FLOAT = TensorProto.FLOAT
 
 
-@dataclass(frozen=True)
-class Axis:
-    """One axis to resize; all terms have rank 0.
+def by_gather(
+    context: Context, method: Method, changes: Sequence[Change], rank: int, given: str
+) -> None:
+    """Resize axes by Gather, with weights for linear and cubic.
 
-    Attributes:
-        index: which.
-        length: its length before, a float.
-        resized: its length after, an int64.
-        scale: the ratio that places elements, a float.
-        start: where the region begins that tf_crop_and_resize takes, from 0 to 1.
-        end: where it ends.
+    Args:
+        context: a Resize or Upsample.
+        method: how.
+        changes: what is resized, by scales or to sizes.
+        rank: the input's rank.
+        given: the input with the scales or sizes, which tells what is only known at run time.
     """
-
-    index: int
-    length: Term
-    resized: Term
-    scale: Term
-    start: Term | None = None
-    end: Term | None = None
+    # Its operators are read with their inputs of today.
+    context = context.at(max(context.op.opset, 13))
+    to_sizes = bool(given) and context.elem_type(given) == TensorProto.INT64
+    axes = [_axis(context, change, given, to_sizes=to_sizes) for change in changes]
+    _resample(context, method, axes, rank)
 
 
-@dataclass(frozen=True)
-class Method:
-    """How axes are resized, in the words of Resize's attributes.
-
-    Of `nearest` there is one more: "simple", which is floor where an axis is enlarged and ceil
-    where it is shrunk, as before opset 11.
-    """
-
-    mode: str = "nearest"
-    coordinates: str = "half_pixel"
-    nearest: str = "round_prefer_floor"
-    cubic_coeff_a: float = -0.75
-    exclude_outside: bool = False
-    antialias: bool = False
-    extrapolation: float = 0.0
-
-
-def places(axis: Axis, coordinates: str) -> Term:
-    """Where each output element lies in the input."""
-    x, scale, last = counted(axis.resized, _FLOAT), axis.scale, axis.length - 1
-    after = axis.resized.cast(_FLOAT)
-    if coordinates == "asymmetric":
-        return x / scale
-    if coordinates == "align_corners":
-        return x * last / (after - 1).most(1)
-    if coordinates == "tf_half_pixel_for_nn":
-        # Where nothing is resized nothing is moved.
-        return (x + (scale.less(1) | scale.greater(1)).cast(_FLOAT) * 0.5) / scale
-    several = after.greater(1).cast(_FLOAT)
-    if coordinates == "tf_crop_and_resize":
-        assert axis.start is not None
-        assert axis.end is not None
-        apart = x * (axis.end - axis.start) * last / (after - 1).most(1)
-        middle = (axis.start + axis.end) * 0.5 * last
-        return (axis.start * last + apart) * several + middle * (several * -1 + 1)
-    centred = (x + 0.5) / scale
-    if coordinates == "half_pixel":
-        return centred - 0.5
-    if coordinates == "pytorch_half_pixel":
-        return (centred - 0.5) * several
-    if coordinates == "half_pixel_symmetric":
-        # Of which the sum is rounded once: often it is whole, or halfway between two elements.
-        cut = after / (axis.length * scale)
-        offset = (axis.length * 0.5) * (cut * -1 + 1)
-        x, scale, offset = (item.cast(TensorProto.DOUBLE) for item in (x, scale, offset))
-        return (offset + (x + 0.5) / scale - 0.5).cast(_FLOAT)
-    raise Blocked(
-        f"its coordinate_transformation_mode={coordinates!r} does not exist", "mend the model"
+def _axis(context: Context, change: Change, given: str, *, to_sizes: bool) -> Axis:
+    int64 = TensorProto.INT64
+    length = (
+        length_of(context, context.input(0), change.index, _FLOAT)
+        if change.length is None
+        else term(context, change.length, _FLOAT)
     )
+    start = end = None
+    if crops(context):
+        start, end = _region(context, change.place)
+    if to_sizes:
+        resized = (
+            Term(context, given, int64).at(change.place)
+            if change.resized is None
+            else term(context, change.resized, int64)
+        )
+        return Axis(change.index, length, resized, resized.cast(_FLOAT) / length, start, end)
+    scale = (
+        Term(context, given, _FLOAT).at(change.place)
+        if change.scale is None
+        else term(context, change.scale, _FLOAT)
+    )
+    part = scale if start is None or end is None else scale * (end - start)
+    return Axis(change.index, length, (part * length).cast(int64), scale, start, end)
 
 
-def nearest_indices(axis: Axis, method: Method) -> Term:
-    """The input element that each output element copies, an int64."""
-    at = places(axis, method.coordinates)
-    rounded = {
-        "floor": lambda: at.floor(),
-        "ceil": lambda: at.ceil(),
-        "round_prefer_floor": lambda: (at - 0.5).ceil(),
-        # One half less is exact where one half more is not.
-        "round_prefer_ceil": lambda: (at - 0.5).floor() + 1,
-        "simple": lambda: at.floor() + (at.ceil() - at.floor()) * axis.scale.less(1).cast(_FLOAT),
-    }[method.nearest]()
-    return rounded.within(0, axis.length - 1).cast(TensorProto.INT64)
+def _region(context: Context, place: int) -> tuple[Term, Term]:
+    """Where a region begins and ends on an axis."""
+    name = context.input(1)
+    known = context.constant(name)
+    if known is not None:
+        ends = known[place], known[place + len(known) // 2]
+        return term(context, ends[0], _FLOAT), term(context, ends[1], _FLOAT)
+    elem_type = context.need_elem_type(name, "places are computed in float")
+    roi = Term(context, name, elem_type).cast(_FLOAT).shaped(2, -1)
+    return roi.at(0).at(place), roi.at(1).at(place)
 
 
-@dataclass(frozen=True)
-class _Window:
-    """The elements that each output element is made of, and how much each counts.
-
-    Attributes:
-        indices: int64 of shape [resized, taps].
-        weights: float of the same shape.
-        has_none: whether an index beyond the last element stands for none at all.
-    """
-
-    indices: Term
-    weights: Term
-    has_none: bool = False
-
-
-def _window(axis: Axis, method: Method) -> _Window:
-    if method.mode == "linear" and not method.antialias:
-        return _linear(axis, places(axis, method.coordinates))
-    at, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
-    stretch = axis.scale.least(1) if method.antialias else term(context, 1, _FLOAT)
-    reach = term(context, 1 if method.mode == "linear" else 2, _FLOAT) / stretch
-    taps = counted((reach.ceil() * 2).cast(TensorProto.INT64), _FLOAT)
-    indices = (at - reach).floor() + 1 + taps
-    distance = (indices - at).abs() * stretch
-    if method.mode == "linear":
-        weights = (distance.least(1) * -1) + 1
+def in_ratio_by_gather(context: Context, method: Method) -> None:
+    """Resize axes by Gather to sizes that keep the input's aspect ratio."""
+    sizes = context.input(3)
+    rank = rank_of(context, sizes)
+    context = context.at(max(context.op.opset, 13))
+    found, data = sizes_in_ratio(context), context.input(0)
+    axes = axes_of(context, rank)
+    double = TensorProto.DOUBLE
+    lengths = [length_of(context, data, axis, TensorProto.INT64) for axis in axes]
+    if found is not None:
+        resized = [term(context, rounded(size), TensorProto.INT64) for size in found[0]]
+        scale = term(context, float(found[1]), _FLOAT)
     else:
-        weights = _cubic(distance, method.cubic_coeff_a)
-    inside = indices.within(0, axis.length - 1)
-    if method.exclude_outside:
-        outside = indices.less(0) | indices.greater(axis.length - 1)
-        weights = weights * outside.negated().cast(_FLOAT)
-    if method.exclude_outside or method.antialias:
-        weights = weights / weights.sum(1)
-    return _without_zeros(axis, inside, weights)
+        limits = [Term(context, sizes, TensorProto.INT64).at(place) for place in range(len(axes))]
+        pairs = list(zip(limits, lengths, strict=True))
+        scale = _outermost(context, [size.cast(_FLOAT) / n.cast(_FLOAT) for size, n in pairs])
+        resized = []
+        for length in lengths:
+            # Rounded in whole numbers, so that a half is one. No float holds all of those, but
+            # double holds all that are sizes.
+            each = [(size * 2 * length + n) / (n * 2) for size, n in pairs]
+            outermost = _outermost(context, [size.cast(double) for size in each])
+            resized.append(outermost.cast(TensorProto.INT64))
+    changed = []
+    for place, (axis, length, size) in enumerate(zip(axes, lengths, resized, strict=True)):
+        region = _region(context, place) if crops(context) else ()
+        changed.append(Axis(axis, length.cast(_FLOAT), size, scale, *region))
+    _resample(context, method, changed, rank)
 
 
-def _linear(axis: Axis, at: Term) -> _Window:
-    """The elements on either side; where there is one only, half of it and the other half."""
-    at = at.within(0, axis.length - 1).shaped(-1, 1)
-    low, high = at.floor(), at.ceil()
-    either = term(axis.length.context, [[0.0, 1.0]], _FLOAT)
-    indices = low + (high - low) * either
-    whole = (high - low) * -1 + 1
-    share = (at - low) + whole * 0.5
-    weights = (either * -1 + 1) * (share * -1 + 1) + either * share
-    return _Window(indices.cast(TensorProto.INT64), weights)
+def _outermost(context: Context, terms: Sequence[Term]) -> Term:
+    """The least or the greatest of numbers, as the policy says."""
+    found = terms[0]
+    larger = context.value("keep_aspect_ratio_policy") != "not_larger"
+    for other in terms[1:]:
+        found = found.most(other) if larger else found.least(other)
+    return found
 
 
-def _cubic(distance: Term, coefficient: float) -> Term:
-    """R. Keys' cubic convolution, 0 at any whole distance but 0."""
-    near, far = distance.least(1), distance.within(1, 2)
-    factor = float(np.float32(coefficient))
-    inner = (near * -1 + 1) * (near + 1 - near * near * (factor + 2))
-    outer = (far - 1) * (far - 2) * (far - 2) * factor
-    return inner + outer
-
-
-def _without_zeros(axis: Axis, indices: Term, weights: Term) -> _Window:
-    """What does not count is left out: an infinity with weight 0 is no part of a sum.
-
-    Known indices are replaced by that of the element which counts most, which shares its weight;
-    others by one beyond the last.
-    """
-    known, given = indices.known, weights.known
-    if known is None or given is None:
-        counts = (weights.less(0) | weights.greater(0)).cast(_FLOAT)
-        indices = axis.length + (indices - axis.length) * counts
-        return _Window(indices.cast(TensorProto.INT64), weights, has_none=True)
-    context = axis.length.context
-    indices, weights = (term(context, part, _FLOAT) for part in _shared(known, given))
-    return _Window(indices.cast(TensorProto.INT64), weights)
-
-
-def _shared(indices: Array, weights: Array) -> tuple[Array, Array]:
-    zero = weights == 0
-    if not zero.any():
-        return indices, weights
-    rows = np.arange(len(weights))
-    most = np.absolute(weights).argmax(1)
-    share = weights[rows, most] / (zero.sum(1) + 1)
-    weights = np.where(zero, share[:, None], weights)
-    weights[rows, most] = share
-    return np.where(zero, indices[rows, most][:, None], indices), weights
-
-
-def resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) -> None:
+def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) -> None:
     """``Resize(x)`` becomes one Gather for each axis, or a few and their weighted sum.
 
     Nearest: ``Gather<axis=a>(x, indices)``. Linear: ``Gather<axis=a>(x, low) * (1 - w) +
@@ -218,7 +150,7 @@ def resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) 
             indices = nearest_indices(axis, method).name
             data = context.op.Gather(data, indices, axis=axis.index)
         else:
-            data = _weighted(context, data, axis, rank, _window(axis, method), working)
+            data = _weighted(context, data, axis, rank, elements_and_weights(axis, method), working)
     if method.coordinates == "tf_crop_and_resize":
         data = _extrapolated(context, data, axes, rank, method.extrapolation)
     if working == given:
@@ -228,7 +160,7 @@ def resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) 
 
 
 def _weighted(
-    context: Context, data: str, axis: Axis, rank: int, window: _Window, working: int
+    context: Context, data: str, axis: Axis, rank: int, window: Window, working: int
 ) -> str:
     op = context.op
     behind = [1] * (rank - 1 - axis.index)

@@ -1,31 +1,17 @@
 """GridSample: 16 and 20.
 
-It came with 16; 20 gave two modes other names, and took any rank where there had been only 4.
+It was introduced with 16; 20 gave two modes other names, and took any rank, not only 4.
 """
 
 from __future__ import annotations
 
-from onnx import TensorProto
-
-from onnxreduce_cli.emit.casts import HALVES, finish, widened
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, size_of
-from onnxreduce_cli.emit.terms import Term, counted, scalar
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, introduced, up
-from onnxreduce_cli.steps.resampling.emulated_interpolation import (
-    Tap,
-    finite,
-    gathered,
-    in_axis,
-    is_inside,
-    linear,
-)
+from onnxreduce_cli.steps.resampling.emulated_grid_sample import sample_by_gather
 
 _NEWER_MODES = {"bilinear": "linear", "bicubic": "cubic"}
 _OLDER_MODES = {newer: older for older, newer in _NEWER_MODES.items()}
-
-#: The coefficient of the cubic weights.
-_CUBIC = -0.75
 
 
 @up("GridSample", 20, "modes bilinear and bicubic called linear and cubic")
@@ -48,7 +34,7 @@ _BLOCKS = "it is cubic beyond a border that is repeated, or the rank or a dtype 
 def older_mode(context: Context) -> None:
     """``GridSample<mode="linear">(x, grid)`` becomes ``GridSample<mode="bilinear">(x, grid)``."""
     if _rank(context) != 4:
-        grid_sample(context)
+        _by_gather(context)
         return
     mode = context.value("mode")
     if mode in _OLDER_MODES:
@@ -74,108 +60,10 @@ def sampled_by_gather(context: Context) -> None:
     and columns rounded from the grid; with ``mode="linear"`` it is the sum of four of these, each
     multiplied by the row's and the column's weight, with ``mode="cubic"`` of sixteen.
     """
-    grid_sample(context)
+    _by_gather(context)
 
 
-def grid_sample(context: Context) -> None:
-    """Sample a tensor of any rank by Gather; see `sampled_by_gather`."""
+def _by_gather(context: Context) -> None:
+    """Sample by Gather, in the mode as opset 20 calls it."""
     mode = context.value("mode", "linear")
-    mode = _NEWER_MODES.get(mode, mode)
-    padding = context.value("padding_mode", "zeros")
-    if mode == "cubic" and padding == "border":
-        raise Blocked(
-            "it is cubic with padding_mode='border', and it is not defined whether places beyond "
-            "the border are moved to it or only the elements around them: runtimes do the one and "
-            "onnx's reference the other",
-            "choose another mode or padding in the exporter, or opset 16 or later",
-        )
-    spatial = _rank(context) - 2
-    data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
-    # Its operators are read with their inputs of today.
-    context = context.at(max(context.op.opset, 13))
-    op = context.op
-    batch, *lengths = (
-        scalar(context, size_of(context, data, axis)) for axis in (0, *range(2, spatial + 2))
-    )
-    along = [
-        _taps(context, spatial - 1 - axis, length, mode, working)
-        for axis, length in enumerate(lengths)
-    ]
-    perm = [0, *range(2, spatial + 2), 1]
-    last = op.Transpose(data, perm=perm)
-    channels = as_name(context, size_of(context, data, 1))
-    flat_shape = op.Concat(context.array([-1], "all"), channels, axis=0)
-    flat = op.Reshape(last, flat_shape)
-    first = counted(batch, TensorProto.INT64).shaped(-1, *[1] * spatial)
-    total = gathered(flat, first, lengths, along)
-    perm = [0, spatial + 1, *range(1, spatial + 1)]
-    if working:
-        finish(context, "Transpose", [total], given, working, perm=perm)
-    else:
-        context.replace("Transpose", [total], keep=(), perm=perm)
-
-
-def _taps(context: Context, index: int, size: Term, mode: str, working: int) -> list[Tap]:
-    """The neighbours along one axis, the grid's numbers at `index`."""
-    name = context.input(1)
-    elem_type = context.need_elem_type(name, "places are computed in that dtype")
-    grid = Term(context, name, elem_type)
-    if elem_type in HALVES:
-        grid = grid.cast(TensorProto.FLOAT)
-    length = size.cast(grid.elem_type)
-    last = length - 1
-    raised = grid.at(index, axis=_rank(context) - 1) + 1
-    aligned = bool(context.value("align_corners", 0))
-    place = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
-    if mode == "nearest":
-        place = place.round()
-    padding = context.value("padding_mode", "zeros")
-    if padding == "reflection":
-        place = _reflected(place, length, aligned=aligned)
-    if padding == "zeros":
-        place = finite(place, length).within(-3, length + 2)
-    elif padding == "border" or mode == "nearest":
-        place = finite(place, length).within(0, last)
-    taps = []
-    for start, weight in _neighbours(place, mode):
-        inside = None
-        if padding == "zeros":
-            inside = is_inside(start, length)
-        elif padding == "reflection" and mode == "cubic":
-            start = _reflected(start, length, aligned=aligned)
-        taps.append(Tap(in_axis(start, length), inside, weight and weight.cast(working)))
-    return taps
-
-
-def _neighbours(place: Term, mode: str) -> list[tuple[Term, Term | None]]:
-    """The elements around each place, and how much they count."""
-    if mode == "nearest":
-        return [(place, None)]
-    if mode == "linear":
-        return linear(place)
-    low = place.floor()
-    starts = [low + offset if offset else low for offset in (-1, 0, 1, 2)]
-    apart = [(place - start).abs() for start in starts]
-    weights = [_outer(apart[0]), _inner(apart[1]), _inner(apart[2]), _outer(apart[3])]
-    return list(zip(starts, weights, strict=True))
-
-
-def _inner(distance: Term) -> Term:
-    """R. Keys' cubic convolution of distances up to 1."""
-    return (distance * (_CUBIC + 2) - (_CUBIC + 3)) * distance * distance + 1
-
-
-def _outer(distance: Term) -> Term:
-    """The same of those from 1 to 2."""
-    return ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
-
-
-def _reflected(place: Term, length: Term, *, aligned: bool) -> Term:
-    """Places beyond an end turned back: at the centre of the last element, or at its border."""
-    start = 0.0 if aligned else -0.5
-    # Of one element, whose centre is both ends, any way is as long.
-    way = (length - 1).most(1) if aligned else length
-    size = (place - start).abs()
-    there_and_back = way * 2
-    rest = size - (size / there_and_back).floor() * there_and_back
-    return way - (rest - way).abs() + start
+    sample_by_gather(context, _NEWER_MODES.get(mode, mode), _rank(context))

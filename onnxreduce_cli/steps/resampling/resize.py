@@ -1,13 +1,14 @@
 """Resize: 10, 11, 13, 18 and 19.
 
-- 10 came with it: it also shrinks, which Upsample did not.
+- 10 introduced it: it also shrinks, which Upsample did not.
 - 11 added `sizes` and the ways to map coordinates. Before, the mapping was not written
   down; runtimes divide by the scale (`asymmetric`) and take the element below when enlarging, the
   one above when shrinking.
 - 13 made `roi` and `scales` optional and removed the mapping `tf_half_pixel_for_nn`.
 - 18 added `axes`, `antialias` and `keep_aspect_ratio_policy`, 19 `half_pixel_symmetric`.
 
-What an older opset has no words for becomes Gather, with weights for linear and cubic.
+What an older opset cannot express becomes Gather, with weights for linear and cubic; see
+emulated_resize.py.
 """
 
 from __future__ import annotations
@@ -24,15 +25,13 @@ from onnxreduce_cli.emit.numbers import MOST_WRITTEN, NO_COUNTING, dims_of
 from onnxreduce_cli.emit.terms import term
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.resampling.emulated_resize import Axis, Method, nearest_indices
+from onnxreduce_cli.steps.resampling.emulated_resize import by_gather, in_ratio_by_gather
 from onnxreduce_cli.steps.resampling.resize_axes import (
     Change,
     axes_of,
-    by_gather,
     changes_by_scales,
     changes_by_sizes,
     given,
-    in_ratio_by_gather,
     keeps_ratio,
     known_scales,
     method_of,
@@ -40,6 +39,7 @@ from onnxreduce_cli.steps.resampling.resize_axes import (
     rounded,
     sizes_in_ratio,
 )
+from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, nearest_indices
 
 #: Attributes that Resize has had since opset 11.
 _SINCE_11 = (
@@ -111,7 +111,7 @@ def mapping_left_out(context: Context) -> None:
 
     Any other mapping becomes Gather, with weights for linear and cubic.
     """
-    method = _in_newer_words(method_of(context))
+    method = _without_tf_half_pixel_for_nn(method_of(context))
     scales, sizes = given(context, 2), given(context, 3)
     plain = method.mode == "linear" and method.coordinates == "asymmetric"
     if plain and not sizes and context.constant(scales) is None:
@@ -149,7 +149,7 @@ def _default_scales(
 
 
 def _is_default(context: Context, method: Method, change: Change) -> bool:
-    """Whether Resize-10 does the same to an axis, given the scale alone."""
+    """Return whether Resize-10 does the same to an axis, given the scale alone."""
     scale, length, resized = change.scale, change.length, change.resized
     assert scale is not None
     nearest = "floor" if scale > 1 else "ceil"
@@ -168,13 +168,13 @@ def _is_default(context: Context, method: Method, change: Change) -> bool:
 
 
 def _gives(length: int, scale: np.float32, resized: int) -> bool:
-    """Whether a scale gives a length, in float and in double: runtimes use one or the other."""
+    """Return whether a scale gives a length in float and in double: runtimes use either."""
     products = np.float32(length) * scale, length * float(scale)
     return all(int(product) == resized for product in products)
 
 
 def _same_elements(context: Context, change: Change, method: Method, other: Method) -> bool:
-    """Whether two methods give the same elements of an axis of known lengths."""
+    """Return whether two methods take the same elements of an axis of known lengths."""
     numbers = ((change.length, 1), (change.resized, 7), (change.scale, 1))
     axis = Axis(change.index, *(term(context, number, dtype) for number, dtype in numbers))
     first, second = (nearest_indices(axis, item).known for item in (method, other))
@@ -186,7 +186,7 @@ def _same_elements(context: Context, change: Change, method: Method, other: Meth
 # Resize 13: optional inputs
 
 
-def _in_newer_words(method: Method) -> Method:
+def _without_tf_half_pixel_for_nn(method: Method) -> Method:
     """The method that does what `tf_half_pixel_for_nn` does, where another mapping can.
 
     That maps half an element further than `half_pixel`, so what it rounds differs by that half.
@@ -210,7 +210,7 @@ def empty_scales_left_out(context: Context) -> None:
     values = {}
     method = method_of(context)
     if method.coordinates == "tf_half_pixel_for_nn":
-        method = _in_newer_words(method)
+        method = _without_tf_half_pixel_for_nn(method)
         if method.coordinates == "tf_half_pixel_for_nn":
             rank, changes = _changes(context)
             by_gather(context, method, changes, rank, given(context, 3) or given(context, 2))
@@ -288,7 +288,7 @@ _SINCE_18 = ("antialias", "axes", "keep_aspect_ratio_policy")
 
 
 def _only_enlarges(context: Context) -> bool:
-    """Whether no axis is known to be shrunk, so that the filter of antialias has no effect."""
+    """Return whether all axes are known not to shrink, so that antialias has no effect."""
     scales = context.constant(context.input(2)) if context.input(2) else None
     if scales is not None:
         return bool(np.all(scales >= 1))
@@ -301,7 +301,11 @@ def _only_enlarges(context: Context) -> bool:
 
 
 def _in_ratio(context: Context) -> tuple[str, str] | None:
-    """The scales or else the sizes that stand for those that keep the aspect ratio."""
+    """Constants of scales and sizes, one of them empty, that keep the aspect ratio.
+
+    Returns:
+        None where the lengths are not known, or no scales give the sizes.
+    """
     found = sizes_in_ratio(context)
     if found is None:
         return None
@@ -317,7 +321,7 @@ def _in_ratio(context: Context) -> tuple[str, str] | None:
 def _spread(
     context: Context, rest: Array | None, indices: Sequence[int], values: str, hint: str
 ) -> Value:
-    """The vector `rest`, or the input's shape, with `values` at `indices`."""
+    """The list `rest`, or else the input's shape, with the list `values` at `indices`."""
     op = context.op
     known = context.constant(values)
     if rest is not None and known is not None:
@@ -365,7 +369,7 @@ def whole_sizes(context: Context) -> None:
 
 
 def _are_whole(context: Context) -> bool:
-    """Whether every length times its scale is known to be whole."""
+    """Return whether every length times its scale is known to be whole."""
     dims = dims_of(context, context.input(0))
     scales = context.constant(context.input(2))
     if scales is None:

@@ -13,13 +13,9 @@ import numpy as np
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, impossible, up
-from onnxreduce_cli.steps.resampling.emulated_resize import Method
-from onnxreduce_cli.steps.resampling.resize_axes import (
-    by_gather,
-    changes_by_scales,
-    known_scales,
-    rank_of,
-)
+from onnxreduce_cli.steps.resampling.emulated_resize import by_gather
+from onnxreduce_cli.steps.resampling.resize_axes import changes_by_scales, known_scales, rank_of
+from onnxreduce_cli.steps.resampling.resize_mapping import Method
 
 
 @up("Upsample", 7, "scales from height_scale and width_scale; mode bilinear called linear")
@@ -56,6 +52,7 @@ def scales_for_height_and_width(context: Context) -> None:
 
 
 def _by_gather(context: Context, scales: Sequence[float | None], name: str) -> None:
+    """Resize by Gather; `name` is the input with the scales, needed where some are None."""
     rank = len(scales)
     method = Method(context.value("mode", "nearest"), "asymmetric", "floor")
     by_gather(context, method, changes_by_scales(context, scales, rank), rank, name)
@@ -77,7 +74,7 @@ def scales_to_input(context: Context) -> None:
 def scales_to_attribute(context: Context) -> None:
     """``Upsample(x, scales)`` becomes ``Upsample<scales=[1, 1, 2, 2]>(x)``.
 
-    Scales that are only known at run time decide there which elements are gathered.
+    Where the scales are only known at run time, so are the indices of a Gather.
     """
     name = context.input(1)
     scales = context.constant(name)

@@ -1,0 +1,141 @@
+"""GridSample below opset 16, and of other ranks than 4 below 20."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.casts import HALVES, finish, widened
+from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.numbers import as_name, size_of
+from onnxreduce_cli.emit.terms import Term, counted, scalar
+from onnxreduce_cli.steps.resampling.emulated_interpolation import (
+    Tap,
+    finite,
+    gathered,
+    in_axis,
+    is_inside,
+    linear,
+)
+
+
+def sample_by_gather(context: Context, mode: str, rank: int) -> None:
+    """Sample a tensor of any rank; see `grid_sample.sampled_by_gather`.
+
+    Args:
+        context: the node's.
+        mode: how, as opset 20 calls it.
+        rank: of the input and of the grid.
+    """
+    padding = context.value("padding_mode", "zeros")
+    if mode == "cubic" and padding == "border":
+        raise Blocked(
+            "it is cubic with padding_mode='border', and it is not defined whether places beyond "
+            "the border are moved to it or only the elements around them: runtimes do the one and "
+            "onnx's reference the other",
+            "choose another mode or padding in the exporter, or opset 16 or later",
+        )
+    spatial = rank - 2
+    data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
+    # Its operators are read with their inputs of today.
+    context = context.at(max(context.op.opset, 13))
+    op = context.op
+    batch, *lengths = (
+        scalar(context, size_of(context, data, axis)) for axis in (0, *range(2, spatial + 2))
+    )
+    along = [
+        _taps(context, spatial - 1 - axis, rank, length, mode, working)
+        for axis, length in enumerate(lengths)
+    ]
+    perm = [0, *range(2, spatial + 2), 1]
+    last = op.Transpose(data, perm=perm)
+    channels = as_name(context, size_of(context, data, 1))
+    flat_shape = op.Concat(context.array([-1], "all"), channels, axis=0)
+    flat = op.Reshape(last, flat_shape)
+    first = counted(batch, TensorProto.INT64).shaped(-1, *[1] * spatial)
+    total = gathered(flat, first, lengths, along)
+    perm = [0, spatial + 1, *range(1, spatial + 1)]
+    if working:
+        finish(context, "Transpose", [total], given, working, perm=perm)
+    else:
+        context.replace("Transpose", [total], keep=(), perm=perm)
+
+
+def _taps(
+    context: Context, index: int, rank: int, size: Term, mode: str, working: int
+) -> list[Tap]:
+    """The neighbours of each place along one axis.
+
+    Args:
+        context: the node's.
+        index: which of the grid's numbers, in its last dimension, are those of the axis.
+        rank: of the grid.
+        size: of the axis, an int64 of rank 0.
+        mode: how, as opset 20 calls it.
+        working: the dtype of the weights.
+    """
+    name = context.input(1)
+    elem_type = context.need_elem_type(name, "places are computed in that dtype")
+    grid = Term(context, name, elem_type)
+    if elem_type in HALVES:
+        grid = grid.cast(TensorProto.FLOAT)
+    length = size.cast(grid.elem_type)
+    last = length - 1
+    raised = grid.at(index, axis=rank - 1) + 1
+    aligned = bool(context.value("align_corners", 0))
+    place = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
+    if mode == "nearest":
+        place = place.round()
+    padding = context.value("padding_mode", "zeros")
+    if padding == "reflection":
+        place = _reflected(place, length, aligned=aligned)
+    if padding == "zeros":
+        place = finite(place, length).within(-3, length + 2)
+    elif padding == "border" or mode == "nearest":
+        place = finite(place, length).within(0, last)
+    taps = []
+    for start, weight in _neighbours(place, mode):
+        inside = None
+        if padding == "zeros":
+            inside = is_inside(start, length)
+        elif padding == "reflection" and mode == "cubic":
+            start = _reflected(start, length, aligned=aligned)
+        taps.append(Tap(in_axis(start, length), inside, weight and weight.cast(working)))
+    return taps
+
+
+def _neighbours(place: Term, mode: str) -> list[tuple[Term, Term | None]]:
+    """The elements around each place, and how much they count."""
+    if mode == "nearest":
+        return [(place, None)]
+    if mode == "linear":
+        return linear(place)
+    low = place.floor()
+    starts = [low + offset if offset else low for offset in (-1, 0, 1, 2)]
+    apart = [(place - start).abs() for start in starts]
+    weights = [_outer(apart[0]), _inner(apart[1]), _inner(apart[2]), _outer(apart[3])]
+    return list(zip(starts, weights, strict=True))
+
+
+#: The coefficient of the cubic weights.
+_CUBIC = -0.75
+
+
+def _inner(distance: Term) -> Term:
+    """R. Keys' cubic convolution of distances up to 1."""
+    return (distance * (_CUBIC + 2) - (_CUBIC + 3)) * distance * distance + 1
+
+
+def _outer(distance: Term) -> Term:
+    """The same of those from 1 to 2."""
+    return ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
+
+
+def _reflected(place: Term, length: Term, *, aligned: bool) -> Term:
+    """Places beyond an end turned back: at the centre of the last element, or at its border."""
+    start = 0.0 if aligned else -0.5
+    # Of one element, whose centre is both ends, any way is as long.
+    way = (length - 1).most(1) if aligned else length
+    size = (place - start).abs()
+    there_and_back = way * 2
+    rest = size - (size / there_and_back).floor() * there_and_back
+    return way - (rest - way).abs() + start

@@ -1,0 +1,102 @@
+"""Linear and cubic Resize: the elements that each output element is made of, and their weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.context import Array
+from onnxreduce_cli.emit.terms import Term, counted, term
+from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, places
+
+_FLOAT = TensorProto.FLOAT
+
+
+@dataclass(frozen=True)
+class Window:
+    """The elements that each output element is made of, and how much each counts.
+
+    Attributes:
+        indices: int64 of shape [resized, taps].
+        weights: float of the same shape.
+        has_none: whether an index beyond the last element stands for none at all.
+    """
+
+    indices: Term
+    weights: Term
+    has_none: bool = False
+
+
+def elements_and_weights(axis: Axis, method: Method) -> Window:
+    """The elements along an axis that each output element is made of, in mode linear or cubic."""
+    if method.mode == "linear" and not method.antialias:
+        return _linear(axis, places(axis, method.coordinates))
+    at, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
+    stretch = axis.scale.least(1) if method.antialias else term(context, 1, _FLOAT)
+    reach = term(context, 1 if method.mode == "linear" else 2, _FLOAT) / stretch
+    taps = counted((reach.ceil() * 2).cast(TensorProto.INT64), _FLOAT)
+    indices = (at - reach).floor() + 1 + taps
+    distance = (indices - at).abs() * stretch
+    if method.mode == "linear":
+        weights = (distance.least(1) * -1) + 1
+    else:
+        weights = _cubic(distance, method.cubic_coeff_a)
+    inside = indices.within(0, axis.length - 1)
+    if method.exclude_outside:
+        outside = indices.less(0) | indices.greater(axis.length - 1)
+        weights = weights * outside.negated().cast(_FLOAT)
+    if method.exclude_outside or method.antialias:
+        weights = weights / weights.sum(1)
+    return _without_zeros(axis, inside, weights)
+
+
+def _linear(axis: Axis, at: Term) -> Window:
+    """The elements on either side; where there is one only, half of it and the other half."""
+    at = at.within(0, axis.length - 1).shaped(-1, 1)
+    low, high = at.floor(), at.ceil()
+    either = term(axis.length.context, [[0.0, 1.0]], _FLOAT)
+    indices = low + (high - low) * either
+    whole = (high - low) * -1 + 1
+    share = (at - low) + whole * 0.5
+    weights = (either * -1 + 1) * (share * -1 + 1) + either * share
+    return Window(indices.cast(TensorProto.INT64), weights)
+
+
+def _cubic(distance: Term, coefficient: float) -> Term:
+    """R. Keys' cubic convolution, 0 at any whole distance but 0."""
+    near, far = distance.least(1), distance.within(1, 2)
+    factor = float(np.float32(coefficient))
+    inner = (near * -1 + 1) * (near + 1 - near * near * (factor + 2))
+    outer = (far - 1) * (far - 2) * (far - 2) * factor
+    return inner + outer
+
+
+def _without_zeros(axis: Axis, indices: Term, weights: Term) -> Window:
+    """What does not count is left out: an infinity with weight 0 is no part of a sum.
+
+    Known indices are replaced by that of the element which counts most, which shares its weight;
+    others by one beyond the last.
+    """
+    known, given = indices.known, weights.known
+    if known is None or given is None:
+        counts = (weights.less(0) | weights.greater(0)).cast(_FLOAT)
+        indices = axis.length + (indices - axis.length) * counts
+        return Window(indices.cast(TensorProto.INT64), weights, has_none=True)
+    context = axis.length.context
+    indices, weights = (term(context, part, _FLOAT) for part in _shared(known, given))
+    return Window(indices.cast(TensorProto.INT64), weights)
+
+
+def _shared(indices: Array, weights: Array) -> tuple[Array, Array]:
+    """Known indices and weights, of shape [resized, taps], of which no weight is 0."""
+    zero = weights == 0
+    if not zero.any():
+        return indices, weights
+    rows = np.arange(len(weights))
+    most = np.absolute(weights).argmax(1)
+    share = weights[rows, most] / (zero.sum(1) + 1)
+    weights = np.where(zero, share[:, None], weights)
+    weights[rows, most] = share
+    return np.where(zero, indices[rows, most][:, None], indices), weights

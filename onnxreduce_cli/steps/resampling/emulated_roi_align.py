@@ -1,0 +1,151 @@
+"""RoiAlign below opset 10, and with the mapping half_pixel below 16."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.numbers import reduced, size_of
+from onnxreduce_cli.emit.terms import Term, counted, length_of, scalar, term
+
+
+def align_by_gather(context: Context, *, half_pixel: bool) -> None:
+    """Pool the regions one after the other in a Loop; see `roi_align.aligned_by_gather`.
+
+    Args:
+        context: the node's.
+        half_pixel: whether regions are shifted by half a pixel, else those below one are enlarged.
+    """
+    data, batch = context.input(0), context.input(2)
+    given = context.need_elem_type(data, "places are computed in that dtype")
+    working = int(TensorProto.FLOAT) if given in HALVES else given
+    if working != given:
+        data = cast(context, data, working)
+    context = context.at(13)  # ReduceSum takes its axes as an input there, ReduceMax not yet.
+    op = context.op
+    sides = [_side(context, axis, working, half_pixel=half_pixel) for axis in (0, 1)]
+    any_sample = sides[0].samples.greater(0) & sides[1].samples.greater(0)
+    averages = context.value("mode", "avg") == "avg"
+    taps = [
+        _taps(side, length_of(context, data, axis, working), any_sample, repeats=not averages)
+        for axis, side in zip((2, 3), sides, strict=True)
+    ]
+    # One row and one column of zeros, which is what is beyond the image.
+    pads = context.array([0, 0, 0, 0, 0, 0, 1, 1], "pads")
+    padded = op.Pad(data, pads)
+    (row, row_weight), (column, column_weight) = taps
+    row_weight = row_weight.shaped(0, 0, 0, 0, 1)
+    names = [row.name, row_weight.name, column.name, column_weight.name]
+
+    def reduction(body: Body, name: str, axes: list[int]) -> Value:
+        if averages:
+            return body.ReduceSum(name, context.array(axes, "axes"), keepdims=0)
+        return body.ReduceMax(name, axes=axes, keepdims=0)
+
+    def write(body: Body) -> tuple[Sequence[str], Sequence[Carried]]:
+        which = body.Gather(batch, body.round, axis=0)
+        found = body.Gather(padded, which, axis=0)
+        own = [body.Gather(name, body.round, axis=0) for name in names]
+        for axis, index, weight in ((1, own[0], own[1]), (2, own[2], own[3])):
+            taken = body.Gather(found, index, axis=axis)
+            weighted = body.Mul(taken, weight)
+            found = reduction(body, weighted, [axis + 1, axis + 2])
+        return [body.values[0]], [Carried(found, working, (None, sides[0].parts, sides[1].parts))]
+
+    count = scalar(context, size_of(context, context.input(1), 0)).name
+    carried = [Carried(count, TensorProto.INT64, ())]
+    inputs, graph = loop(context, count, carried, write)
+    rest, aligned = context.fresh("rest"), context.fresh("aligned")
+    op.Loop(*inputs, outputs=[rest, aligned], body=graph)
+    if averages:
+        samples = sides[0].samples.most(1) * sides[1].samples.most(1)
+        number = samples.shaped(-1, 1, 1, 1).name
+        aligned = op.Div(aligned, number)
+    if working == given:
+        context.replace("Identity", [aligned], keep=())
+    else:
+        context.replace("Cast", [aligned], keep=(), to=given)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Where regions lie along one axis.
+
+    Attributes:
+        start: where each begins, of shape [regions].
+        part: the size of each of its parts, of shape [regions].
+        samples: how many places of each part are sampled, of shape [regions] or [1].
+        most: the most that there are of them, an int64 of rank 0.
+        parts: how many parts there are.
+    """
+
+    start: Term
+    part: Term
+    samples: Term
+    most: Term
+    parts: int
+
+
+def _side(context: Context, axis: int, working: int, *, half_pixel: bool) -> _Side:
+    """The regions along height (0) or width (1)."""
+    regions = Term(context, context.input(1), context.need_elem_type(context.input(0), ""))
+    scale = float(np.float32(context.value("spatial_scale", 1.0)))
+    parts = context.value(("output_height", "output_width")[axis], 1)
+    start, end = (
+        regions.cast(working).at(place, axis=1) * scale - (0.5 if half_pixel else 0.0)
+        for place in (1 - axis, 3 - axis)
+    )
+    size = end - start if half_pixel else (end - start).most(1)
+    part = size / parts
+    ratio = context.value("sampling_ratio", 0)
+    if ratio > 0:
+        samples = term(context, [ratio], working)
+        return _Side(start, part, samples, term(context, ratio, TensorProto.INT64), parts)
+    samples = part.ceil()
+    most = reduced(
+        context,
+        "ReduceMax",
+        context.op.Concat(samples.name, term(context, [1], working).name, axis=0),
+        [0],
+        keep=False,
+    )
+    return _Side(start, part, samples, Term(context, most, working).cast(TensorProto.INT64), parts)
+
+
+def _taps(side: _Side, length: Term, any_sample: Term, *, repeats: bool) -> tuple[Term, Term]:
+    """The elements on either side of every place, and how much each of the two counts.
+
+    A region with fewer places than the most has further ones beyond the image, or repeats its last.
+
+    Returns:
+        indices and weights, both of shape [regions, parts, places, 2].
+    """
+    context, working = length.context, length.elem_type
+    start, part, samples = (
+        item.shaped(-1, 1, 1) for item in (side.start, side.part, side.samples.most(1))
+    )
+    number = counted(side.most, working)
+    exists = number.less(samples) & any_sample.shaped(-1, 1, 1)
+    if repeats:
+        number = number.least(samples - 1)
+        exists = any_sample.shaped(-1, 1, 1)
+    place = counted(term(context, side.parts, TensorProto.INT64), working).shaped(-1, 1)
+    at = start + place * part + (number + 0.5) * part / samples
+    exists = exists & (at.less(-1) | at.greater(length)).negated()
+    last = length - 1
+    at = at.within(0, last)
+    low = at.floor()
+    share = (at - low).shaped(0, 0, 0, 1)
+    either = term(context, [0.0, 1.0], working)
+    index = (low.shaped(0, 0, 0, 1) + either).least(last)
+    inside = exists.cast(working).shaped(0, 0, 0, 1)
+    index = length + (index - length) * inside
+    weight = (share * -1 + 1) * (either * -1 + 1) + share * either
+    return index.cast(TensorProto.INT64), weight

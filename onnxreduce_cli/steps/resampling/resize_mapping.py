@@ -1,0 +1,102 @@
+"""The mappings of Resize: where each element of the output lies in the input, along one axis.
+
+They are computed at conversion where lengths and scales are known, else when the model runs, by the
+same formulas: in float, as runtimes compute them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.context import Blocked
+from onnxreduce_cli.emit.terms import Term, counted
+
+_FLOAT = TensorProto.FLOAT
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis to resize; all terms have rank 0.
+
+    Attributes:
+        index: which.
+        length: its length before, a float.
+        resized: its length after, an int64.
+        scale: the ratio that places elements, a float.
+        start: where the region begins that tf_crop_and_resize takes, from 0 to 1.
+        end: where it ends.
+    """
+
+    index: int
+    length: Term
+    resized: Term
+    scale: Term
+    start: Term | None = None
+    end: Term | None = None
+
+
+@dataclass(frozen=True)
+class Method:
+    """How axes are resized, in the words of Resize's attributes.
+
+    Of `nearest` there is one more: "simple", which is floor where an axis is enlarged and ceil
+    where it is shrunk, as before opset 11.
+    """
+
+    mode: str = "nearest"
+    coordinates: str = "half_pixel"
+    nearest: str = "round_prefer_floor"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: bool = False
+    antialias: bool = False
+    extrapolation: float = 0.0
+
+
+def places(axis: Axis, coordinates: str) -> Term:
+    """Where each output element lies in the input: float, of shape [resized]."""
+    x, scale, last = counted(axis.resized, _FLOAT), axis.scale, axis.length - 1
+    after = axis.resized.cast(_FLOAT)
+    if coordinates == "asymmetric":
+        return x / scale
+    if coordinates == "align_corners":
+        return x * last / (after - 1).most(1)
+    if coordinates == "tf_half_pixel_for_nn":
+        # Where nothing is resized nothing is moved.
+        return (x + (scale.less(1) | scale.greater(1)).cast(_FLOAT) * 0.5) / scale
+    several = after.greater(1).cast(_FLOAT)
+    if coordinates == "tf_crop_and_resize":
+        assert axis.start is not None
+        assert axis.end is not None
+        apart = x * (axis.end - axis.start) * last / (after - 1).most(1)
+        middle = (axis.start + axis.end) * 0.5 * last
+        return (axis.start * last + apart) * several + middle * (several * -1 + 1)
+    centred = (x + 0.5) / scale
+    if coordinates == "half_pixel":
+        return centred - 0.5
+    if coordinates == "pytorch_half_pixel":
+        return (centred - 0.5) * several
+    if coordinates == "half_pixel_symmetric":
+        # Of which the sum is rounded once: often it is whole, or halfway between two elements.
+        cut = after / (axis.length * scale)
+        offset = (axis.length * 0.5) * (cut * -1 + 1)
+        x, scale, offset = (item.cast(TensorProto.DOUBLE) for item in (x, scale, offset))
+        return (offset + (x + 0.5) / scale - 0.5).cast(_FLOAT)
+    raise Blocked(
+        f"its coordinate_transformation_mode={coordinates!r} does not exist", "mend the model"
+    )
+
+
+def nearest_indices(axis: Axis, method: Method) -> Term:
+    """The index of the input element that each output element copies: int64, of [resized]."""
+    at = places(axis, method.coordinates)
+    rounded = {
+        "floor": lambda: at.floor(),
+        "ceil": lambda: at.ceil(),
+        "round_prefer_floor": lambda: (at - 0.5).ceil(),
+        # One half less is exact where one half more is not.
+        "round_prefer_ceil": lambda: (at - 0.5).floor() + 1,
+        "simple": lambda: at.floor() + (at.ceil() - at.floor()) * axis.scale.less(1).cast(_FLOAT),
+    }[method.nearest]()
+    return rounded.within(0, axis.length - 1).cast(TensorProto.INT64)
