@@ -54,7 +54,26 @@ def non_zero(context: Context) -> None:
         length = cast(context, as_name(context, size), TensorProto.DOUBLE)
     from_back = op.Mul(hits, op.Sub(length, numbers))
     total = reduced(context, "ReduceSum", cast(context, hits, TensorProto.INT64), [0], keep=True)
+    taken = _descending(context, from_back, total, size if isinstance(size, int) else None)
+    place = cast(context, op.Sub(length, taken), TensorProto.INT64)
+    if rank:
+        _coordinates(context, place, sizes)
+    else:
+        _coordinates_of_any_rank(context, place)
 
+
+def _descending(context: Context, numbers: str, count: str, size: int | None) -> Value:
+    """The `count` largest of different numbers, the largest first.
+
+    Args:
+        context: the node's.
+        numbers: a double tensor of shape [size], without negative ones.
+        count: an int64 of one element.
+        size: how many numbers there are, if known.
+
+    Returns:
+        a double tensor of shape [count].
+    """
     scalar_shape = context.array([], "scalar")
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
@@ -66,16 +85,10 @@ def non_zero(context: Context) -> None:
         taken = Carried(scalar, TensorProto.DOUBLE, ())
         return [body.Mul(left, kept)], [taken]
 
-    known = size if isinstance(size, int) else None
-    carried = Carried(from_back, TensorProto.DOUBLE, (known,))
-    inputs, graph = loop(context, total, [carried], write)
-    rest, taken = context.fresh("rest"), context.fresh("taken")
-    op.Loop(*inputs, outputs=[rest, taken], body=graph)
-    place = cast(context, op.Sub(length, taken), TensorProto.INT64)
-    if rank:
-        _coordinates(context, place, sizes)
-    else:
-        _coordinates_of_any_rank(context, place)
+    carried = Carried(numbers, TensorProto.DOUBLE, (size,))
+    inputs, graph = loop(context, count, [carried], write)
+    _, taken = context.op.Loop(*inputs, outputs=2, body=graph)
+    return taken
 
 
 def _coordinates(context: Context, place: str, sizes: list[Number]) -> None:

@@ -11,7 +11,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import HALVES, cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
 from onnxreduce_cli.emit.numbers import reduced, size_of
 from onnxreduce_cli.emit.terms import Term, counted, length_of, scalar, term
 
@@ -23,7 +23,7 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
         context: the node's.
         half_pixel: whether regions are shifted by half a pixel, else those below one are enlarged.
     """
-    data, batch = context.input(0), context.input(2)
+    data = context.input(0)
     given = context.need_elem_type(data, "places are computed in that dtype")
     working = int(TensorProto.FLOAT) if given in HALVES else given
     if working != given:
@@ -43,6 +43,36 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
     (row, row_weight), (column, column_weight) = taps
     row_weight = row_weight.shaped(0, 0, 0, 0, 1)
     names = [row.name, row_weight.name, column.name, column_weight.name]
+    write = _round(context, padded, names, (sides[0].parts, sides[1].parts), working)
+    count = scalar(context, size_of(context, context.input(1), 0)).name
+    carried = [Carried(count, TensorProto.INT64, ())]
+    inputs, graph = loop(context, count, carried, write)
+    rest, aligned = context.fresh("rest"), context.fresh("aligned")
+    op.Loop(*inputs, outputs=[rest, aligned], body=graph)
+    if averages:
+        samples = sides[0].samples.most(1) * sides[1].samples.most(1)
+        number = samples.shaped(-1, 1, 1, 1).name
+        aligned = op.Div(aligned, number)
+    if working == given:
+        context.replace("Identity", [aligned], keep=())
+    else:
+        context.replace("Cast", [aligned], keep=(), to=given)
+
+
+def _round(
+    context: Context, padded: str, names: list[str], parts: tuple[int, int], working: int
+) -> Round:
+    """A function that writes the round that pools one region.
+
+    Args:
+        context: the node's.
+        padded: the images, with a row and a column of zeros behind the others.
+        names: rows, their weights, columns, and theirs; see `_taps`.
+        parts: the height and the width of the result.
+        working: the dtype of images and weights.
+    """
+    batch = context.input(2)
+    averages = context.value("mode", "avg") == "avg"
 
     def reduction(body: Body, name: str, axes: list[int]) -> Value:
         if averages:
@@ -57,21 +87,9 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
             taken = body.Gather(found, index, axis=axis)
             weighted = body.Mul(taken, weight)
             found = reduction(body, weighted, [axis + 1, axis + 2])
-        return [body.values[0]], [Carried(found, working, (None, sides[0].parts, sides[1].parts))]
+        return [body.values[0]], [Carried(found, working, (None, *parts))]
 
-    count = scalar(context, size_of(context, context.input(1), 0)).name
-    carried = [Carried(count, TensorProto.INT64, ())]
-    inputs, graph = loop(context, count, carried, write)
-    rest, aligned = context.fresh("rest"), context.fresh("aligned")
-    op.Loop(*inputs, outputs=[rest, aligned], body=graph)
-    if averages:
-        samples = sides[0].samples.most(1) * sides[1].samples.most(1)
-        number = samples.shaped(-1, 1, 1, 1).name
-        aligned = op.Div(aligned, number)
-    if working == given:
-        context.replace("Identity", [aligned], keep=())
-    else:
-        context.replace("Cast", [aligned], keep=(), to=given)
+    return write
 
 
 @dataclass(frozen=True)
