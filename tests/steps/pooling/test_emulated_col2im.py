@@ -1,4 +1,4 @@
-"""Col2Im and MaxUnpool, below the opsets that they came with."""
+"""Col2Im below opset 18."""
 
 from __future__ import annotations
 
@@ -71,33 +71,3 @@ def test_col2im_of_what_cannot_be_added():
         value.type.tensor_type.shape.dim[0].ClearField("dim_value")
     (blocker,) = blockers(source, 17)
     assert "the number of its spatial axes is not known" in blocker.reason
-
-
-def unpool(*dims: int, **more: Any) -> tuple[ModelProto, dict[str, np.ndarray]]:
-    x = RANDOM.standard_normal(dims).astype(np.float32)
-    size = int(np.prod(dims[:2])) * int(np.prod([2 * dim for dim in dims[2:]]))
-    indices = RANDOM.permutation(size)[: x.size].reshape(dims)
-    inputs = {"x": x, "indices": indices, **more.pop("inputs", {})}
-    options = {"kernel_shape": [2] * (len(dims) - 2), "strides": [2] * (len(dims) - 2)}
-    return one_node("MaxUnpool", 11, inputs, **options, **more), inputs
-
-
-@pytest.mark.parametrize("target", [8, 7])
-@pytest.mark.parametrize("known", [True, False])
-def test_max_unpool(target, known):
-    for dims in ((2, 3, 4, 3), (1, 1, 3)):
-        unknown = {} if known else {"x": [None] * len(dims), "indices": [None] * len(dims)}
-        source, inputs = unpool(*dims, shapes=unknown, output_shapes=[[None] * len(dims)])
-        converts(source, target, inputs, exact=True)
-
-
-def test_max_unpool_to_a_shape():
-    wanted = np.array([1, 1, 6, 8])
-    more = {"initializers": ("wanted",), "output_shapes": [[None] * 4]}
-    more["inputs"] = {"wanted": wanted}
-    source, inputs = unpool(1, 1, 3, 4, **more)
-    converts(source, 8, inputs, exact=True)
-    more["inputs"] = {"wanted": wanted + 1}
-    source, _ = unpool(1, 1, 3, 4, **more)
-    (blocker,) = blockers(source, 8)
-    assert "is told in two ways" in blocker.reason

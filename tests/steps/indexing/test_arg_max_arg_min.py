@@ -1,0 +1,40 @@
+"""ArgMax and ArgMin: 12."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.support import converts, one_node
+
+X = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+@pytest.mark.parametrize("op_type", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("axis", [0, -1])
+@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("shape", [[3, 4], ["a", "b"]])
+def test_last_index(op_type, axis, keepdims, shape):
+    x = np.array([[1, 3, 3, 1], [0, 0, 0, 0], [1, -2, 3, -2]], np.float32)
+    source = one_node(
+        op_type,
+        12,
+        {"x": x},
+        shapes={"x": shape},
+        axis=axis,
+        keepdims=keepdims,
+        select_last_index=1,
+    )
+    others = [] if shape == [3, 4] else [{"x": x[:2, :1]}]
+    converts(source, 11, {"x": x}, *others)
+    converts(source, 10, {"x": x}, *others)
+    if shape == [3, 4]:
+        converts(source, 9, {"x": x})
+
+
+def test_last_index_off():
+    source = one_node("ArgMax", 12, {"x": X}, select_last_index=0)
+    assert not any(
+        a.name == "select_last_index"
+        for a in converts(source, 11, {"x": X}).graph.node[0].attribute
+    )
