@@ -23,10 +23,8 @@ LONG_FILES = {
 LONG_FUNCTIONS = {
     "convert_file.py: convert_file",
     "save.py: save",
-    "steps/resampling/deform_conv.py: deform_conv",
     "steps/control_flow/scan.py: _as_loop",
     "steps/control_flow/scan.py: over_batch",
-    "steps/indexing/non_max_suppression.py: _round",
 }
 
 
