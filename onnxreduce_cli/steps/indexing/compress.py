@@ -12,7 +12,7 @@ def compress(context: Context) -> None:
     """``Compress<axis=1>(x, condition)`` becomes ``Gather<axis=1>(x, NonZero(condition)[0])``;
     without an axis x is flattened.
     """
-    context = context.at(9)  # NonZero came with the same opset; its own step goes on.
+    context = context.at(9)  # NonZero was introduced with it too; its step goes on.
     op = context.op
     data, axis = context.input(0), context.value("axis")  # Gather's may be negative too.
     places = op.NonZero(context.input(1))

@@ -1,4 +1,4 @@
-"""Unique below the opset that it came with: what is sorted differs from its neighbour or not."""
+"""Unique below opset 11, with which it was introduced."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Method:
-    """How axes are resized, in the words of Resize's attributes.
+    """How axes are resized, as the attributes of Resize say it.
 
     Of `nearest` there is one more: "simple", which is floor where an axis is enlarged and ceil
     where it is shrunk, as before opset 11.
