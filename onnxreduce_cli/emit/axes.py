@@ -1,11 +1,14 @@
-"""Axes: from an attribute to an input and back, and made non-negative."""
+"""Axes: from an attribute to an input and back, and operators that have them as either."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from onnx import AttributeProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.context import Context
 
 
 def attribute_to_input(context: Context) -> None:
@@ -22,7 +25,7 @@ def attribute_to_input(context: Context) -> None:
 
 
 def ints_to_constant(context: Context, name: str) -> str:
-    """A constant that holds what the list attribute `name` does; empty where it is absent."""
+    """An int64 constant of shape [n] for the n integers of the attribute `name`; empty for none."""
     attribute = context.attribute(name)
     if attribute is None:
         return ""
@@ -33,7 +36,7 @@ def ints_to_constant(context: Context, name: str) -> str:
 
 
 def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, ...] | None:
-    """The axes input (or another list of integers) as what an attribute can hold.
+    """The node's input of axes (or of other integers, of any shape) as an attribute can hold it.
 
     Returns:
         the axes (none for an absent or empty input), a reference to the function's attribute, or
@@ -56,8 +59,8 @@ def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, 
     return tuple(int(axis) for axis in array.reshape(-1))
 
 
-def normalised(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The axes counted from the front.
+def non_negative_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
+    """The axes of a tensor of rank `rank`, counted from the front.
 
     Raises:
         Blocked: one is out of range.
@@ -68,10 +71,30 @@ def normalised(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
     return tuple(axis % rank for axis in axes)
 
 
-def unsqueezed(context: Context) -> Value:
-    """The node's data with a first dimension of 1, for a node that is read at opset 13 or later.
+def _with_axes(
+    context: Context, op_type: str, name: str, axes: list[int], since: int, **values: Any
+) -> Value:
+    """Emit an operator whose axes became an input with opset `since`."""
+    op = context.op
+    if context.op.opset >= since:
+        return op.emit(op_type, name, context.array(axes, "axes"), **values)
+    return op.emit(op_type, name, axes=axes, **values)
 
-    Reduced over that dimension it is what the operator makes of each element, in any dtype.
+
+def squeezed(context: Context, name: str, axes: list[int]) -> str:
+    """A tensor of any dtype without its dimensions `axes`, which are 1."""
+    return _with_axes(context, "Squeeze", name, axes, 13) if axes else name
+
+
+def unsqueezed(context: Context, name: str, axes: list[int]) -> str:
+    """A tensor of any dtype with dimensions of 1 put in at `axes`, counted in the result."""
+    return _with_axes(context, "Unsqueeze", name, axes, 13) if axes else name
+
+
+def reduced(context: Context, op_type: str, name: str, axes: list[int], *, keep: bool) -> str:
+    """A tensor reduced over `axes`, each left as 1 where `keep`; over none it is itself.
+
+    `op_type` is a reduction that leaves single elements as they are, as sums and means do.
     """
-    axes = context.array([0], "axes")
-    return context.op.Unsqueeze(context.input(0), axes)
+    since = 13 if op_type == "ReduceSum" else 18
+    return _with_axes(context, op_type, name, axes, since, keepdims=int(keep)) if axes else name

@@ -1,4 +1,4 @@
-"""Values repeated so that their shapes are equal, where nothing broadcasts and there is no Expand.
+"""Broadcasting by Tile, where operators do not broadcast and there is no Expand.
 
 What is emitted here is read at opset 6 or 7: Tile takes one count for each dimension there, and
 binary operators are given equal shapes, which mean the same with and without broadcasting.
@@ -16,22 +16,16 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    OR_STATE,
-    Number,
-    as_name,
-    dims_of,
-    need_loops,
-    static,
-)
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
+from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
+from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
 
 #: One dimension: a number, a name, or nothing known.
 Dim = int | str | None
 
 
-def lacks(dims: Dims, other: Dims) -> bool:
+def may_need_broadcast(dims: Dims, other: Dims) -> bool:
     """Whether a tensor of shape `dims` may have to be repeated to fit one of shape `other`."""
     rank = max(len(dims), len(other))
     return any(map(_may_grow, padded(dims, rank), padded(other, rank)))
@@ -48,7 +42,7 @@ def padded(dims: Dims, rank: int) -> Dims:
     return (1,) * (rank - len(dims)) + dims
 
 
-def together(shapes: Sequence[Dims]) -> Dims:
+def broadcast_dims(shapes: Sequence[Dims]) -> Dims:
     """The shape that tensors have when broadcast to each other, as far as it is known."""
     rank = max(map(len, shapes))
     return tuple(map(_common, zip(*(padded(dims, rank) for dims in shapes), strict=True)))
@@ -62,15 +56,15 @@ def _common(dims: tuple[Dim, ...]) -> Dim:
     return others.pop() if len(others) == 1 else None if others else 1
 
 
-def repeated_together(context: Context, names: Sequence[str]) -> list[str]:
+def broadcast_together(context: Context, names: Sequence[str]) -> list[str]:
     """Each of the values repeated to the shape that they have when broadcast to each other."""
-    if any(context.settled_rank(name) is None for name in names):
+    if any(context.specialised_rank(name) is None for name in names):
         longest = reduce(partial(aligned, context), names)
         names = [longest, *(aligned(context, name, longest) for name in names[1:])]
-    return [repeated(context, name, [n for n in names if n != name]) for name in names]
+    return [broadcast_with(context, name, [n for n in names if n != name]) for name in names]
 
 
-def repeated(context: Context, name: str, others: Sequence[str]) -> str:
+def broadcast_with(context: Context, name: str, others: Sequence[str]) -> str:
     """The value repeated to the shape that it has when broadcast with the others.
 
     A dimension of 1 is repeated as often as the others' sizes say; which one is 1 may only be
@@ -82,19 +76,19 @@ def repeated(context: Context, name: str, others: Sequence[str]) -> str:
         for other in others:
             name = _tiled(context, name, context.op.Shape(other), None)
         return name
-    wanted = together(ranked)
+    wanted = broadcast_dims(ranked)
     found = _by_known_counts(context, name, wanted)
     if found is not None:
         return found
     name, own = _lengthened(context, name, len(wanted)), ranked[0]
     for other, dims in zip(others, ranked[1:], strict=True):
-        if lacks(own, dims):
-            own = together([own, dims])
+        if may_need_broadcast(own, dims):
+            own = broadcast_dims([own, dims])
             name = _tiled(context, name, _sizes(context, other, len(wanted)), own)
     return name
 
 
-def repeated_to(context: Context, name: str, wanted: Dims, sizes: Callable[[], str]) -> str:
+def broadcast_to(context: Context, name: str, wanted: Dims, sizes: Callable[[], str]) -> str:
     """The value repeated to a shape of its own rank.
 
     Args:
@@ -109,16 +103,17 @@ def repeated_to(context: Context, name: str, wanted: Dims, sizes: Callable[[], s
 
 def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
     """The value repeated to a shape; None where it is not known how often."""
-    sizes = static(wanted)
+    sizes = known_dims(wanted)
     constant = context.constant(name) if sizes is not None else None
-    if constant is not None and sizes is not None and np.prod(sizes, dtype=float) <= MOST_WRITTEN:
+    small = sizes is not None and np.prod(sizes, dtype=float) <= LARGEST_CONSTANT
+    if constant is not None and sizes is not None and small:
         return context.array(np.ascontiguousarray(np.broadcast_to(constant, sizes)), "expanded")
     own = padded(dims_of(context, name) or (), len(wanted))
     counts = [
         size if dim == 1 else 1 if not _may_grow(dim, size) else None
         for dim, size in zip(own, wanted, strict=True)
     ]
-    known = static(tuple(counts))
+    known = known_dims(tuple(counts))
     if known is None:
         return None
     name = _lengthened(context, name, len(wanted))
@@ -156,7 +151,7 @@ def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> Valu
 
     Its result is said to have the shape `wanted`, as far as that is known.
     """
-    context.settle(f"how often {name!r} is repeated")
+    context.require_specialised(f"how often {name!r} is repeated")
     own = dims_of(context, name)
     if own is not None and all(dim == 1 for dim in own):
         repeats = sizes
@@ -172,7 +167,7 @@ def _repeats(context: Context, name: str, sizes: str) -> Value:
     op = context.op
     own = dims_of(context, name)
     one = context.array([1] * (1 if own is None else len(own)), "ones")
-    numbers = static(own)
+    numbers = known_dims(own)
     if numbers is None:
         same = op.Equal(op.Shape(name), one)
         single = cast(context, same, TensorProto.INT64)
@@ -194,7 +189,7 @@ def placed_within(context: Context, name: str, outer: str) -> str:
     axis = context.value("axis")
     if axis is None:
         return name
-    rank, inner = context.settled_rank(outer), context.settled_rank(name)
+    rank, inner = context.specialised_rank(outer), context.specialised_rank(name)
     if inner is None or (rank is None and axis >= 0):
         return trailing_ones(context, name, _behind(context, axis, name, outer))
     behind = (-axis if rank is None else rank - (axis % rank if rank else 0)) - inner
@@ -247,12 +242,12 @@ def aligned(context: Context, name: str, other: str) -> str:
         Blocked: a rank is not known, and the conversion leads below opset 7.
     """
     op = context.op
-    own, wanted = context.settled_rank(name), context.settled_rank(other)
+    own, wanted = context.specialised_rank(name), context.specialised_rank(other)
     if own is not None and wanted is not None:
         return _lengthened(context, name, max(own, wanted))
     unknown = name if own is None else other
     reason = f"the rank of {unknown!r} is not known, and only a Loop gives values one rank"
-    need_loops(context, reason, OR_STATE)
+    need_loops(context, reason, OR_STATE_SHAPES)
     elem_type = context.need_elem_type(name, "it is carried through a Loop")
     ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
     apart = op.Sub(*ranks)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import END, part, squeezed
+from onnxreduce_cli.emit.dtypes import UNSIGNED
+from onnxreduce_cli.emit.sizes import END, sliced
 
-_UNSIGNED = frozenset(
-    {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
-)
 #: Operators of which no output is negative.
-_COUNTING = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"})
+_WITHOUT_NEGATIVES = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"})
 #: Operators that only move the elements of their first input.
 _MOVING = frozenset(
     {
@@ -35,17 +34,17 @@ _DEPTH = 16
 
 
 def never_negative(context: Context, name: str) -> bool:
-    """Whether no element of an integer value is ever negative, as far as is known."""
+    """Return whether no element of an integer value is ever negative, as far as is known."""
     for _ in range(_DEPTH):
         array = context.constant(name)
         if array is not None:
             return bool((array >= 0).all())
-        if context.elem_type(name) in _UNSIGNED:
+        if context.elem_type(name) in UNSIGNED:
             return True
         producer = context.producer(name)
         if producer is None or producer.domain not in ("", "ai.onnx"):
             return False
-        if producer.op_type in _COUNTING:
+        if producer.op_type in _WITHOUT_NEGATIVES:
             return True
         if producer.op_type == "TopK":
             return name == producer.output[1]
@@ -56,7 +55,7 @@ def never_negative(context: Context, name: str) -> bool:
 
 
 def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
-    """The size of a dimension, of rank 0 and in the dtype of the indices into it."""
+    """The size of a dimension, of rank 0 in `elem_type`, the dtype of the indices into it."""
     op = context.op
     known = context.type(name)
     if known is not None and known.dims is not None:
@@ -66,14 +65,14 @@ def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
         axis %= len(known.dims)
     shape = op.Shape(name)
     if axis < 0:  # Gather takes no negative index before opset 11.
-        size = squeezed(context, part(context, shape, axis, axis + 1 or END), [0])
+        size = squeezed(context, sliced(context, shape, axis, axis + 1 or END), [0])
     else:
         size = op.Gather(shape, context.scalar(axis, "axis"), axis=0)
     return size if elem_type == TensorProto.INT64 else cast(context, size, elem_type)
 
 
 def from_front(context: Context, indices: str, size: str, elem_type: int) -> Value:
-    """Add `size` to the indices that are negative.
+    """Indices of dtype `elem_type` and any shape, `size` (of rank 0) added to negative ones.
 
     ``indices + Cast(indices < 0) * size``; compared in float, which every opset does and which
     keeps the sign of every integer.

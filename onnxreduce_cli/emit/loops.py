@@ -1,17 +1,18 @@
-"""Graphs within graphs, and loops, that stand in for operators that an older opset lacks."""
+"""The bodies of Loop and the branches of If."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
+from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import need_loops, squeezed
+from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
@@ -79,7 +80,19 @@ class Body(Nodes):
         return self.Gather(name, self.Reshape(self.round, one), axis=axis)
 
 
-def of_one_round(context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto]) -> None:
+def branch(context: Context, write: Callable[[Nodes], str]) -> GraphProto:
+    """A branch of an If: a graph without inputs that gives the one value whose nodes `write` emits.
+
+    Its type is for shape inference to tell.
+    """
+    nodes = Nodes(context)
+    given = write(nodes)
+    return GraphProto(name=given, node=nodes.nodes, output=[ValueInfoProto(name=given)])
+
+
+def loop_body_of_one_round(
+    context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto]
+) -> None:
     """Make the body of a Loop, of a count and without a condition, of what one round does.
 
     A Loop of one round or none stands for an If where branches must give one shape: what a Loop
@@ -126,6 +139,12 @@ def loop(
     unfinished = context.fresh("unfinished")
     again = body.Identity(body.again or unfinished)
     given = [body.Identity(name) for name in following]
+    # Outputs of a graph must not be its inputs.
+    inputs = {body.round, *body.values}
+    collected = [
+        replace(item, name=body.Identity(item.name)) if item.name in inputs else item
+        for item in collected
+    ]
     graph = GraphProto(
         name=again,
         node=body.nodes,
@@ -145,8 +164,10 @@ def loop(
 
 
 def _scalar(context: Context, count: str) -> str:
-    """A number as a tensor of rank 0."""
+    """An int64 tensor of one element as one of rank 0."""
     known, rank = context.constant(count), context.rank(count)
+    if rank == 0:
+        return count
     if known is not None:
         return context.array(known.reshape(()), "rounds")
     if rank is not None:

@@ -1,17 +1,30 @@
-"""Below the opset that an operator came with: what steps that replace it have in common."""
+"""Numbers and tensors that are known at conversion, or else only when the model runs.
+
+A formula is written once, over Python's ints and over terms: ``(size + 1) // 2 * stride``. It gives
+a constant where all that it is made of is known, and nodes otherwise: when something reads its
+name, so that what nobody reads is never emitted.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, squeezed
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.model.values import numpy_dtype
+
+#: Constants of more elements are not written into a model but computed when it runs.
+LARGEST_CONSTANT = 1 << 20
 
 
 class Later:
@@ -26,134 +39,221 @@ class Later:
         return self._write()
 
 
-#: A number that is known at conversion, or else an int64 tensor of shape [1].
-Number = int | Later | str
+@dataclass(frozen=True)
+class Term:
+    """A tensor in a formula, known at conversion or else computed when the model runs.
 
-#: Constants of more elements are not written into a model but computed when it runs.
-MOST_WRITTEN = 1 << 20
-
-#: Below this opset no Loop is written for an operator that is none.
-LOOPS_FROM = 7
-
-#: When a step blocks that writes a Loop for the operator.
-NO_LOOP = f"it leads below opset {LOOPS_FROM}, as it takes a Loop"
-#: When a step blocks that counts up to a size, which takes a Loop before opset 9.
-NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {LOOPS_FROM}"
-#: When a step blocks that takes a Loop for tensors of unknown rank alone.
-NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
-
-
-def refuse(context: Context, what: str) -> Blocked:
-    """A blocker for a node that nothing before its operator was introduced can stand for."""
-    return Blocked(
-        f"nothing before opset {context.op.opset + 1} {what}",
-        f"choose opset {context.op.opset + 1} or later",
-    )
-
-
-def need_loops(
-    context: Context, reason: str = "only a Loop could stand for it", advice: str = ""
-) -> None:
-    """Raise `Blocked` where the conversion leads to an opset for which no Loop is written.
-
-    Args:
-        context: the node's.
-        reason: what the Loop is needed for.
-        advice: what helps besides a later opset, as the end of a sentence.
+    Operators broadcast as NumPy's do. Attributes:
+        context: where nodes are emitted.
+        value: the numbers, or the tensor that holds them when the model runs.
+        elem_type: its `TensorProto.DataType`.
+        is_sizes: whether it is int64 of shape [1] (or [n], a number for each place), as Slice,
+            Reshape and Tile take sizes, and not of rank 0. Numbers beside it are of shape [1] then,
+            and to add 0 or to multiply by 1 emits nothing.
     """
-    if context.target_opset < LOOPS_FROM:
-        raise Blocked(
-            f"{reason}, and below opset {LOOPS_FROM} none is written",
-            f"choose opset {LOOPS_FROM} or later{advice}",
+
+    context: Context
+    value: Array | Later | str
+    elem_type: int
+    is_sizes: bool = False
+
+    @property
+    def known(self) -> Array | None:
+        """The numbers, if they are known at conversion."""
+        return None if isinstance(self.value, (Later, str)) else self.value
+
+    @property
+    def name(self) -> str:
+        """The name of the tensor, which becomes a constant if it is known."""
+        if isinstance(self.value, str):
+            return self.value
+        if isinstance(self.value, Later):
+            return self.value.name
+        return self.context.array(self.value, "number")
+
+    def __add__(self, other: Term | float) -> Term:
+        """The sums."""
+        return self if self._leaves(other, 0) else self._with("Add", np.add, other)
+
+    def __radd__(self, other: float) -> Term:
+        """The sums."""
+        return self if self._leaves(other, 0) else self._beside(other) + self
+
+    def __sub__(self, other: Term | float) -> Term:
+        """The differences."""
+        return self if self._leaves(other, 0) else self._with("Sub", np.subtract, other)
+
+    def __rsub__(self, other: float) -> Term:
+        """The differences."""
+        return self._beside(other) - self
+
+    def __mul__(self, other: Term | float) -> Term:
+        """The products."""
+        return self if self._leaves(other, 1) else self._with("Mul", np.multiply, other)
+
+    def __rmul__(self, other: float) -> Term:
+        """The products."""
+        return self if self._leaves(other, 1) else self._beside(other) * self
+
+    def __truediv__(self, other: Term | float) -> Term:
+        """The quotients; of integers, which must not be negative, rounded down."""
+        whole = self.elem_type in INTEGERS
+        return self._with("Div", np.floor_divide if whole else np.divide, other)
+
+    def __floordiv__(self, other: Term | float) -> Term:
+        """The quotients of integers, which must not be negative, rounded down."""
+        return self if self._leaves(other, 1) else self._with("Div", np.floor_divide, other)
+
+    def __rfloordiv__(self, other: float) -> Term:
+        """The quotients of integers, which must not be negative, rounded down."""
+        return self._beside(other) // self
+
+    def floor(self) -> Term:
+        """The highest whole numbers that are not above."""
+        return self._with("Floor", np.floor)
+
+    def ceil(self) -> Term:
+        """The lowest whole numbers that are not below."""
+        return self._with("Ceil", np.ceil)
+
+    def round(self) -> Term:
+        """The nearest whole numbers, the even one of two."""
+        return self._with("Round", np.rint)
+
+    def abs(self) -> Term:
+        """The numbers without their signs."""
+        return self._with("Abs", np.absolute)
+
+    def relu(self) -> Term:
+        """The numbers, or 0 where they are negative."""
+        return self._with("Relu", lambda numbers: np.maximum(numbers, 0))
+
+    def least(self, other: Term | float) -> Term:
+        """The lower of two finite numbers."""
+        if self._must_repeat(other):
+            return self - (self - other).relu()
+        return self._with("Min", np.minimum, other)
+
+    def most(self, other: Term | float) -> Term:
+        """The higher of two finite numbers."""
+        if self._must_repeat(other):
+            return self + (self * -1 + other).relu()
+        return self._with("Max", np.maximum, other)
+
+    def _must_repeat(self, other: Term | float) -> bool:
+        """Return whether the shapes must be the same, as for Max before opset 8, and may differ."""
+        if self.context.target_opset >= 8 or not isinstance(other, Term):
+            return False
+        return self.known is None and other.known is None
+
+    def less(self, other: Term | float) -> Term:
+        """Booleans that say which are less."""
+        return self._with("Less", np.less, other, elem_type=TensorProto.BOOL)
+
+    def greater(self, other: Term | float) -> Term:
+        """Booleans that say which are greater."""
+        return self._with("Greater", np.greater, other, elem_type=TensorProto.BOOL)
+
+    def __or__(self, other: Term) -> Term:
+        """The disjunctions of booleans."""
+        return self._with("Or", np.logical_or, other)
+
+    def __and__(self, other: Term) -> Term:
+        """The conjunctions of booleans."""
+        return self._with("And", np.logical_and, other)
+
+    def negated(self) -> Term:
+        """The opposite booleans."""
+        return self._with("Not", np.logical_not)
+
+    def within(self, low: Term | float, high: Term | float) -> Term:
+        """The numbers, or the end that they are beyond."""
+        return self.least(high).most(low)
+
+    def cast(self, elem_type: int) -> Term:
+        """The numbers in another dtype."""
+        if elem_type == self.elem_type:
+            return self
+        if self.known is None:
+            return self._later(lambda: cast(self.context, self.name, elem_type), elem_type)
+        with np.errstate(invalid="ignore"):
+            return Term(self.context, self.known.astype(numpy_dtype(elem_type)), elem_type)
+
+    def at(self, index: int, axis: int = 0) -> Term:
+        """The slice at `index`, with one dimension less."""
+        if self.known is None:
+            which = self.context.scalar(index, "which")
+            return self._later(lambda: self.context.op.Gather(self.name, which, axis=axis))
+        return Term(self.context, self.known.take(index, axis), self.elem_type)
+
+    def shaped(self, *dims: int) -> Term:
+        """The same numbers in another shape; one dimension may be -1, 0 leaves one as it is."""
+        if self.known is None:
+            shape = self.context.array(list(dims), "shape")
+            return self._later(lambda: self.context.op.Reshape(self.name, shape))
+        kept = [self.known.shape[at] if dim == 0 else dim for at, dim in enumerate(dims)]
+        return Term(self.context, self.known.reshape(kept), self.elem_type)
+
+    def sum(self, axis: int) -> Term:
+        """The sums along an axis, which is kept."""
+        if self.known is None:
+            return self._later(
+                lambda: reduced(self.context, "ReduceSum", self.name, [axis], keep=True)
+            )
+        total = self.known.sum(axis=axis, keepdims=True, dtype=self.known.dtype)
+        return Term(self.context, total, self.elem_type)
+
+    def of_rank_0(self) -> Term:
+        """One size as an int64 of rank 0."""
+        return Term(
+            self.context, Later(lambda: squeezed(self.context, self.name, [0])), self.elem_type
+        )
+
+    def _leaves(self, other: Term | float, neutral: int) -> bool:
+        """Return whether `other` is a number that leaves sizes as they are."""
+        return self.is_sizes and not isinstance(other, Term) and other == neutral
+
+    def _beside(self, number: float) -> Term:
+        """A number in the same dtype: of shape [1] beside sizes, else of rank 0."""
+        array = np.array([number] if self.is_sizes else number, numpy_dtype(self.elem_type))
+        return Term(self.context, array, self.elem_type, self.is_sizes)
+
+    def _later(self, write: Callable[[], str], elem_type: int | None = None) -> Term:
+        return Term(self.context, Later(write), elem_type or self.elem_type, self.is_sizes)
+
+    def _with(
+        self,
+        op_type: str,
+        compute: Callable[..., Any],
+        *others: Term | float,
+        elem_type: int | None = None,
+    ) -> Term:
+        terms = [self]
+        terms += [other if isinstance(other, Term) else self._beside(other) for other in others]
+        given = self.elem_type if elem_type is None else elem_type
+        known = [term.known for term in terms if term.known is not None]
+        if len(known) == len(terms) and np.broadcast(*known).size <= LARGEST_CONSTANT:
+            with np.errstate(all="ignore"):
+                return Term(self.context, np.asarray(compute(*known)), given, self.is_sizes)
+        return self._later(
+            lambda: self.context.op.emit(op_type, *[term.name for term in terms]), given
         )
 
 
-#: What lets a conversion know what else is only known at run time.
-OR_STATE = ", or state the shapes that it depends on in the model's value_info or inputs"
+#: A size or another integer: an int if it is known at conversion, or else int64 of shape [1], as a
+#: term or by its name. (A name may hold one for each place too, of shape [n].)
+Number = int | Term | str
 
 
-# Constants and dtypes
+def term(context: Context, value: Any, elem_type: int) -> Term:
+    """Known numbers as a term of their own shape, in the dtype `elem_type`."""
+    return Term(context, np.array(value).astype(numpy_dtype(elem_type)), elem_type)
 
 
-def constant(context: Context, value: float, elem_type: int, hint: str) -> Value:
-    """A constant of rank 0 of any dtype, infinities included."""
-    return context.array(np.array(value).astype(numpy_dtype(elem_type)), hint)
-
-
-def dims_of(context: Context, name: str) -> Dims | None:
-    """A tensor's dimensions, as far as they are known."""
-    known = context.type(name)
-    return None if known is None else known.dims
-
-
-def need_dims(context: Context, name: str, purpose: str) -> Dims:
-    """A tensor's dimensions; raises `Blocked` where not even the rank is known."""
-    context.need_rank(name, purpose)
-    dims = dims_of(context, name)
-    assert dims is not None
-    return dims
-
-
-def static(dims: Dims | None) -> tuple[int, ...] | None:
-    """Dimensions that are all known numbers, else None."""
-    if dims is None:
-        return None
-    numbers = tuple(dim for dim in dims if isinstance(dim, int))
-    return numbers if len(numbers) == len(dims) else None
-
-
-# Numbers that may only be known at run time
-
-
-#: Where a part of a list ends that goes on to its last element.
-END = int(np.iinfo(np.int32).max)
-
-
-def part(context: Context, values: str, start: Number, end: Number) -> Value:
-    """The elements of a list from `start` to before `end`; below opset 10 both are numbers."""
-    op = context.op
-    if context.op.opset < 10:
-        return op.Slice(values, axes=[0], starts=[start], ends=[end])
-    bounds = [as_name(context, number) for number in (start, end)]
-    # How many bounds there are may not be known, but is where the axes are.
-    return op.Slice(values, *bounds, context.array([0], "axis"))
-
-
-def known_size(context: Context, name: str, axis: int) -> int | None:
-    """The size of one dimension, if it is known at conversion."""
-    dims = dims_of(context, name)
-    dim = dims[axis] if dims is not None else None
-    return dim if isinstance(dim, int) else None
-
-
-def size_of(context: Context, name: str, axis: int) -> Number:
-    """The size of one dimension."""
-    op = context.op
-    known = known_size(context, name, axis)
-    if known is not None:
-        return known
-
-    def write() -> Value:
-        shape = op.Shape(name)
-        if axis < 0:  # Gather takes no negative index before opset 11.
-            return part(context, shape, axis, axis + 1 or END)
-        return op.Gather(shape, context.array([axis], "axis"), axis=0)
-
-    return Later(write)
-
-
-def numbers_of(context: Context, name: str, count: int) -> list[Number]:
-    """The elements of a list of integers."""
-    known = context.elements(name)
-
-    def number(index: int) -> Number:
-        found = None if known is None else known[index]
-        if found is not None:
-            return found
-        at = context.array([index], "index")
-        return Later(lambda: context.op.Gather(name, at, axis=0))
-
-    return [number(index) for index in range(count)]
+def sizes(context: Context, value: str | Callable[[], str]) -> Term:
+    """An int64 tensor of shape [1] or [n], or what emits one, as a term."""
+    tensor = value if isinstance(value, str) else Later(value)
+    return Term(context, tensor, TensorProto.INT64, is_sizes=True)
 
 
 def as_name(context: Context, number: Number) -> str:
@@ -163,152 +263,45 @@ def as_name(context: Context, number: Number) -> str:
     return number if isinstance(number, str) else number.name
 
 
-def _computed(context: Context, op_type: str, *numbers: Number) -> Later:
-    return Later(lambda: context.op.emit(op_type, *[as_name(context, each) for each in numbers]))
+def _formula(context: Context, number: Number) -> int | Term:
+    return sizes(context, number) if isinstance(number, str) else number
 
 
 def times(context: Context, first: Number, second: Number) -> Number:
     """The product of two numbers."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first * second
-    if first == 1:
-        return second
-    if second == 1:
-        return first
-    return _computed(context, "Mul", first, second)
+    return _formula(context, first) * _formula(context, second)
 
 
 def plus(context: Context, first: Number, second: Number) -> Number:
     """The sum of two numbers."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first + second
-    if first == 0:
-        return second
-    if second == 0:
-        return first
-    return _computed(context, "Add", first, second)
+    return _formula(context, first) + _formula(context, second)
 
 
 def minus(context: Context, first: Number, second: Number) -> Number:
     """The difference of two numbers."""
-    if isinstance(first, int) and isinstance(second, int):
-        return first - second
-    if second == 0:
-        return first
-    return _computed(context, "Sub", first, second)
+    return _formula(context, first) - _formula(context, second)
 
 
 def quotient(context: Context, number: Number, by: Number) -> Number:
     """A number that is not negative divided by another, rounded down."""
-    if isinstance(number, int) and isinstance(by, int):
-        return number // by
-    if by == 1:
-        return number
-    return _computed(context, "Div", number, by)
+    return _formula(context, number) // _formula(context, by)
 
 
 def at_least_zero(context: Context, number: Number) -> Number:
     """A number, or 0 where it is negative."""
-    op = context.op
     if isinstance(number, int):
         return max(0, number)
 
     def write() -> Value:
+        op = context.op
         zero, name = context.array([0], "zero"), as_name(context, number)
-        below = op.Less(name, zero)
-        return op.Where(below, zero, name)
+        return op.Where(op.Less(name, zero), zero, name)
 
-    return Later(write)
-
-
-def arange(context: Context, count: Number) -> str:
-    """The int64 numbers from 0 up to `count`, as a tensor of one dimension.
-
-    From opset 9 on they are the places of the non-zero elements of as many ones; before, what a
-    Loop of that many rounds gives.
-
-    Raises:
-        Blocked: the count is not known, and the conversion leads below opset 7.
-    """
-    op = context.op
-    if isinstance(count, int) and count <= MOST_WRITTEN:
-        return context.array(np.arange(count, dtype=np.int64), "range")
-    count = as_name(context, count)
-    if min(context.op.opset, context.target_opset) >= 9:
-        one = numpy_helper.from_array(np.ones(1, np.int64))
-        ones = op.ConstantOfShape(count, value=one)
-        return squeezed(context, op.NonZero(ones), [0])
-    reason = "to count up to a number only known at run time takes a Loop before opset 9"
-    need_loops(context, reason, OR_STATE)
-    names = [context.fresh(hint) for hint in ("round", "unfinished", "carried", "again", "kept")]
-    loop_round, unfinished, carried, again, kept = names
-    number = context.fresh("number")
-    copies = ((unfinished, again), (carried, kept), (loop_round, number))
-    nodes = [NodeProto(op_type="Identity", name=b, input=[a], output=[b]) for a, b in copies]
-    scalar = helper.make_tensor_value_info
-
-    body = GraphProto(
-        name=number,
-        node=nodes,
-        input=[
-            scalar(loop_round, TensorProto.INT64, []),
-            scalar(unfinished, TensorProto.BOOL, []),
-            scalar(carried, TensorProto.INT64, []),
-        ],
-        output=[
-            scalar(again, TensorProto.BOOL, []),
-            scalar(kept, TensorProto.INT64, []),
-            scalar(number, TensorProto.INT64, []),
-        ],
-    )
-    # Something must be carried from round to round.
-    rounds = squeezed(context, count, [0])
-    true = context.array(np.array(True), "true")
-    outputs = [context.fresh("rounds"), context.fresh("range")]
-    op.Loop(rounds, true, rounds, outputs=outputs, body=body)
-    return outputs[1]
+    return sizes(context, write)
 
 
-def along_axis(context: Context, data: str, axis: int) -> Value:
-    """``[-1, 1, ..., 1]``, in which a vector broadcasts along an axis of data of unknown rank.
-
-    It has no more dimensions than the data, so that one number for a scalar stays a scalar.
-    """
-    op = context.op
-    dims = op.Shape(data)
-    end = context.array([int(np.iinfo(np.int32).max)], "end")
-    behind = op.Slice(dims, context.array([axis + 1], "behind"), end)
-    zeros = op.Sub(behind, behind)
-    ones = op.Add(zeros, context.array([1], "one"))
-    shape = op.Concat(context.array([-1], "all"), ones, axis=0)
-    rank = op.Shape(dims)
-    return op.Slice(shape, context.array([0], "start"), rank)
-
-
-# Operators whose axes are an attribute or an input, depending on the opset
-
-
-def _over(
-    context: Context, op_type: str, name: str, axes: list[int], since: int, **values: Any
-) -> Value:
-    """Emit an operator whose axes became an input with opset `since`."""
-    op = context.op
-    if context.op.opset >= since:
-        return op.emit(op_type, name, context.array(axes, "axes"), **values)
-    return op.emit(op_type, name, axes=axes, **values)
-
-
-def squeezed(context: Context, name: str, axes: list[int]) -> str:
-    """A tensor without the given dimensions of 1."""
-    return _over(context, "Squeeze", name, axes, 13) if axes else name
-
-
-def unsqueezed(context: Context, name: str, axes: list[int]) -> str:
-    """A tensor with dimensions of 1 put in, counted in the result."""
-    return _over(context, "Unsqueeze", name, axes, 13) if axes else name
-
-
-def reduced(context: Context, op_type: str, name: str, axes: list[int], *, keep: bool) -> str:
-    """A reduction over the given axes; over none it is the tensor itself (sums and means)."""
-    since = 13 if op_type == "ReduceSum" else 18
-    return _over(context, op_type, name, axes, since, keepdims=int(keep)) if axes else name
+def scalar(context: Context, number: Number) -> Term:
+    """A number as an int64 of rank 0."""
+    if isinstance(number, int):
+        return term(context, number, TensorProto.INT64)
+    return (number if isinstance(number, Term) else sizes(context, number)).of_rank_0()

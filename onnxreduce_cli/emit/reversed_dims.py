@@ -14,17 +14,17 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 
 
-def mirrored(context: Context, name: str, output: str = "") -> Value:
+def with_reversed_dims(context: Context, name: str, output: str = "") -> Value:
     """A tensor with its dimensions in reverse."""
     return context.op.Transpose(name, outputs=[output] if output else None)
 
 
-def mirrored_axes(axes: Iterable[int]) -> list[int]:
+def reversed_axes(axes: Iterable[int]) -> list[int]:
     """Negative axes as those of the mirrored tensor, in ascending order."""
     return sorted(-1 - axis for axis in axes)
 
 
-def replace_mirrored(
+def replace_with_reversed_dims(
     context: Context,
     tensors: Iterable[int] = (0,),
     inputs: Iterable[str] | None = None,
@@ -41,9 +41,9 @@ def replace_mirrored(
     inputs = list(context.node.input if inputs is None else inputs)
     outputs = list(context.node.output)
     for index in tensors:
-        inputs[index] = mirrored(context, inputs[index])
+        inputs[index] = with_reversed_dims(context, inputs[index])
     within = [context.fresh("mirrored") if name else "" for name in outputs]
     context.replace(inputs=inputs, outputs=within, **values)
     for name, output in zip(within, outputs, strict=True):
         if output:
-            mirrored(context, name, output)
+            with_reversed_dims(context, name, output)

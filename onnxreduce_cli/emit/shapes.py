@@ -10,25 +10,14 @@ from dataclasses import dataclass
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, squeezed, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import (
-    END,
-    OR_STATE,
-    Number,
-    arange,
-    as_name,
-    dims_of,
-    need_loops,
-    part,
-    plus,
-    reduced,
-    squeezed,
-    static,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name, plus
+from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
+from onnxreduce_cli.emit.sizes import END, arange, dims_of, known_dims, sliced
 from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
 
 OPSET = 15
@@ -50,7 +39,7 @@ def rank_at_run_time(context: Context, name: str) -> Value:
 def element(context: Context, values: str, index: Number) -> Value:
     """One element of a list, as a list of one; an index that is a number may be negative."""
     if isinstance(index, int):
-        return part(context, values, index, index + 1 or END)
+        return sliced(context, values, index, index + 1 or END)
     return context.op.Gather(values, as_name(context, index), axis=0)
 
 
@@ -80,7 +69,7 @@ def strides(context: Context, sizes: str) -> str:
     return reduced(context, "ReduceProd", factors, [1], keep=False)
 
 
-def places(context: Context, sizes: str, steps: str) -> str:
+def flat_indices(context: Context, sizes: str, steps: str) -> str:
     """The places in a flat tensor of a whole one of the given sizes, element by element.
 
     Args:
@@ -157,7 +146,7 @@ def reshaped(
     )
 
 
-def restored(context: Context, name: str, data: str, shape: str, output: str) -> None:
+def reshaped_like(context: Context, name: str, data: str, shape: str, output: str) -> None:
     """Give a tensor the shape of another, which has as many elements and the same dtype.
 
     Before opset 14 a Loop of one round reshapes it, or of none: what is empty is as the other.
@@ -170,9 +159,9 @@ def restored(context: Context, name: str, data: str, shape: str, output: str) ->
         reshaped(context, name, shape, output=output)
         return
     reason = f"the rank of {data!r} is not known: only a Loop gives the result its shape"
-    need_loops(context, reason, OR_STATE)
+    need_loops(context, reason, OR_STATE_SHAPES)
     elem_type = context.need_elem_type(data, "it is carried through a Loop")
-    dims = static(dims_of(context, data))
+    dims = known_dims(dims_of(context, data))
     if dims is not None:
         count = context.array([int(0 not in dims)], "rounds")
     else:
@@ -212,8 +201,8 @@ def around(context: Context, data: str, axis: Number) -> View:
     shape = op.Shape(data)
     following = axis + 1 or END if isinstance(axis, int) else plus(context, axis, 1)
     length = element(context, shape, axis)
-    before: Number = 1 if axis == 0 else product(context, part(context, shape, 0, axis))
-    after: Number = 1 if axis == -1 else product(context, part(context, shape, following, END))
+    before: Number = 1 if axis == 0 else product(context, sliced(context, shape, 0, axis))
+    after: Number = 1 if axis == -1 else product(context, sliced(context, shape, following, END))
     sizes = [as_name(context, number) for number in (before, length, after)]
     three = op.Concat(*sizes, axis=0)
     return View(reshaped(context, data, three, (None, None, None)), shape, length)
@@ -223,7 +212,7 @@ def as_matrix(context: Context, data: str, axis: int) -> tuple[str, str]:
     """A tensor as Flatten makes it a matrix, for any axis and dtype; and its own shape."""
     op = context.op
     shape = op.Shape(data)
-    rows = as_name(context, 1) if axis == 0 else product(context, part(context, shape, 0, axis))
-    columns = product(context, part(context, shape, axis, END))
+    rows = as_name(context, 1) if axis == 0 else product(context, sliced(context, shape, 0, axis))
+    columns = product(context, sliced(context, shape, axis, END))
     two = op.Concat(rows, columns, axis=0)
     return reshaped(context, data, two, (None, None)), shape

@@ -1,0 +1,299 @@
+"""What a step may ask about its node and the values around it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any
+
+import numpy.typing as npt
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
+
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.calls import UNKNOWN
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.edit import Constants
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.specialisation import could_know_more
+from onnxreduce_cli.model.values import ValueType
+
+Array = npt.NDArray[Any]
+
+
+class DependsOn(IntEnum):
+    """The facts about values that what a step emits depends on; each includes the former.
+
+    Nodes alike in these, in operator and attributes get the same replacement.
+    """
+
+    NOTHING = 0
+    #: The kinds of a node's inputs and outputs.
+    KINDS = 1
+    #: Other facts about values, or a new name.
+    MORE = 2
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """What all steps in one scope of the model share.
+
+    Attributes:
+        facts: what is known of the model's values.
+        names: the names taken in the scope's tree.
+        constants: the constants that steps add to the scope.
+        ir_version: the IR version that the model will have.
+        drafts: what holds new nodes: in one message they cost half of what each costs alone.
+    """
+
+    facts: ConversionFacts
+    names: Names
+    constants: Constants
+    ir_version: int
+    drafts: GraphProto = field(default_factory=GraphProto)
+
+
+@dataclass
+class _Lookups:
+    """What was looked up so far; one for all bindings of a context."""
+
+    depends_on: DependsOn = DependsOn.NOTHING
+
+
+class NodeFacts:
+    """A node, and what is known of it and of the values around it; questions emit nothing.
+
+    Attributes:
+        node: the node, as it is on the near side; not to be changed.
+        scope: the graph or function body that holds it.
+        source_opset: the opset by which the node is read on the near side.
+    """
+
+    def __init__(
+        self, node: NodeProto, scope: Scope, source_opset: int, workspace: Workspace
+    ) -> None:
+        self.node = node
+        self.scope = scope
+        self.source_opset = source_opset
+        self._workspace = workspace
+        self._constants = workspace.constants
+        self._lookups = _Lookups()
+
+    @property
+    def depends_on(self) -> DependsOn:
+        """The facts that were looked up so far."""
+        return self._lookups.depends_on
+
+    @property
+    def _facts(self) -> ConversionFacts:
+        self._lookups.depends_on = DependsOn.MORE
+        return self._workspace.facts
+
+    @property
+    def has_initializers(self) -> bool:
+        """Return whether the scope can hold constants as initializers.
+
+        A function body cannot, and before IR version 4 a graph's initializers are its inputs too.
+        """
+        return not isinstance(self.scope.container, FunctionProto) and (
+            self._workspace.ir_version >= 4
+        )
+
+    @property
+    def in_main_graph(self) -> bool:
+        """Return whether the scope is the main graph, not one within it nor a function's body."""
+        return self.scope.parent is None and not isinstance(self.scope.container, FunctionProto)
+
+    def input(self, index: int) -> Value:
+        """The node's input at `index`; empty where it is absent."""
+        return Value(self.node.input[index] if index < len(self.node.input) else "", self)
+
+    def attribute(self, name: str) -> AttributeProto | None:
+        """The attribute as it stands, maybe a reference; None where it is absent."""
+        return attributes.find(self.node, name)
+
+    def value(self, name: str, default: Any = None) -> Any:
+        """The attribute's value, or `default`.
+
+        Raises:
+            Blocked: the attribute refers to one of the function's, which calls set differently.
+        """
+        attribute = self.attribute(name)
+        if attribute is None:
+            return default
+        if not attribute.ref_attr_name:
+            return attributes.value(attribute)
+        value = self._facts.calls.resolve_attribute(self.scope, attribute)
+        if value is UNKNOWN:
+            raise Blocked(
+                f"its attribute {name!r} is set by the function's callers, not all in one way",
+                "give it the same value in every call",
+            )
+        return default if value is None else value
+
+    def possible_values(self, name: str, default: Any = None) -> list[Any]:
+        """Every value that the attribute may have: one, or one for each call of the function.
+
+        Raises:
+            Blocked: a value is not known, or nothing calls the function.
+        """
+        attribute = self.attribute(name)
+        function = self.scope.function
+        if attribute is None or not attribute.ref_attr_name or function is None:
+            return [self.value(name, default)]
+        found = [
+            default if given is None else self._facts.calls.resolve_attribute(caller, given)
+            for caller, given in self._facts.calls.arguments(function, attribute.ref_attr_name)
+        ]
+        return [self.value(name, default)] if not found or UNKNOWN in found else found
+
+    def constant(self, name: str) -> Array | None:
+        """The value, if it is the same for every run; see `Constants.constant`."""
+        return self._facts.constant(self.scope, name)
+
+    def elements(self, name: str) -> tuple[int | None, ...] | None:
+        """The elements of a list of integers, None for each that is only known at run time.
+
+        Returns:
+            None where not even their number is known.
+        """
+        return self._facts.elements(self.scope, name)
+
+    def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
+        """Return for each of the int64 `sizes` whether it is that dimension of `data`."""
+        return self._facts.kept_dims(self.scope, sizes, data)
+
+    def producer(self, name: str) -> NodeProto | None:
+        """The node of the model that makes the value, if one does."""
+        self._lookups.depends_on = DependsOn.MORE
+        owner = self.scope.resolve(name) if name else None
+        return None if owner is None else owner.producers.get(name)
+
+    def is_read(self, name: str) -> bool:
+        """Return whether anything in the model reads the value."""
+        return bool(name) and self._facts.model.is_read(self.scope, name)
+
+    def type(self, name: str) -> ValueType | None:
+        """The value's type as far as it is known."""
+        return self._facts.type(self.scope, name)
+
+    def elem_type(self, name: str) -> int | None:
+        """A tensor's `TensorProto.DataType`, if known."""
+        self._lookups.depends_on = max(self._lookups.depends_on, DependsOn.KINDS)
+        return self._workspace.facts.elem_type(self.scope, name)
+
+    def kind(self, name: str) -> str | None:
+        """The value's type as schemas spell it, if known."""
+        self._lookups.depends_on = max(self._lookups.depends_on, DependsOn.KINDS)
+        return self._workspace.facts.kind(self.scope, name)
+
+    def allowed_kinds(self, name: str) -> frozenset[str] | None:
+        """The types that a value of unknown type may have, as schemas spell them."""
+        return self._facts.model.allowed_kinds(self.scope, name)
+
+    def rank(self, name: str) -> int | None:
+        """The value's rank, if known."""
+        found = self.type(name)
+        return None if found is None else found.rank
+
+    def specialised_rank(self, name: str) -> int | None:
+        """The value's rank; None where it is only known at run time in any call.
+
+        Raises:
+            Blocked: see `require_specialised`.
+        """
+        rank = self.rank(name)
+        if rank is None:
+            self.require_specialised(f"the rank of {name!r}")
+        return rank
+
+    def require_specialised(self, fact: str) -> None:
+        """Have a function specialised for its calls before a step does without a fact.
+
+        What is known takes fewer nodes than what is computed at run time.
+
+        Raises:
+            Blocked: a copy of the function for some of its calls may know it.
+        """
+        function = self.scope.function
+        if function is not None and could_know_more(self._facts.model, function):
+            raise Blocked(
+                f"{fact} is not the same in all calls of the function", "inline the function"
+            )
+
+    def need_rank(self, name: str, purpose: str) -> int:
+        """The value's rank.
+
+        Raises:
+            Blocked: it is not known; `purpose` says what it is needed for.
+        """
+        rank = self.rank(name)
+        if rank is None:
+            raise Blocked(
+                f"the rank of {name!r} is not known, and {purpose}",
+                "state its shape in the model's value_info or inputs",
+            )
+        return rank
+
+    def need_elem_type(self, name: str, purpose: str) -> int:
+        """The value's `TensorProto.DataType`.
+
+        Raises:
+            Blocked: it is not known; `purpose` says what it is needed for.
+        """
+        elem_type = self.elem_type(name)
+        if elem_type is None:
+            raise Blocked(
+                f"the dtype of {name!r} is not known, and {purpose}",
+                "state its type in the model's value_info",
+            )
+        return elem_type
+
+    def argument_is_set(self, name: str) -> bool:
+        """Return whether the function's attribute `name` has a value in every call (else in none).
+
+        Raises:
+            Blocked: some calls give one, others don't.
+        """
+        function = self.scope.function
+        assert isinstance(function, FunctionProto)
+        given = {value is not None for _, value in self._facts.calls.arguments(function, name)}
+        if len(given) > 1:
+            raise Blocked(
+                f"calls of the function give its attribute {name!r}, others leave it out",
+                "give it in every call",
+            )
+        return True in given or (not given and name in function.attribute)
+
+    def subgraph_types(self, name: str) -> list[ValueType | None]:
+        """The types of what the graph in attribute `name` gives, as far as they are known."""
+        attribute = self.attribute(name)
+        assert attribute is not None
+        facts, graph = self._facts, attribute.g
+        inner = facts.model.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
+        return [facts.type(inner, output.name) for output in graph.output]
+
+    def tensor(self, name: str) -> TensorProto | None:
+        """The tensor that holds a constant, however large; None where there is none."""
+        self._lookups.depends_on = DependsOn.MORE
+        owner = self.scope.resolve(name) if name else None
+        if owner is None or name in owner.inputs:
+            return None
+        producer = owner.producers.get(name)
+        if producer is None:
+            return owner.initializers.get(name)
+        value = attributes.find(producer, "value")
+        return value.t if producer.op_type == "Constant" and value is not None else None
+
+    def reference_behind(self, name: str) -> AttributeProto | None:
+        """The attribute reference that a constant holds; None where it holds none."""
+        self._lookups.depends_on = DependsOn.MORE
+        reference = self._constants.references.get(name)
+        if reference is not None:
+            return reference
+        producer = self.producer(name)
+        if producer is None or producer.op_type != "Constant":
+            return None
+        return next((item for item in producer.attribute if item.ref_attr_name), None)

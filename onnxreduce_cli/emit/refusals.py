@@ -1,0 +1,50 @@
+"""Where steps write no Loop, and what they say where they block."""
+
+from __future__ import annotations
+
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+
+#: Below this opset no Loop is written for an operator that is none.
+LOOPS_FROM = 7
+
+#: When a step blocks that writes a Loop for the operator.
+NO_LOOP = f"it leads below opset {LOOPS_FROM}, as it takes a Loop"
+#: When a step blocks that counts up to a size, which takes a Loop before opset 9.
+NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {LOOPS_FROM}"
+#: When a step blocks that takes a Loop for tensors of unknown rank alone.
+NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
+
+
+def refuse(context: Context, what: str) -> Blocked:
+    """The blocker of a node that no operators older than its own can replace.
+
+    Args:
+        context: the node's.
+        what: what nothing does, as the end of a sentence.
+    """
+    return Blocked(
+        f"nothing before opset {context.op.opset + 1} {what}",
+        f"choose opset {context.op.opset + 1} or later",
+    )
+
+
+def need_loops(
+    context: Context, reason: str = "only a Loop could stand for it", advice: str = ""
+) -> None:
+    """Raise `Blocked` where the conversion leads to an opset for which no Loop is written.
+
+    Args:
+        context: the node's.
+        reason: what the Loop is needed for.
+        advice: what helps besides a later opset, as the end of a sentence.
+    """
+    if context.target_opset < LOOPS_FROM:
+        raise Blocked(
+            f"{reason}, and below opset {LOOPS_FROM} none is written",
+            f"choose opset {LOOPS_FROM} or later{advice}",
+        )
+
+
+#: What lets a conversion know what else is only known at run time.
+OR_STATE_SHAPES = ", or state the shapes that it depends on in the model's value_info or inputs"

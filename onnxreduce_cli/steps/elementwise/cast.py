@@ -1,0 +1,133 @@
+"""Cast, and CastLike where it casts to a float8: their boundaries at 6, 19 and 24."""
+
+from __future__ import annotations
+
+from onnx import TensorProto
+
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16
+from onnxreduce_cli.emit.loops import branch
+from onnxreduce_cli.steps.registry import down, up
+
+_FNUZ = frozenset({TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ})
+#: The largest number of the wider FNUZ type. To the other it saturates too.
+_LARGEST_FNUZ = 57344.0
+_CASTS = ("Cast", "CastLike")
+
+
+@up("Cast", 6, "to: from a dtype's name to its number")
+def to_number(context: Context) -> None:
+    """``Cast<to="FLOAT">`` becomes ``Cast<to=1>``."""
+    name = context.value("to").upper()
+    if name not in list(TensorProto.DataType.keys()):
+        raise Blocked(f"its dtype {name!r} does not exist", "mend the model")
+    context.replace(to=TensorProto.DataType.Value(name))
+
+
+@up(_CASTS, 24, "infinities made NaN where it saturates to a FNUZ float8")
+def infinities_up(context: Context) -> None:
+    """``Cast<to=FLOAT8E5M2FNUZ>(x)`` becomes
+    ``Cast<to=FLOAT8E5M2FNUZ>(Where(IsInf(x), NaN, x))``, which 24 would make the largest number.
+
+    A Cast to anything but a FNUZ float8 stays as it is. Where the dtype that a CastLike casts to
+    is only known at run time, an If asks for it.
+    """
+    op = context.op
+    if not _saturates_to_fnuz(context):
+        return
+    numbers, elem_type = _numbers(context)
+    if elem_type not in FLOATS_WITH_BFLOAT16:
+        return
+    infinite = op.IsInf(numbers)
+    nan = context.scalar(float("nan"), "nan", elem_type)
+    finite = op.Where(infinite, nan, numbers)
+    if _target_type(context) is None:
+        _where_fnuz(context, finite)
+    else:
+        context.replace(inputs=[finite, *context.node.input[1:]])
+
+
+@down(_CASTS, 24, "infinities made the largest number where it saturates to a FNUZ float8")
+def infinities_down(context: Context) -> None:
+    """``Cast<to=FLOAT8E5M2FNUZ>(x)`` becomes ``Cast<to=FLOAT8E5M2FNUZ>(Where(x is inf, 57344,
+    Where(x is -inf, -57344, x)))``, as 23 would make infinities NaN.
+
+    `round_mode` goes, which acts on float8e8m0 only.
+    """
+    op = context.op
+    inputs = list(context.node.input)
+    if _saturates_to_fnuz(context):
+        numbers, elem_type = _numbers(context)
+        if elem_type in FLOATS_WITH_BFLOAT16:
+            for positive, number in ((1, _LARGEST_FNUZ), (0, -_LARGEST_FNUZ)):
+                infinite = op.IsInf(numbers, detect_positive=positive, detect_negative=1 - positive)
+                largest = context.scalar(number, "largest", elem_type)
+                numbers = op.Where(infinite, largest, numbers)
+            inputs[0] = numbers
+    if context.attribute("round_mode") is not None or inputs != list(context.node.input):
+        context.replace(inputs=inputs, drop=("round_mode",))
+
+
+def _target_type(context: Context) -> int | None:
+    """The dtype that a Cast or CastLike casts to."""
+    if context.node.op_type == "Cast":
+        return int(context.value("to"))
+    return context.elem_type(context.input(1))
+
+
+def _saturates_to_fnuz(context: Context) -> bool:
+    """Return whether a Cast or CastLike saturates to a FNUZ float8, or may do so."""
+    to = _target_type(context)
+    return (to is None or to in _FNUZ) and bool(context.value("saturate", 1))
+
+
+def _numbers(context: Context) -> tuple[str, int]:
+    """The tensor that is cast, in a dtype that Where takes and that gives the same; that dtype."""
+    given = context.elem_type(context.input(0))
+    wide: dict[int | None, int] = {
+        TensorProto.FLOAT8E5M2: TensorProto.FLOAT,
+        # A float8 holds no integer that a double does not, and a string may say "INF".
+        TensorProto.STRING: TensorProto.DOUBLE,
+        None: TensorProto.DOUBLE,
+    }
+    if given not in wide:
+        assert given is not None
+        return context.input(0), given
+    return cast(context, context.input(0), wide[given]), wide[given]
+
+
+def _where_fnuz(context: Context, finite: str) -> None:
+    """Cast `finite` where the dtype to cast to turns out to be a FNUZ float8, else what is given.
+
+    Of all floats these alone have no negative zero; what becomes of the infinities of the others
+    depends on it, and integers have no word in it.
+    """
+    op = context.op
+    like = context.input(1)
+    zero = op.CastLike(context.scalar(-0.0, "zero"), like)
+    number = cast(context, zero, TensorProto.FLOAT)
+    one = context.scalar(1.0, "one")
+    sign = op.Div(one, number)
+    positive = op.Greater(sign, context.scalar(0.0, "none"))
+    context.replace(
+        "If",
+        [positive],
+        keep=(),
+        then_branch=branch(context, lambda body: body.CastLike(finite, like)),
+        else_branch=branch(context, lambda body: body.CastLike(context.input(0), like)),
+    )
+
+
+@down(_CASTS, 19, "saturate dropped: it acts on float8 only, which came with it")
+def without_saturate(context: Context) -> None:
+    """``Cast<saturate=0, to=1>`` becomes ``Cast<to=1>``."""
+    if context.attribute("saturate") is not None:
+        context.replace(drop=("saturate",))
+
+
+@down("Cast", 6, "to: from a dtype's number to its name")
+def to_name(context: Context) -> None:
+    """``Cast<to=1>`` becomes ``Cast<to="FLOAT">``."""
+    context.replace(to=TensorProto.DataType.Name(context.value("to")))
