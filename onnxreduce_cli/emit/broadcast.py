@@ -26,7 +26,7 @@ Dim = int | str | None
 
 
 def may_need_broadcast(dims: Dims, other: Dims) -> bool:
-    """Whether a tensor of shape `dims` may have to be repeated to fit one of shape `other`."""
+    """Return whether a tensor of shape `dims` may have to be repeated to fit shape `other`."""
     rank = max(len(dims), len(other))
     return any(map(_may_grow, padded(dims, rank), padded(other, rank)))
 
@@ -209,21 +209,21 @@ def _behind(context: Context, axis: int, name: str, outer: str) -> Value:
 
 
 def trailing_ones(context: Context, name: str, count: str) -> Value:
-    """The value with dimensions of 1 behind its own: as many as the int64 tensor `count` says."""
+    """The value with dimensions of 1 behind its own: `count` of them, int64 of shape [1]."""
     op = context.op
     shape = op.Concat(op.Shape(name), ones(context, count), axis=0)
     return op.Reshape(name, shape)
 
 
 def ones(context: Context, count: Number) -> Value:
-    """As many ones, an int64 tensor."""
+    """As many ones, int64 of shape [count]."""
     if isinstance(count, int):
         return context.array([1] * count, "ones")
     return context.op.Tile(context.array([1], "one"), as_name(context, count))
 
 
 def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> Value:
-    """A tensor's rank as a tensor of shape [1]."""
+    """The rank of a tensor, of shape [1] in the dtype `elem_type`."""
     op = context.op
     rank = context.rank(name)
     if rank is not None:

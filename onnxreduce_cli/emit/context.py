@@ -89,13 +89,13 @@ class Context(NodeFacts):
         return Builder(self, self._opset)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """A description of what is done to this node, where the step's own says less."""
         return self._description.text
 
-    @words.setter
-    def words(self, words: str) -> None:
-        self._description.text = words
+    @description.setter
+    def description(self, text: str) -> None:
+        self._description.text = text
 
     def warn(self, text: str) -> None:
         """Leave a remark for the user about this site."""

@@ -301,7 +301,7 @@ def at_least_zero(context: Context, number: Number) -> Number:
 
 
 def scalar(context: Context, number: Number) -> Term:
-    """A number as an int64 of rank 0."""
+    """A number as an int64 term of rank 0."""
     if isinstance(number, int):
         return term(context, number, TensorProto.INT64)
     return (number if isinstance(number, Term) else sizes(context, number)).of_rank_0()

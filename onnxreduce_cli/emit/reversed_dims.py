@@ -15,12 +15,12 @@ from onnxreduce_cli.emit.context import Context
 
 
 def with_reversed_dims(context: Context, name: str, output: str = "") -> Value:
-    """A tensor with its dimensions in reverse."""
+    """A tensor of any dtype and rank with its dimensions in reverse."""
     return context.op.Transpose(name, outputs=[output] if output else None)
 
 
 def reversed_axes(axes: Iterable[int]) -> list[int]:
-    """Negative axes as those of the mirrored tensor, in ascending order."""
+    """Negative axes as those of the tensor with reversed dimensions, in ascending order."""
     return sorted(-1 - axis for axis in axes)
 
 
@@ -34,15 +34,15 @@ def replace_with_reversed_dims(
 
     Args:
         context: the node's.
-        tensors: which of its inputs are mirrored; all of its outputs are.
+        tensors: the indices of its inputs whose dimensions are reversed; those of all outputs are.
         inputs: its inputs, where the axes are one that becomes another.
-        values: its attributes that become others, with mirrored axes.
+        values: its attributes that become others, with the axes of reversed dimensions.
     """
     inputs = list(context.node.input if inputs is None else inputs)
     outputs = list(context.node.output)
     for index in tensors:
         inputs[index] = with_reversed_dims(context, inputs[index])
-    within = [context.fresh("mirrored") if name else "" for name in outputs]
+    within = [context.fresh("reversed") if name else "" for name in outputs]
     context.replace(inputs=inputs, outputs=within, **values)
     for name, output in zip(within, outputs, strict=True):
         if output:

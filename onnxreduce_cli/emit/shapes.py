@@ -24,20 +24,20 @@ OPSET = 15
 
 
 def int64_list(context: Context, name: str) -> str:
-    """Integers at run time, of any dtype and rank, as a list of int64."""
+    """Integers of any dtype and shape as int64 of shape [n]."""
     if context.elem_type(name) != TensorProto.INT64:
         name = cast(context, name, TensorProto.INT64)
     return name if context.rank(name) == 1 else flat(context, name)
 
 
 def rank_at_run_time(context: Context, name: str) -> Value:
-    """The number of a tensor's dimensions, as a list of one."""
+    """The rank of a tensor, as int64 of shape [1]."""
     op = context.op
     return op.Shape(op.Shape(name))
 
 
 def element(context: Context, values: str, index: Number) -> Value:
-    """One element of a list, as a list of one; an index that is a number may be negative."""
+    """One element of a tensor of shape [n], as one of shape [1]; an int may be a negative index."""
     if isinstance(index, int):
         return sliced(context, values, index, index + 1 or END)
     return context.op.Gather(values, as_name(context, index), axis=0)
@@ -54,14 +54,14 @@ def scalar_input(context: Context, name: str) -> Number:
 
 
 def product(context: Context, values: str) -> Value:
-    """The product of a list, as a list of one; 1 if it is empty."""
+    """The product of int64 of shape [n], as int64 of shape [1]; 1 where n is 0."""
     op = context.op
     with_one = op.Concat(context.array([1], "one"), values, axis=0)
     return op.ReduceProd(with_one, keepdims=1)
 
 
 def strides(context: Context, sizes: str) -> str:
-    """How far apart in the flat tensor neighbours along each axis are."""
+    """The strides of a tensor of the given sizes in elements, both int64 of shape [rank]."""
     op = context.op
     place = arange(context, op.Shape(sizes))
     later = op.Less(unsqueezed(context, place, [1]), place)
@@ -70,12 +70,12 @@ def strides(context: Context, sizes: str) -> str:
 
 
 def flat_indices(context: Context, sizes: str, steps: str) -> str:
-    """The places in a flat tensor of a whole one of the given sizes, element by element.
+    """The index in a flat tensor of each element of one that is seen in it, int64 of shape [n].
 
     Args:
         context: the node's.
-        sizes: its sizes.
-        steps: how far apart in the flat tensor neighbours along each of its axes are.
+        sizes: the sizes of the tensor that is seen, int64 of shape [rank].
+        steps: its strides in the flat tensor, int64 of shape [rank].
     """
     op = context.op
     number = unsqueezed(context, arange(context, product(context, sizes)), [1])
@@ -90,19 +90,19 @@ def flat_indices(context: Context, sizes: str, steps: str) -> str:
 
 
 def flat(context: Context, name: str) -> Value:
-    """A tensor in one dimension."""
+    """A tensor of any dtype and shape, in shape [n]."""
     shape = context.array([-1], "flat")
     return context.op.Reshape(name, shape, like=_like(context, name, (None,)))
 
 
 def which_axes(context: Context, rank: Number, axes: str) -> Value:
-    """For each axis (rows) and each of a list of non-negative ones, whether they are the same."""
+    """Booleans of shape [rank, n]: which of the n non-negative `axes` is which axis."""
     place = unsqueezed(context, arange(context, rank), [1])
     return context.op.Equal(place, axes)
 
 
 def among(context: Context, rank: Number, axes: str) -> Value:
-    """For each axis whether it is in a list of non-negative ones."""
+    """Booleans of shape [rank]: which axes are among the non-negative int64 `axes`."""
     # With one that none is, so that there is something to add up.
     some = context.op.Concat(axes, context.array([-1], "none"), axis=0)
     same = cast(context, which_axes(context, rank, some), TensorProto.INT64)
@@ -110,14 +110,14 @@ def among(context: Context, rank: Number, axes: str) -> Value:
 
 
 def not_among(context: Context, rank: Number, axes: str) -> str:
-    """The axes that are not in a list of non-negative ones, in order."""
+    """The axes that are not among the non-negative `axes`, in order, int64 of one dimension."""
     op = context.op
     left = op.Not(among(context, rank, axes))
     return squeezed(context, op.NonZero(left), [0])
 
 
 def axes_from_front(context: Context, axes: str, rank: Number) -> Value:
-    """Axes at run time, those below 0 raised by the rank."""
+    """Axes of int64 and any shape, the rank added to those below 0."""
     op = context.op
     below = op.Less(axes, context.array([0], "zero"))
     below = cast(context, below, TensorProto.INT64)
@@ -128,7 +128,7 @@ def axes_from_front(context: Context, axes: str, rank: Number) -> Value:
 def reshaped(
     context: Context, name: str, shape: str, dims: Dims | None = None, output: str = ""
 ) -> Value:
-    """A tensor in a shape that holds no -1, and in which a 0 is a 0.
+    """A tensor of any dtype in a shape that holds no -1, and in which a 0 is a 0.
 
     Args:
         context: the node's.
