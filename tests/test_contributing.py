@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import onnxreduce_cli
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.steps import registry
 from tests.support import converts, model, op_types
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from onnx import NodeProto
 
-from onnxreduce_cli.emit.context import Context, Workspace
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
 from onnxreduce_cli.engine.subject import Route
@@ -142,7 +143,7 @@ class Carrier:
         if following is not None:
             context = Context(node, scope, opset, following.opset, target, site.base, workspace)
             following.take(context)
-            description = context.words or following.description
+            description = context.description or following.description
             crossing = _Crossing(context, description, following.opset, expand)
         elif node.op_type in expand:
             context = Context(node, scope, target, BODY_OPSET, target, site.base, workspace)
@@ -150,7 +151,7 @@ class Carrier:
         else:
             return None
         after_step(context)
-        site.asked = max(site.asked, context.asked)
+        site.depends_on = max(site.depends_on, context.depends_on)
         return crossing
 
     def _carry_branches(

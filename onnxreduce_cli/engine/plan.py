@@ -9,7 +9,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.rewriting import Written
-from onnxreduce_cli.emit.context import Blocked
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.carry import Carrier
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
@@ -126,7 +126,11 @@ class SitePlan:
                 continue
             site = self._plan_node(scope, node)
             site.template = templates.add(
-                node, op_type, site.asked, site.result if site.is_plain else (), site.description
+                node,
+                op_type,
+                site.depends_on,
+                site.result if site.is_plain else (),
+                site.description,
             )
 
     def _fill(self, scope: Scope, node: NodeProto, template: Template, drafts: GraphProto) -> None:

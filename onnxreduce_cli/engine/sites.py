@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from onnx import NodeProto, TensorProto
 
-from onnxreduce_cli.emit.context import Asked, Blocked
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.node_facts import DependsOn
 from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.scope import Scope
@@ -28,7 +29,7 @@ class Site:
             whose graph it takes over.
         initializers: the initializers that replace it.
         blocked: why it cannot get there; None if it can.
-        asked: what its steps asked about its values.
+        depends_on: the facts that what its steps emit depends on.
         template: what `result` was made by, if it was.
     """
 
@@ -41,7 +42,7 @@ class Site:
     taken_over: Mapping[str, str] = field(default_factory=dict)
     initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
-    asked: Asked = Asked.NOTHING
+    depends_on: DependsOn = DependsOn.NOTHING
     template: Template | None = None
 
     @property

@@ -1,8 +1,8 @@
 """What steps made of one node, made again of the nodes that differ from it in names alone.
 
 Large models are a few nodes many times over. A step that asks nothing about a node's values (see
-`Context.asked`) makes the same of all with the same operator and attributes, one that asks for no
-more than their kinds the same of those of the same kinds.
+`Context.depends_on`) makes the same of all with the same operator and attributes, one that asks for
+no more than their kinds the same of those of the same kinds.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.emit.context import Asked
+from onnxreduce_cli.emit.node_facts import DependsOn
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 
@@ -93,7 +93,7 @@ class Templates:
     def __init__(self, facts: Facts, scope: Scope) -> None:
         self._facts = facts
         self._scope = scope
-        self._asked: dict[str, Asked] = {}
+        self._depends_on: dict[str, DependsOn] = {}
         self._templates: dict[Hashable, Template] = {}
 
     def find(self, node: NodeProto, op_type: str) -> Template | None:
@@ -104,7 +104,7 @@ class Templates:
         self,
         node: NodeProto,
         op_type: str,
-        asked: Asked,
+        depends_on: DependsOn,
         made: Sequence[NodeProto],
         description: tuple[str, ...],
     ) -> Template | None:
@@ -113,11 +113,11 @@ class Templates:
         Args:
             node: the node.
             op_type: its operator.
-            asked: what the steps asked about its values.
+            depends_on: the facts that what the steps emit depends on.
             made: the nodes that replace it; none where there is more to it.
             description: what was done, for people.
         """
-        self._asked[op_type] = max(asked, self._asked.get(op_type, asked))
+        self._depends_on[op_type] = max(depends_on, self._depends_on.get(op_type, depends_on))
         key = self._key(node, op_type)
         template = None if key is None else Template.of(node, made, description)
         if template is not None:
@@ -126,9 +126,9 @@ class Templates:
 
     def _key(self, node: NodeProto, op_type: str) -> Hashable:
         """What nodes of one template have in common; None where nothing can be said."""
-        asked = self._asked.get(op_type, Asked.NOTHING)
-        common = None if asked is Asked.MORE else signature(node)
-        if common is None or asked is Asked.NOTHING:
+        depends_on = self._depends_on.get(op_type, DependsOn.NOTHING)
+        common = None if depends_on is DependsOn.MORE else signature(node)
+        if common is None or depends_on is DependsOn.NOTHING:
             return common and (op_type, common)
         kind, scope = self._facts.kind, self._scope
         names = (*node.input[:], *node.output[:])

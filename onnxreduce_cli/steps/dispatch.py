@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from onnxreduce_cli import schemas, steps
-from onnxreduce_cli.emit.context import Blocked, Context, Emitted
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context, Emitted
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.reduction import function_bodies as bodies

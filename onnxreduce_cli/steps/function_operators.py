@@ -16,8 +16,9 @@ import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import LOOPS_FROM, need_loops
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.refusals import LOOPS_FROM, need_loops
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs

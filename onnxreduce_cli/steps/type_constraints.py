@@ -14,7 +14,8 @@ from typing import NamedTuple
 from onnx import NodeProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.steps import widening
@@ -54,7 +55,9 @@ def fit_types(context: Context, node: NodeProto, before: int, after: int) -> Non
         wide[variable] = found
     if wide:
         widening.compute_wider(context.at(after), node, wide)
-        context.words = f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
+        context.description = (
+            f"computed in {', '.join(sorted(map(dtype_name, set(wide.values()))))}"
+        )
 
 
 def _not_allowed(

@@ -14,8 +14,9 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 

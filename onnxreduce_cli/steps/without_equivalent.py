@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import refuse
+from onnxreduce_cli.emit.refusals import refuse
 from onnxreduce_cli.steps.registry import introduced
 
 #: What each group of operators does, as the end of "nothing before opset N ...".

@@ -7,8 +7,9 @@ import pytest
 from onnx import NodeProto, TensorProto, helper, parser
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.context import Context, Workspace
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Carried, loop
+from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
@@ -115,14 +116,14 @@ def test_each_node_keeps_the_opset_that_it_was_emitted_at() -> None:
 def test_what_is_said_of_the_node_is_said_to_all_bindings() -> None:
     here = context()
     later = here.at(13)
-    later.words = "done"
+    later.description = "done"
     later.warn("look")
     later.elem_type("x")
     later.taken_over["a"] = "b"
-    assert (here.words, here.warnings, here.asked, here.taken_over) == (
+    assert (here.description, here.warnings, here.depends_on, here.taken_over) == (
         "done",
         ["look"],
-        later.asked,
+        later.depends_on,
         {"a": "b"},
     )
     assert (later.source_opset, later.op.opset, later.target_opset) == (12, 13, 11)

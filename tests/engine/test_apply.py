@@ -54,7 +54,7 @@ def test_no_step_is_taken_once_all_is_planned(
     }
     assert [name for name, was in done.items() if was] == [how]
     monkeypatch.setattr(carry, "Context", None)
-    monkeypatch.setattr(carry, "leg", None)
+    monkeypatch.setattr(carry, "next_step", None)
     conversion.apply()
     assert given.opset_import[0].version == target
     weights = [item for item in given.graph.initializer if item.name == "weight"]

@@ -6,7 +6,7 @@ from onnx import ModelProto
 
 from onnxreduce_cli.containers.operators import OPERATORS
 from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
-from onnxreduce_cli.emit.context import Blocked
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.skeleton import without_weights

@@ -20,10 +20,11 @@ from onnx import (
     numpy_helper,
 )
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value, fill
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Nodes
-from onnxreduce_cli.emit.numbers import arange, size_of
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
 

@@ -9,9 +9,10 @@ from typing import Any
 
 from onnx import GraphProto, NodeProto, ValueInfoProto, helper
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, size_of
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.steps.control_flow.emulated_scan import as_loop, as_scan_over_batch
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
 from onnxreduce_cli.steps.registry import down, up
@@ -72,7 +73,7 @@ def negative_axes(context: Context) -> None:
 def _from_front(context: Context, name: str, axis: int) -> int:
     """Return a negative axis counted from the front, of the transpose where the rank is unknown."""
     rank = context.rank(name)
-    return -1 - axis if rank is None else normalised((axis,), rank)[0]
+    return -1 - axis if rank is None else non_negative_axes((axis,), rank)[0]
 
 
 def _renamed(context: Context, info: ValueInfoProto) -> tuple[str, str]:

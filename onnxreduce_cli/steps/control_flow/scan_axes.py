@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, arange, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.sizes import arange
 
 
 def for_each_value(

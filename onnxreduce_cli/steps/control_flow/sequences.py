@@ -9,9 +9,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import NodeProto
 
-from onnxreduce_cli.emit.axes import normalised
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import dims_of, refuse, squeezed, unsqueezed
+from onnxreduce_cli.emit.axes import non_negative_axes, squeezed, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.refusals import refuse
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.steps.registry import introduced
@@ -60,7 +62,7 @@ def _take_part(context: Context, split: NodeProto, place: int) -> None:
     )
     rank = context.rank(data)
     if rank is not None:
-        axis = normalised((axis,), rank)[0]
+        axis = non_negative_axes((axis,), rank)[0]
     elif axis < 0:
         context.need_rank(data, "the axis is counted from the end")
     start, end = _part(context, split, axis, place)

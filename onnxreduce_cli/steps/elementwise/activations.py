@@ -14,9 +14,9 @@ from typing import Any
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, finish, widened
+from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import constant
+from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.steps.registry import down, introduced, up
 
 
@@ -30,7 +30,7 @@ def gelu(context: Context) -> None:
     data, given, working = widened(context, 0)
 
     def number(value: float, hint: str) -> str:
-        return constant(context, value, working, hint)
+        return context.scalar(value, hint, working)
 
     if approximate == "tanh":
         square = op.Mul(data, data)
@@ -44,7 +44,7 @@ def gelu(context: Context) -> None:
         curve = op.Erf(scaled)
     raised = op.Add(curve, number(1, "one"))
     half = op.Mul(data, number(0.5, "half"))
-    finish(context, "Mul", [half, raised], given, working)
+    replace_and_cast_back(context, "Mul", [half, raised], given, working)
 
 
 @introduced("Mish", 18, "x * Tanh(Softplus(x))")
@@ -53,7 +53,7 @@ def mish(context: Context) -> None:
     op = context.op
     data, given, working = widened(context, 0)
     curve = op.Tanh(op.Softplus(data))
-    finish(context, "Mul", [data, curve], given, working)
+    replace_and_cast_back(context, "Mul", [data, curve], given, working)
 
 
 @introduced("HardSwish", 14, "x * HardSigmoid(x)")
@@ -71,9 +71,9 @@ def swish(context: Context) -> None:
     data, given, working = widened(context, 0)
     scaled = data
     if alpha != 1:
-        scaled = op.Mul(data, constant(context, alpha, working, "alpha"))
+        scaled = op.Mul(data, context.scalar(alpha, "alpha", working))
     gate = op.Sigmoid(scaled)
-    finish(context, "Mul", [data, gate], given, working)
+    replace_and_cast_back(context, "Mul", [data, gate], given, working)
 
 
 @introduced("SwiGLU", 28, "Swish(a) * b")
@@ -99,7 +99,7 @@ def celu(context: Context) -> None:
         context.replace("Elu", keep=(), alpha=1.0)
         return
     elem_type = context.need_elem_type(data, "its alpha has that dtype")
-    scale = constant(context, alpha, elem_type, "alpha")
+    scale = context.scalar(alpha, "alpha", elem_type)
     positive = op.Relu(data)
     negative = data
     if alpha:
@@ -128,9 +128,9 @@ def thresholded_relu(context: Context) -> None:
     """``ThresholdedRelu<alpha=2.0>(x)`` becomes ``Where(Greater(x, 2.0), x, 0.0)``."""
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its alpha has that dtype")
-    alpha = constant(context, context.value("alpha", 1.0), elem_type, "alpha")
+    alpha = context.scalar(context.value("alpha", 1.0), "alpha", elem_type)
     above = context.op.Greater(data, alpha)
-    context.replace("Where", [above, data, constant(context, 0, elem_type, "zero")], keep=())
+    context.replace("Where", [above, data, context.scalar(0, "zero", elem_type)], keep=())
 
 
 @introduced("Shrink", 9, "two comparisons and a choice between x + bias, x - bias and 0")
@@ -143,7 +143,7 @@ def shrink(context: Context) -> None:
     lambd, bias = context.value("lambd", 0.5), context.value("bias", 0.0)
 
     def number(value: float, hint: str) -> str:
-        return constant(context, value, elem_type, hint)
+        return context.scalar(value, hint, elem_type)
 
     below = op.Less(data, number(-lambd, "lowest"))
     above = op.Greater(data, number(lambd, "highest"))

@@ -5,8 +5,9 @@ from __future__ import annotations
 from onnx import TensorProto, helper
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.steps.registry import introduced
 
 

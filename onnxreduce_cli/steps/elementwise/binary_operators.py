@@ -7,15 +7,15 @@ repeated: with `broadcast=1` it had one element, or its shape stood within the f
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import dims_of, need_dims
-from onnxreduce_cli.emit.repeat import (
+from onnxreduce_cli.emit.broadcast import (
     aligned,
-    lacks,
+    broadcast_dims,
+    broadcast_with,
+    may_need_broadcast,
     placed_within,
-    repeated,
-    together,
 )
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.sizes import dims_of, need_dims
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.registry import down, up
 
@@ -84,11 +84,11 @@ def with_attributes(context: Context) -> None:
         # The result has the first input's shape there, so that has all the dimensions.
         context.replace(op_type, [aligned(context, outer, inner), inner], broadcast=1)
         return
-    if lacks(first, second) or len(first) < len(second):
-        outer, first = repeated(context, outer, [inner]), together([first, second])
+    if may_need_broadcast(first, second) or len(first) < len(second):
+        outer, first = broadcast_with(context, outer, [inner]), broadcast_dims([first, second])
     found = _place(first, second)
     if found is None:
-        context.replace(op_type, [outer, repeated(context, inner, [outer])])
+        context.replace(op_type, [outer, broadcast_with(context, inner, [outer])])
         return
     axis, ones = found
     if ones:
@@ -103,7 +103,7 @@ def _grows_more(first: Dims | None, second: Dims | None) -> bool:
         return not _is_one_element(second)
     if first is None or second is None:
         return False
-    return lacks(first, second) and not lacks(second, first)
+    return may_need_broadcast(first, second) and not may_need_broadcast(second, first)
 
 
 def _is_one_element(dims: Dims | None) -> bool:

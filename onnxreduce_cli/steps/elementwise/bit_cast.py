@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Array, Blocked, Context
-from onnxreduce_cli.emit.numbers import reduced, unsqueezed
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, cast
-from onnxreduce_cli.emit.context import Array, Context
-from onnxreduce_cli.emit.repeat import repeated
+from onnxreduce_cli.emit.broadcast import broadcast_with
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
@@ -53,7 +55,7 @@ def _as_inputs(context: Context, limits: list[str]) -> None:
         context = context.at(11)
         context.replace(inputs=[data, *limits], drop=drop)
         return
-    low, high = (repeated(context, limit, [data]) for limit in limits)
+    low, high = (broadcast_with(context, limit, [data]) for limit in limits)
     context.replace("Min", [context.op.Max(data, low), high], drop=drop)
 
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, cast
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import FLOATS, INTEGERS, INTEGERS_OF_64_BITS
 from onnxreduce_cli.steps.registry import down, introduced
-
-_INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
-
-
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
 
 @down("Equal", 11, "floats: neither less, nor greater, nor NaN")
 def equal_of_floats(context: Context) -> None:
     """``Equal(x, y)`` of floats becomes ``Not(Or(Or(x < y, x > y), Or(x is NaN, y is NaN)))``."""
     op = context.op
-    if context.elem_type(context.input(0)) not in _FLOATS:
+    if context.elem_type(context.input(0)) not in FLOATS:
         return
     pair = [context.input(0), context.input(1)]
     ordered = [op.emit(op_type, *pair) for op_type in ("Less", "Greater")]
@@ -73,7 +70,7 @@ def compare_64_bit_integers(context: Context) -> None:
     """
     op = context.op
     elem_type = context.elem_type(context.input(0))
-    if elem_type not in _INTEGERS_OF_64_BITS:
+    if elem_type not in INTEGERS_OF_64_BITS:
         return
     unit = context.scalar(2**31, "unit", elem_type)
     parts = []

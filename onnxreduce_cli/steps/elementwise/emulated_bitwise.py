@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import reduced, unsqueezed
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast, finish, widened
+from onnxreduce_cli.emit.casts import cast, replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import between, number, polynomial
+from onnxreduce_cli.emit.polynomials import clipped, polynomial
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -24,8 +24,8 @@ class _Polynomial:
     def of(self, context: Context, name: str, elem_type: int) -> Value:
         """Emit its value at `name`."""
         op = context.op
-        centred = op.Sub(name, number(context, self.middle, elem_type))
-        scale = number(context, 1 / self.half, elem_type)
+        centred = op.Sub(name, context.scalar(self.middle, "number", elem_type))
+        scale = context.scalar(1 / self.half, "number", elem_type)
         variable = op.Mul(centred, scale)
         return polynomial(context, variable, self.coefficients, elem_type)
 
@@ -107,10 +107,10 @@ def erf(context: Context) -> None:
     op = context.op
     data, given, working = widened(context, TensorProto.FLOAT)
     how = _IN_DOUBLE if working == TensorProto.DOUBLE else _IN_FLOAT
-    one = number(context, 1, working)
+    one = context.scalar(1, "number", working)
     size = op.Abs(data)
-    below = between(context, size, 0, 1, working)
-    beyond = between(context, size, 1, how.end, working)
+    below = clipped(context, size, 0, 1, working)
+    beyond = clipped(context, size, 1, how.end, working)
     square = op.Mul(below, below)
     near = op.Mul(below, how.near.of(context, square, working))
     rest = op.Exp(how.far.of(context, beyond, working))
@@ -120,4 +120,4 @@ def erf(context: Context) -> None:
     parts = [op.Mul(part, chosen) for part, chosen in ((near, is_near), (far, is_far))]
     curve = op.Add(*parts)
     sign = op.Sign(data)
-    finish(context, "Mul", [curve, sign], given, working)
+    replace_and_cast_back(context, "Mul", [curve, sign], given, working)

@@ -6,11 +6,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast, finish
+from onnxreduce_cli.emit.casts import cast, replace_and_cast_back
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import between, number
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.emit.polynomials import clipped
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import numpy_dtype
 
 
@@ -20,7 +20,7 @@ def _sign(context: Context, name: str, elem_type: int) -> Value:
     info = np.finfo(numpy_dtype(elem_type))
     size = op.Abs(name)
     limits = float(info.smallest_subnormal), float(info.max)
-    return op.Div(name, between(context, size, *limits, elem_type))
+    return op.Div(name, clipped(context, size, *limits, elem_type))
 
 
 #: Up to more than the exponents of two numbers are apart, in steps of what 53 bits leave.
@@ -43,21 +43,21 @@ def fmod_of_floats(context: Context, given: int) -> None:
         first, second = (cast(context, name, TensorProto.FLOAT) for name in (first, second))
     finite = float(np.finfo(np.float32).max)
     size = op.Abs(second)
-    infinite = op.Greater(size, number(context, finite, TensorProto.FLOAT))
-    limited = between(context, size, 0, finite, TensorProto.FLOAT)
+    infinite = op.Greater(size, context.scalar(finite, "number", TensorProto.FLOAT))
+    limited = clipped(context, size, 0, finite, TensorProto.FLOAT)
     infinite, divisor = (cast(context, name, TensorProto.DOUBLE) for name in (infinite, limited))
-    beyond = op.Mul(infinite, number(context, 2.0**200, TensorProto.DOUBLE))
+    beyond = op.Mul(infinite, context.scalar(2.0**200, "number", TensorProto.DOUBLE))
     divisor = op.Add(divisor, beyond)
     rest = cast(context, op.Abs(first), TensorProto.DOUBLE)
     for shift in reversed(_SHIFTS[given]):
         step = divisor
         if shift:
-            scale = number(context, 2.0**shift, TensorProto.DOUBLE)
+            scale = context.scalar(2.0**shift, "number", TensorProto.DOUBLE)
             step = op.Mul(divisor, scale)
         whole = op.Floor(op.Div(rest, step))
         rest = op.Sub(rest, op.Mul(whole, step))
     sides = [cast(context, rest, TensorProto.FLOAT), _sign(context, first, TensorProto.FLOAT)]
-    finish(context, "Mul", sides, given, TensorProto.FLOAT)
+    replace_and_cast_back(context, "Mul", sides, given, TensorProto.FLOAT)
 
 
 #: The exponents of two doubles are less apart.
@@ -74,8 +74,8 @@ def fmod_of_doubles(context: Context) -> None:
     op = context.op
     first, second = context.input(0), context.input(1)
     size, given = (op.Abs(name) for name in (first, second))
-    zero = number(context, 0, TensorProto.DOUBLE)
-    finite = number(context, float(np.finfo(np.float64).max), TensorProto.DOUBLE)
+    zero = context.scalar(0, "number", TensorProto.DOUBLE)
+    finite = context.scalar(float(np.finfo(np.float64).max), "number", TensorProto.DOUBLE)
     divisor = op.Min(given, finite)
     infinite = op.Greater(given, divisor)
     spared = op.Mul(size, cast(context, infinite, TensorProto.DOUBLE))
@@ -142,7 +142,7 @@ def _remainder(
         the remainders, double, in the shape of the dividends.
     """
     op = context.op
-    half, one = (number(context, value, TensorProto.DOUBLE) for value in (0.5, 1))
+    half, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0.5, 1))
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         rest, current = body.values

@@ -7,9 +7,10 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import numpy_dtype
 
 
@@ -25,7 +26,7 @@ def integer_power(context: Context, other: int, constant: Array | None) -> None:
         name = _constant_power(context, base, constant)
         context.replace("Identity", [name], keep=())
         return
-    context.settle("what is known of its exponent")
+    context.require_specialised("what is known of its exponent")
     if numpy_dtype(other).kind == "u":
         context.replace("Identity", [_run_time_power(context, base, exponent, other)], keep=())
         return

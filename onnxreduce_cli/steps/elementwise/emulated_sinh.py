@@ -9,7 +9,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import number, polynomial
+from onnxreduce_cli.emit.polynomials import polynomial
 from onnxreduce_cli.steps.elementwise.hyperbolic import half_exponentials, odd_function
 from onnxreduce_cli.steps.registry import introduced
 
@@ -20,7 +20,7 @@ def _sinh(context: Context, size: str, elem_type: int) -> Value:
     Both are computed and one is taken, the other multiplied by 0: it is finite.
     """
     op = context.op
-    one = number(context, 1, elem_type)
+    one = context.scalar(1, "number", elem_type)
     far = op.Sub(*half_exponentials(context, size, elem_type))
     square = op.Mul(size, size)
     terms = 9 if elem_type == TensorProto.DOUBLE else 6

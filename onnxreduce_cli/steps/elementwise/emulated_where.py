@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    Later,
-    Number,
-    arange,
-    as_name,
-    size_of,
-    times,
-)
+from onnxreduce_cli.emit.numbers import Number, Term, as_name, sizes, times
+from onnxreduce_cli.emit.sizes import arange, size_of
 
 
-def element_count(context: Context, name: str) -> Later:
+def element_count(context: Context, name: str) -> Term:
     """The number of a tensor's elements, counted at run time: int64 of shape [1]."""
     op = context.op
     one = context.array([1], "one")
-    return Later(lambda: op.Reshape(op.Size(name), one))
+    return sizes(context, lambda: op.Reshape(op.Size(name), one))
 
 
 def flat_places(context: Context, name: str) -> str:

@@ -12,9 +12,9 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import finish, widened
+from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import between, number
+from onnxreduce_cli.emit.polynomials import clipped
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -30,9 +30,9 @@ def odd_function(context: Context, curve: Curve, most: float) -> None:
     op = context.op
     data, given, working = widened(context, TensorProto.FLOAT)
     least = float(np.finfo(numpy_dtype(working)).eps) ** 2
-    size = between(context, op.Abs(data), least, most, working)
+    size = clipped(context, op.Abs(data), least, most, working)
     slope = op.Div(curve(context, size, working), size)
-    finish(context, "Mul", [data, slope], given, working)
+    replace_and_cast_back(context, "Mul", [data, slope], given, working)
 
 
 def _finite(context: Context) -> float:
@@ -47,7 +47,7 @@ def half_exponentials(context: Context, size: str, elem_type: int) -> tuple[str,
     The first overflows where its double would not, if it were not multiplied in that order.
     """
     op = context.op
-    half = number(context, 0.5, elem_type)
+    half = context.scalar(0.5, "number", elem_type)
     root = op.Exp(op.Mul(size, half))
     grown = op.Mul(op.Mul(root, half), root)
     shrunk = op.Div(op.Div(half, root), root)
@@ -57,9 +57,9 @@ def half_exponentials(context: Context, size: str, elem_type: int) -> tuple[str,
 def _log1p(context: Context, name: str, elem_type: int) -> Value:
     """``Log(1 + t)``, less what the sum was rounded up by, so that small t keep their digits."""
     op = context.op
-    one = number(context, 1, elem_type)
+    one = context.scalar(1, "number", elem_type)
     log = op.Log(op.Add(name, one))
-    small = between(context, name, 0, 1, elem_type)
+    small = clipped(context, name, 0, 1, elem_type)
     raised = op.Add(small, one)
     excess = op.Sub(op.Sub(raised, one), small)
     return op.Sub(log, op.Div(excess, raised))
@@ -72,7 +72,7 @@ def _acosh_of(context: Context, half: str, elem_type: int) -> Value:
     infinite.
     """
     op = context.op
-    one = number(context, 1, elem_type)
+    one = context.scalar(1, "number", elem_type)
     inverse = op.Div(one, half)
     square = op.Mul(inverse, inverse)
     root = op.Sqrt(op.Add(square, inverse))
@@ -85,23 +85,23 @@ def _acosh_of(context: Context, half: str, elem_type: int) -> Value:
 def _asinh(context: Context, size: str, elem_type: int) -> Value:
     """``Acosh(Sqrt(1 + s * s))``: its h is ``s / (j + Sqrt(1 + j * j)) / 2`` with ``j = 1 / s``."""
     op = context.op
-    one = number(context, 1, elem_type)
+    one = context.scalar(1, "number", elem_type)
     inverse = op.Div(one, size)
     square = op.Mul(inverse, inverse)
     root = op.Sqrt(op.Add(square, one))
     slope = op.Add(inverse, root)
     twice = op.Div(size, slope)
-    half = op.Mul(twice, number(context, 0.5, elem_type))
+    half = op.Mul(twice, context.scalar(0.5, "number", elem_type))
     return _acosh_of(context, half, elem_type)
 
 
 def _atanh(context: Context, size: str, elem_type: int) -> Value:
     """``log1p(2 * s / (1 - s)) / 2``; from 1 on it is of a negative number, or infinite."""
     op = context.op
-    rest = op.Sub(number(context, 1, elem_type), size)
+    rest = op.Sub(context.scalar(1, "number", elem_type), size)
     odds = op.Div(op.Add(size, size), rest)
     log = _log1p(context, odds, elem_type)
-    return op.Mul(log, number(context, 0.5, elem_type))
+    return op.Mul(log, context.scalar(0.5, "number", elem_type))
 
 
 @introduced("Cosh", 9, "exponentials")
@@ -111,7 +111,7 @@ def cosh(context: Context) -> None:
     """
     data, given, working = widened(context, TensorProto.FLOAT)
     size = context.op.Abs(data)
-    finish(context, "Add", half_exponentials(context, size, working), given, working)
+    replace_and_cast_back(context, "Add", half_exponentials(context, size, working), given, working)
 
 
 @introduced("Asinh", 9, "a logarithm that keeps the digits of small numbers")
@@ -130,9 +130,9 @@ def acosh(context: Context) -> None:
     """
     op = context.op
     data, given, working = widened(context, TensorProto.FLOAT)
-    above = op.Sub(data, number(context, 1, working))
-    half = op.Mul(above, number(context, 0.5, working))
-    finish(context, "Identity", [_acosh_of(context, half, working)], given, working)
+    above = op.Sub(data, context.scalar(1, "number", working))
+    half = op.Mul(above, context.scalar(0.5, "number", working))
+    replace_and_cast_back(context, "Identity", [_acosh_of(context, half, working)], given, working)
 
 
 @introduced("Atanh", 9, "a logarithm that keeps the digits of small numbers")

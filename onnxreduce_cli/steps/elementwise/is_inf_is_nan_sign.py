@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    constant,
-)
+from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -17,7 +15,7 @@ from onnxreduce_cli.steps.registry import introduced
 def _limit(context: Context, value: float) -> Value:
     """A scalar of the input's dtype."""
     elem_type = context.need_elem_type(context.input(0), "it is compared with a number of it")
-    return constant(context, value, elem_type, "limit")
+    return context.scalar(value, "limit", elem_type)
 
 
 @introduced("IsNaN", 9, "neither less than infinity nor greater than minus infinity")
@@ -69,7 +67,7 @@ def sign(context: Context) -> None:
     op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "the result is cast to it")
-    zero = constant(context, 0, elem_type, "zero")
+    zero = context.scalar(0, "zero", elem_type)
     parts = [
         cast(context, op.emit(op_type, data, zero), elem_type) for op_type in ("Greater", "Less")
     ]

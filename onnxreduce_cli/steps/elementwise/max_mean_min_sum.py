@@ -7,19 +7,19 @@ from functools import reduce
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.broadcast import broadcast_together
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, dims_of
-from onnxreduce_cli.emit.repeat import repeated_together
+from onnxreduce_cli.emit.dtypes import INTEGERS_OF_64_BITS
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import down
-
-_INTEGERS_OF_64_BITS = frozenset({TensorProto.INT64, TensorProto.UINT64})
 
 
 @down(("Max", "Min"), 12, "64-bit integers chosen by Where")
 def extreme_of_64_bit_integers(context: Context) -> None:
     """``Max(x, y)`` of int64 becomes ``Where(Less(x, y), y, x)``."""
     op = context.op
-    if context.elem_type(context.input(0)) not in _INTEGERS_OF_64_BITS:
+    if context.elem_type(context.input(0)) not in INTEGERS_OF_64_BITS:
         return
     first, *others = context.node.input
     if not others:
@@ -61,7 +61,7 @@ def one_shape(context: Context) -> None:
         return
     if op_type in ("Max", "Min") and _limited(context, names):
         return
-    context.replace(inputs=repeated_together(context, names))
+    context.replace(inputs=broadcast_together(context, names))
 
 
 def _limited(context: Context, names: list[str]) -> bool:

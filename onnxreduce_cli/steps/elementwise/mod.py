@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_LOOP, constant
+from onnxreduce_cli.emit.dtypes import INTEGERS, UNSIGNED
+from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.steps.elementwise.emulated_mod import fmod_of_doubles, fmod_of_floats
 from onnxreduce_cli.steps.registry import down, introduced
 
@@ -35,11 +36,6 @@ def floor_of_floats(context: Context) -> None:
     sign = op.Sign(divisor)
     signed = op.Mul(size, sign)
     op.Where(differ, moved, signed, outputs=[output])
-
-
-_UNSIGNED = frozenset(
-    {TensorProto.UINT8, TensorProto.UINT16, TensorProto.UINT32, TensorProto.UINT64}
-)
 
 
 @introduced(
@@ -70,15 +66,15 @@ def mod(context: Context) -> None:
     if given == TensorProto.INT64 and (known is None or np.any(known == -1)):
         # The lowest number divided by -1 overflows, which may end the process; 1 leaves no rest
         # either.
-        minus = op.Equal(second, constant(context, -1, working, "minus_one"))
-        two = constant(context, 2, working, "two")
+        minus = op.Equal(second, context.scalar(-1, "minus_one", working))
+        two = context.scalar(2, "two", working)
         more = op.Mul(cast(context, minus, working), two)
         divisor = op.Add(second, more)
     whole = op.Div(first, divisor)
     covered = op.Mul(whole, divisor)
     rest = op.Sub(first, covered)
-    if not context.value("fmod", 0) and given not in _UNSIGNED:
-        zero = constant(context, 0, working, "zero")
+    if not context.value("fmod", 0) and given not in UNSIGNED:
+        zero = context.scalar(0, "zero", working)
         rest_signs = [op.emit(op_type, rest, zero) for op_type in ("Less", "Greater")]
         divisor_signs = [op.emit(op_type, divisor, zero) for op_type in ("Greater", "Less")]
         pairs = [op.And(a, b) for a, b in zip(rest_signs, divisor_signs, strict=True)]

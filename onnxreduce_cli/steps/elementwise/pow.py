@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_LOOP
+from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.elementwise.emulated_pow import integer_power
 from onnxreduce_cli.steps.registry import down

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.broadcast import rank_of, trailing_ones
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import dims_of
-from onnxreduce_cli.emit.repeat import rank_of, trailing_ones
+from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.registry import down, up
 
@@ -23,7 +24,7 @@ def slope_aligned(context: Context) -> None:
     """
     op = context.op
     data, slope = context.input(0), context.input(1)
-    dims, rank = dims_of(context, slope), context.settled_rank(data)
+    dims, rank = dims_of(context, slope), context.specialised_rank(data)
     if dims is not None and all(dim == 1 for dim in dims):
         return
     if rank is None or dims is None:
@@ -51,7 +52,7 @@ def slope_for_channels(context: Context) -> None:
     """
     op = context.op
     data, slope = context.input(0), context.input(1)
-    dims, rank = dims_of(context, slope), context.settled_rank(data)
+    dims, rank = dims_of(context, slope), context.specialised_rank(data)
     if dims is not None and (
         all(dim == 1 for dim in dims) or (rank is not None and _is_for_channels(dims, rank))
     ):

@@ -6,7 +6,6 @@ import numpy as np
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import constant
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -22,13 +21,13 @@ def round_(context: Context) -> None:
     data = context.input(0)
     elem_type = context.need_elem_type(data, "it is compared with numbers of it")
     zero, half, one, two = (
-        constant(context, value, elem_type, hint)
+        context.scalar(value, hint, elem_type)
         for value, hint in ((0, "zero"), (0.5, "half"), (1, "one"), (2, "two"))
     )
     size = op.Abs(data)
     # From here on numbers have no fraction, and infinity less infinity is NaN.
     most = 2.0 ** np.finfo(numpy_dtype(elem_type)).nmant
-    limit = constant(context, most, elem_type, "without_fraction")
+    limit = context.scalar(most, "without_fraction", elem_type)
     small = op.Less(size, limit)
     kept = op.Where(small, size, zero)
     lower = op.Floor(kept)

@@ -8,14 +8,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    dims_of,
-    squeezed,
-    static,
-)
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.model import folding
 from onnxreduce_cli.steps.elementwise import emulated_where
 from onnxreduce_cli.steps.registry import introduced
@@ -44,7 +41,7 @@ def where(context: Context) -> None:
         part = op.Mul(apart, chosen)
         context.replace("Add", [part, second], keep=())
         return
-    if None in [context.settled_rank(name) for name in (first, second)]:
+    if None in [context.specialised_rank(name) for name in (first, second)]:
         context = context.at(shapes.OPSET)
         op = context.op
     here, there = _flat_places(context, first), _flat_places(context, second)
@@ -61,7 +58,7 @@ def where(context: Context) -> None:
 
 def _flat_places(context: Context, name: str) -> str:
     """The place of each element in the flattened tensor, int64 in the tensor's shape."""
-    dims = static(dims_of(context, name))
+    dims = known_dims(dims_of(context, name))
     if dims is None or math.prod(dims) > folding.LIMIT:
         return emulated_where.flat_places(context, name)
     places = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
@@ -70,7 +67,7 @@ def _flat_places(context: Context, name: str) -> str:
 
 def _element_count(context: Context, name: str) -> str:
     """The number of a tensor's elements, an int64 scalar."""
-    dims = static(dims_of(context, name))
+    dims = known_dims(dims_of(context, name))
     if dims is not None:
         return context.scalar(math.prod(dims), "size")
     return squeezed(context, emulated_where.element_count(context, name).name, [0])

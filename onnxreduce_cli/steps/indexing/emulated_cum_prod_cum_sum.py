@@ -6,9 +6,9 @@ import numpy as np
 from onnx import GraphProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli.emit import shapes
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_LOOP, need_loops
+from onnxreduce_cli.emit.refusals import NO_LOOP, need_loops
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -42,11 +42,11 @@ def _running(context: Context, op_type: str, first: float) -> None:
     rank = context.rank(data)
     axis = np.zeros(()) if rank == 1 else context.constant(context.input(1))
     if axis is None or rank is None:
-        context.settle("what is known of its axis")
+        context.require_specialised("what is known of its axis")
         _around_axis(context, None if axis is None else int(axis.reshape(-1)[0]))
         return
     elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
-    along = normalised((int(axis.reshape(-1)[0]),), rank)[0]
+    along = non_negative_axes((int(axis.reshape(-1)[0]),), rank)[0]
     reverse = context.value("reverse", 0)
     shape = op.Shape(data)
     others = context.array([index for index in range(rank) if index != along], "others")
@@ -107,4 +107,4 @@ def _around_axis(context: Context, axis: int | None) -> None:
         view = shapes.around(context, data, axis)
     inputs = [view.name, context.scalar(1, "axis")]
     result = context.replace(inputs=inputs, outputs=[context.fresh("around")])
-    shapes.restored(context, result.output[0], data, view.shape, context.node.output[0])
+    shapes.reshaped_like(context, result.output[0], data, view.shape, context.node.output[0])

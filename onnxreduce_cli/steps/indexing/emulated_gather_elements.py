@@ -14,9 +14,9 @@ from onnxreduce_cli.emit.shapes import (
     axes_from_front,
     element,
     flat,
-    places,
+    flat_indices,
     rank_at_run_time,
-    restored,
+    reshaped_like,
     strides,
 )
 
@@ -40,7 +40,7 @@ def positions_of_unknown_rank(context: Context) -> Value:
         length = element(context, sizes, axis)
         along = from_front(context, along, length, TensorProto.INT64)
     along = op.Mul(along, element(context, apart, axis))
-    place = op.Add(places(context, shape, others), along)
+    place = op.Add(flat_indices(context, shape, others), along)
     shaped = context.fresh("places")
-    restored(context, place, indices, shape, shaped)
+    reshaped_like(context, place, indices, shape, shaped)
     return shaped

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
-from onnxreduce_cli.emit.numbers import END, arange, part, reduced, unsqueezed
-from onnxreduce_cli.emit.shapes import OPSET, element, flat, product, reshaped, restored, strides
+from onnxreduce_cli.emit.shapes import (
+    OPSET,
+    element,
+    flat,
+    product,
+    reshaped,
+    reshaped_like,
+    strides,
+)
+from onnxreduce_cli.emit.sizes import END, arange, sliced
 
 
 def _slice_numbers(context: Context, batch_dims: int = 0) -> tuple[str, str, str, str]:
@@ -29,9 +38,9 @@ def _slice_numbers(context: Context, batch_dims: int = 0) -> tuple[str, str, str
     end = depth
     if batch_dims:
         end = op.Add(depth, context.array([batch_dims], "batch_dims"))
-    before, behind = part(context, sizes, 0, end), part(context, sizes, end, END)
-    indexed = part(context, before, batch_dims, END) if batch_dims else before
-    lead = part(context, shape, 0, -1)
+    before, behind = sliced(context, sizes, 0, end), sliced(context, sizes, end, END)
+    indexed = sliced(context, before, batch_dims, END) if batch_dims else before
+    lead = sliced(context, shape, 0, -1)
     rows = op.Concat(product(context, lead), depth, axis=0)
     indices = reshaped(context, indices, rows, (None, None))
     if not never_negative(context, context.input(1)):
@@ -39,10 +48,10 @@ def _slice_numbers(context: Context, batch_dims: int = 0) -> tuple[str, str, str
     parts = op.Mul(indices, strides(context, indexed))
     number = reduced(context, "ReduceSum", parts, [1], keep=False)
     if batch_dims:
-        batch = part(context, lead, 0, batch_dims)
+        batch = sliced(context, lead, 0, batch_dims)
         counted = arange(context, product(context, batch))
         first = op.Mul(counted, product(context, indexed))
-        each = product(context, part(context, lead, batch_dims, END))
+        each = product(context, sliced(context, lead, batch_dims, END))
         by_batch = op.Concat(product(context, batch), each, axis=0)
         number = reshaped(context, number, by_batch, (None, None))
         number = op.Add(number, unsqueezed(context, first, [1]))
@@ -64,7 +73,7 @@ def gather_slices(context: Context, batch_dims: int = 0) -> None:
     shape = op.Concat(lead, behind, axis=0)
     # What is empty is made in its shape; all else is reshaped to it.
     nothing = tensor_of_shape(context, shape)
-    restored(context, gathered, nothing, shape, context.node.output[0])
+    reshaped_like(context, gathered, nothing, shape, context.node.output[0])
 
 
 def scatter_slices(context: Context) -> None:
@@ -79,7 +88,7 @@ def scatter_slices(context: Context) -> None:
     inputs = [flat(context, name) for name in (data, at, updates)]
     changed = op.ScatterElements(*inputs, axis=0)
     shape = op.Shape(data)
-    restored(context, changed, data, shape, context.node.output[0])
+    reshaped_like(context, changed, data, shape, context.node.output[0])
 
 
 def tensor_of_shape(context: Context, shape: str) -> Value:

@@ -11,7 +11,9 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
-from onnxreduce_cli.emit.numbers import NO_LOOP, arange, as_name, dims_of, size_of, static
+from onnxreduce_cli.emit.numbers import as_name
+from onnxreduce_cli.emit.refusals import NO_LOOP
+from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -70,7 +72,7 @@ def _of_rank_3(context: Context, name: str) -> str:
 def _rounds(context: Context, count: str, scores: str) -> Value:
     """The number of rounds, an int64 of rank 0: `count`, at most as many as there are scores."""
     op = context.op
-    known, dims = context.constant(count), static(dims_of(context, scores))
+    known, dims = context.constant(count), known_dims(dims_of(context, scores))
     if known is not None and dims is not None:
         return context.scalar(min(int(known.reshape(-1)[0]), math.prod(dims)), "rounds")
     if context.rank(count) != 0:

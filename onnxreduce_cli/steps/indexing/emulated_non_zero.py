@@ -4,21 +4,14 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import (
-    NO_LOOP,
-    Number,
-    arange,
-    as_name,
-    constant,
-    reduced,
-    size_of,
-    times,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.refusals import NO_LOOP
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -47,7 +40,7 @@ def non_zero(context: Context) -> None:
     # Counted from the back, so that the first place left is the highest number, and none is 0.
     numbers = cast(context, arange(context, size), TensorProto.DOUBLE)
     if isinstance(size, int):
-        length = constant(context, size, TensorProto.DOUBLE, "length")
+        length = context.scalar(size, "length", TensorProto.DOUBLE)
     else:
         length = cast(context, as_name(context, size), TensorProto.DOUBLE)
     from_back = op.Mul(hits, op.Sub(length, numbers))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import END, part
+from onnxreduce_cli.emit.sizes import END, sliced
 
 
 def of_unknown_rank(context: Context) -> None:
@@ -13,9 +13,9 @@ def of_unknown_rank(context: Context) -> None:
     op = context.op
     data = context.input(0)
     shape = op.Shape(data)
-    behind = shapes.product(context, part(context, shape, 2, END))
-    three = op.Concat(part(context, shape, 0, 2), behind, axis=0)
+    behind = shapes.product(context, sliced(context, shape, 2, END))
+    three = op.Concat(sliced(context, shape, 0, 2), behind, axis=0)
     viewed = shapes.reshaped(context, data, three, (None,) * 3)
     inputs = [viewed, context.input(1)]
     result = context.replace(inputs=inputs, outputs=[context.fresh("reversed")])
-    shapes.restored(context, result.output[0], data, shape, context.node.output[0])
+    shapes.reshaped_like(context, result.output[0], data, shape, context.node.output[0])

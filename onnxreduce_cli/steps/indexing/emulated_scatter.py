@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, arange, as_name, plus, reduced, size_of, times
+from onnxreduce_cli.emit.numbers import Number, as_name, plus, times
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.indexing.gather_elements import element_positions
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import END, as_name, constant, part, reduced, size_of, unsqueezed
+from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.shapes import OPSET, around, reshaped
+from onnxreduce_cli.emit.sizes import END, size_of, sliced
 
 
 def of_unknown_rank(context: Context) -> None:
@@ -19,9 +21,9 @@ def of_unknown_rank(context: Context) -> None:
     number = op.Reshape(context.input(1), context.array([1], "one"))
     outputs = [context.fresh("found") if name else "" for name in context.node.output]
     context.replace(inputs=[view.name, number], outputs=outputs, axis=1)
-    sizes = [part(context, view.shape, 0, axis), number]
+    sizes = [sliced(context, view.shape, 0, axis), number]
     if axis != -1:
-        sizes.append(part(context, view.shape, axis + 1, END))
+        sizes.append(sliced(context, view.shape, axis + 1, END))
     shape = op.Concat(*sizes, axis=0)
     for name, output in zip(outputs, context.node.output, strict=True):
         if output:
@@ -72,7 +74,7 @@ def of_64_bits(context: Context) -> None:
     ``x mod 2**32``, the upper one what is left of x, rounded to a multiple of ``2**32`` again.
     """
     data, number = context.input(0), context.input(1)
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if rank is None:
         of_unknown_rank(context)
         return
@@ -81,10 +83,10 @@ def of_64_bits(context: Context) -> None:
     length = as_name(context, size_of(context, data, axis))
     context = context.at(13)
     op = context.op
-    base = constant(context, 2**32, given, "base")
+    base = context.scalar(2**32, "base", given)
     rest = cast(context, op.Mod(data, base), TensorProto.DOUBLE)
     apart = op.Sub(cast(context, data, TensorProto.DOUBLE), rest)
-    inverse, half = (constant(context, n, TensorProto.DOUBLE, "part") for n in (2.0**-32, 0.5))
+    inverse, half = (context.scalar(n, "part", TensorProto.DOUBLE) for n in (2.0**-32, 0.5))
     scaled = op.Mul(apart, inverse)
     upper = op.Floor(op.Add(scaled, half))
     values = {"axis": axis, "largest": context.attribute("largest")}

@@ -7,22 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, squeezed
 from onnxreduce_cli.emit.builder import Operators, Value
-from onnxreduce_cli.emit.casts import HALVES, INTEGERS, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    arange,
-    as_name,
-    constant,
-    dims_of,
-    reduced,
-    refuse,
-    size_of,
-    squeezed,
-)
+from onnxreduce_cli.emit.numbers import as_name
+from onnxreduce_cli.emit.refusals import NO_COUNTING, refuse
 from onnxreduce_cli.emit.shapes import OPSET, around
+from onnxreduce_cli.emit.sizes import arange, dims_of, size_of
 from onnxreduce_cli.model.values import dtype_name, tensor_type
 from onnxreduce_cli.steps.registry import introduced
 
@@ -90,7 +84,7 @@ def _items(context: Context) -> Value:
     data, axis = context.input(0), context.value("axis")
     if axis is None:
         return op.Reshape(data, context.array([-1], "flat"))
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if rank is None:
         view = around(context, data, axis).name
         data = op.Transpose(view, perm=[1, 0, 2])
@@ -113,7 +107,7 @@ def _keys(context: Context, items: str, elem_type: int) -> list[str]:
         elem_type = TensorProto.FLOAT
         items = cast(context, items, elem_type)
     nan = op.IsNaN(items)
-    zero = constant(context, 0, elem_type, "zero")
+    zero = context.scalar(0, "zero", elem_type)
     numbers = op.Where(nan, zero, items)
     return [numbers, cast(context, nan, TensorProto.FLOAT)]
 

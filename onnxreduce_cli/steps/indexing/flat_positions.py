@@ -9,15 +9,8 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
-from onnxreduce_cli.emit.numbers import (
-    Number,
-    as_name,
-    known_size,
-    need_dims,
-    size_of,
-    static,
-    times,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of
 from onnxreduce_cli.model.values import Dims
 
 #: For what ranks are needed.
@@ -41,7 +34,7 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
     depth = shape[-1]
     assert isinstance(depth, int)
     known = context.constant(indices)
-    sizes = static(dims[:depth])
+    sizes = known_dims(dims[:depth])
     if known is not None and sizes is not None:
         positive = np.where(known < 0, known + np.array(sizes), known)
         strides = [math.prod(sizes[index + 1 :]) for index in range(depth)]
@@ -77,5 +70,5 @@ def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
 def ranks_are_known(context: Context) -> bool:
     """Return whether both ranks are known, and how many dimensions are indexed."""
     data, indices = context.input(0), context.input(1)
-    ranks = context.settled_rank(data), context.settled_rank(indices)
+    ranks = context.specialised_rank(data), context.specialised_rank(indices)
     return None not in ranks and known_size(context, indices, -1) is not None

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes, unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    Number,
-    arange,
-    as_name,
-    size_of,
-    times,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import flat
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.indexing.emulated_gather_elements import positions_of_unknown_rank
 from onnxreduce_cli.steps.registry import introduced
 
@@ -40,10 +34,10 @@ def element_positions(context: Context) -> str:
     They are int64 and of the shape of the indices. The node is a GatherElements or a Scatter.
     """
     data = context.input(0)
-    rank = context.settled_rank(data)
-    if rank is None or context.settled_rank(context.input(1)) is None:
+    rank = context.specialised_rank(data)
+    if rank is None or context.specialised_rank(context.input(1)) is None:
         return positions_of_unknown_rank(context)
-    axis = normalised((context.value("axis", 0),), rank)[0] if rank else 0
+    axis = non_negative_axes((context.value("axis", 0),), rank)[0] if rank else 0
     indices = _counted_from_front(context, context.input(1), size_of(context, data, axis))
     place: str | None = None
     stride: Number = 1

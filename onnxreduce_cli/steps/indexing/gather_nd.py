@@ -3,18 +3,10 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    Number,
-    as_name,
-    known_size,
-    need_dims,
-    part,
-    size_of,
-    static,
-    times,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import OPSET
+from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of, sliced
 from onnxreduce_cli.steps.indexing.emulated_gather_nd import gather_slices, tensor_of_shape
 from onnxreduce_cli.steps.indexing.flat_positions import (
     COUNTED_FLAT,
@@ -38,7 +30,7 @@ def gather_nd(context: Context) -> None:
         return
     dims = need_dims(context, data, COUNTED_FLAT)
     depth = known_size(context, context.input(1), -1) or 0
-    rest = static(dims[depth:])
+    rest = known_dims(dims[depth:])
     if depth > 1 and rest is not None and 0 in rest:
         _gather_nothing(context, rest)
         return
@@ -78,6 +70,6 @@ def _gather_nothing(context: Context, slices: tuple[int, ...]) -> None:
     """Give slices without elements: Reshape cannot make the indexed dimensions one in these."""
     context = context.at(OPSET)
     op = context.op
-    lead = part(context, op.Shape(context.input(1)), 0, -1)
+    lead = sliced(context, op.Shape(context.input(1)), 0, -1)
     shape = op.Concat(lead, context.array(slices, "slice"), axis=0)
     context.replace("Identity", [tensor_of_shape(context, shape)], keep=())

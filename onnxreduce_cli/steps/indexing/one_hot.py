@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
-from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -37,10 +37,10 @@ def hot_from_front(context: Context) -> None:
     is that of the indices with reversed dims.
     """
     indices, axis = context.input(0), context.value("axis", -1)
-    rank = context.settled_rank(indices) if axis < -1 else None
+    rank = context.specialised_rank(indices) if axis < -1 else None
     if axis < -1 and rank is None:
         context = context.at(11)  # It comes here again, with an axis of the reversed dims.
-        replace_mirrored(context, axis=mirrored_axes([axis])[0])
+        replace_with_reversed_dims(context, axis=reversed_axes([axis])[0])
         return
     if not never_negative(context, indices):
         whole = cast(context, indices, TensorProto.INT64)

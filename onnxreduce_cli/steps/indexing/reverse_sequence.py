@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, arange, as_name, size_of, unsqueezed
+from onnxreduce_cli.emit.numbers import as_name
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.indexing.emulated_reverse_sequence import of_unknown_rank
 from onnxreduce_cli.steps.registry import introduced
 
@@ -23,7 +26,7 @@ def reverse_sequence(context: Context) -> None:
     """
     op = context.op
     data, lengths, output = context.input(0), context.input(1), context.node.output[0]
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if rank is None:
         of_unknown_rank(context)
         return

@@ -6,8 +6,11 @@ import math
 
 import numpy as np
 
-from onnxreduce_cli.emit.context import Array, Context
-from onnxreduce_cli.emit.numbers import MOST_WRITTEN, NO_COUNTING, dims_of, static
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.steps.indexing.emulated_scatter import positions_at_run_time
 from onnxreduce_cli.steps.registry import impossible, introduced, up
 
@@ -38,8 +41,11 @@ def _constant_positions(context: Context) -> Array | None:
     Returns:
         an int64 array of the data's shape, or None where shape or indices are not known.
     """
-    indices, dims = context.constant(context.input(1)), static(dims_of(context, context.input(0)))
-    if indices is None or dims is None or math.prod(dims) > MOST_WRITTEN:
+    indices, dims = (
+        context.constant(context.input(1)),
+        known_dims(dims_of(context, context.input(0))),
+    )
+    if indices is None or dims is None or math.prod(dims) > LARGEST_CONSTANT:
         return None
     size = math.prod(dims)
     positions = np.arange(size, dtype=np.int64).reshape(dims)

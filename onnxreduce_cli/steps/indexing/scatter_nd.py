@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    Number,
-    arange,
-    as_name,
-    need_dims,
-    size_of,
-    static,
-    times,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import flat
+from onnxreduce_cli.emit.sizes import arange, known_dims, need_dims, size_of
 from onnxreduce_cli.steps.indexing.emulated_gather_nd import scatter_slices
 from onnxreduce_cli.steps.indexing.flat_positions import (
     COUNTED_FLAT,
@@ -48,6 +41,6 @@ def scatter_nd(context: Context) -> None:
         rows = op.Add(first, arange(context, size))
     at, values, changed = (flat(context, name) for name in (rows, updates, data))
     result = op.Scatter(changed, at, values, axis=0)
-    known = static(dims)
+    known = known_dims(dims)
     shape = op.Shape(data) if known is None else context.array(known, "shape")
     context.replace("Reshape", [result, shape], keep=())

@@ -6,7 +6,8 @@ import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_LOOP, static
+from onnxreduce_cli.emit.refusals import NO_LOOP
+from onnxreduce_cli.emit.sizes import known_dims
 from onnxreduce_cli.steps.indexing.emulated_scatter_reductions import (
     reduced_elements,
     reduced_slices,
@@ -71,7 +72,7 @@ def _all_differ(context: Context, data: Value, indices: Value) -> bool:
     known = context.constant(indices)
     if known is None or not data.dims:
         return False
-    sizes = static(data.dims[: known.shape[-1]])
+    sizes = known_dims(data.dims[: known.shape[-1]])
     if sizes is None:
         return False
     rows = known.reshape(-1, known.shape[-1])

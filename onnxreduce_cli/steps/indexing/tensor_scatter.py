@@ -7,7 +7,9 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, Number, arange, as_name, size_of
+from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, arange, size_of
-from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.dtypes import INTEGERS, INTEGERS_OF_64_BITS
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.indexing.emulated_top_k import (
     gather_at,
     of_64_bits,
@@ -48,8 +50,8 @@ def number_to_attribute(context: Context) -> None:
         else:
             _give_nothing(context)
         return
-    context.settle(f"its K {number!r}")
-    rank = context.settled_rank(data)
+    context.require_specialised(f"its K {number!r}")
+    rank = context.specialised_rank(data)
     if rank is None:
         of_unknown_rank(context)
         return
@@ -105,17 +107,17 @@ def largest_of_floats(context: Context) -> None:
     drop = ("largest", "sorted")
     smallest = not context.value("largest", 1)
     given = context.need_elem_type(data, "before opset 11 it takes floats only")
-    if given in _OF_64_BITS:
+    if given in INTEGERS_OF_64_BITS:
         of_64_bits(context)
         return
     working = _float_type_for(given)
     axis = context.value("axis", -1)
     if axis < -1:
-        rank = context.settled_rank(data)
+        rank = context.specialised_rank(data)
         if rank is None:
             context = context.at(11)  # It comes here again, with an axis of the reversed dims.
             op = context.op
-            replace_mirrored(context, axis=mirrored_axes([axis])[0])
+            replace_with_reversed_dims(context, axis=reversed_axes([axis])[0])
             return
         axis %= rank
     attributes = {"axis": axis} if context.attribute("axis") is not None else {}
@@ -141,9 +143,6 @@ def largest_of_floats(context: Context) -> None:
         cast(context, found, given, [values])
     else:
         op.Neg(found, outputs=[values])
-
-
-_OF_64_BITS = (TensorProto.INT64, TensorProto.UINT64)
 
 
 def _float_type_for(elem_type: int) -> int:

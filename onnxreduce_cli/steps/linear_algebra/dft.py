@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import number
 from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    NO_COUNTING,
+    LARGEST_CONSTANT,
     Number,
-    arange,
     as_name,
-    dims_of,
     minus,
     plus,
     quotient,
-    size_of,
     times,
 )
-from onnxreduce_cli.emit.shapes import (
-    scalar_input,
-)
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.shapes import scalar_input
+from onnxreduce_cli.emit.sizes import arange, dims_of, size_of
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.linear_algebra.dft_matrix import Kind, constant_matrix
 from onnxreduce_cli.steps.linear_algebra.emulated_dft import around_axis, matrix_at_run_time
@@ -53,7 +48,7 @@ def axis_to_attribute(context: Context) -> None:
         axis = int(known.reshape(-1)[0])
         context.replace(inputs=[context.input(0), context.input(1)], axis=axis)
         return
-    context.settle("what is known of its axis")
+    context.require_specialised("what is known of its axis")
     listed = context.op.Reshape(context.input(2), context.array([1], "one"))
     around_axis(context, listed)
 
@@ -67,13 +62,13 @@ def dft(context: Context) -> None:
     run time from N angles. Other dimensions are transposed to the front, and back.
     """
     op = context.op
-    given_axis, rank = context.value("axis", 1), context.settled_rank(context.input(0))
+    given_axis, rank = context.value("axis", 1), context.specialised_rank(context.input(0))
     if rank is None:
         context = context.at(17)
         op = context.op
         around_axis(context, context.array([given_axis], "axis"))
         return
-    axis = normalised((given_axis,), rank)[0]
+    axis = non_negative_axes((given_axis,), rank)[0]
     data, given, working = widened(context, TensorProto.FLOAT)
     data, kind = _kind(context, data, rank)
     size = size_of(context, context.input(0), axis)
@@ -111,7 +106,7 @@ def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
     dims = dims_of(context, context.input(0)) or ()
     parts = dims[-1] if dims else None
     if not isinstance(parts, int):
-        zero = number(context, 0, context.elem_type(data) or TensorProto.FLOAT)
+        zero = context.scalar(0, "number", context.elem_type(data) or TensorProto.FLOAT)
         zeros = op.Expand(zero, op.Shape(data))
         both = op.Concat(data, zeros, axis=rank - 1)
         data = op.Gather(both, context.array([0, 1], "parts"), axis=rank - 1)
@@ -169,7 +164,7 @@ def _matrix(
         isinstance(length, int)
         and isinstance(taken, int)
         and isinstance(given, int)
-        and taken * given * kind.parts * kind.result_parts <= MOST_WRITTEN
+        and taken * given * kind.parts * kind.result_parts <= LARGEST_CONSTANT
     ):
         values = constant_matrix(kind, length, taken, given)
         return context.array(values.astype(numpy_dtype(elem_type)), "matrix")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onnxreduce_cli.emit.context import Array
+from onnxreduce_cli.emit.node_facts import Array
 
 
 @dataclass(frozen=True)

@@ -19,17 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    Number,
-    dims_of,
-    reduced,
-    size_of,
-    squeezed,
-    static,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.axes import reduced, squeezed, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import Number
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import dims_of, known_dims, size_of
 from onnxreduce_cli.steps.linear_algebra.emulated_einsum import diagonal_at_run_time
 from onnxreduce_cli.steps.registry import introduced
 
@@ -131,7 +126,7 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         places = [index for index, item in enumerate(operand.labels) if item == label][:2]
         others = [index for index in range(len(operand.labels)) if index not in places]
         dims = dims_of(context, operand.name)
-        size = None if dims is None else static(tuple(dims[index] for index in places))
+        size = None if dims is None else known_dims(tuple(dims[index] for index in places))
         if size is not None and size[0] != size[1]:
             raise Blocked(
                 f"its label {label!r} stands for dimensions of {sorted(size)}", "mend the model"
@@ -203,7 +198,7 @@ def _merged_size(context: Context, operand: Operand, labels: list[str]) -> int |
     dims = dims_of(context, operand.name)
     if dims is None or len(labels) < 2:
         return None
-    known = static(tuple(dims[operand.labels.index(label)] for label in labels))
+    known = known_dims(tuple(dims[operand.labels.index(label)] for label in labels))
     return math.prod(known) or None if known is not None else None
 
 

@@ -7,23 +7,14 @@ from functools import partial
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import (
-    END,
-    NO_LOOP,
-    Number,
-    arange,
-    as_name,
-    constant,
-    dims_of,
-    part,
-    size_of,
-    static,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.emit.shapes import OPSET, product, reshaped
+from onnxreduce_cli.emit.sizes import END, arange, dims_of, known_dims, size_of, sliced
 from onnxreduce_cli.steps.registry import introduced
 
 _DOUBLE = TensorProto.DOUBLE
@@ -31,11 +22,11 @@ _DOUBLE = TensorProto.DOUBLE
 
 def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
     """The shape without the matrices, how many of these there are, and their size."""
-    known = static(dims_of(context, data))
+    known = known_dims(dims_of(context, data))
     if known is not None:
         return context.array(list(known[:-2]), "batch"), math.prod(known[:-2]), known[-1]
     shape = context.op.Shape(data)
-    batch = part(context, shape, 0, -2)
+    batch = sliced(context, shape, 0, -2)
     return batch, product(context, batch), size_of(context, data, -1)
 
 
@@ -65,9 +56,9 @@ def det(context: Context) -> None:
     matrices = reshaped(context, data, sizes, (None, None, None))
     numbers = arange(context, count)
     matrix = unsqueezed(context, numbers, [1])
-    zero, one, two = (constant(context, value, _DOUBLE, "number") for value in (0, 1, 2))
+    zero, one, two = (context.scalar(value, "number", _DOUBLE) for value in (0, 1, 2))
     ones = op.Add(op.Mul(cast(context, matrix, _DOUBLE), zero), one)
-    others = part(context, arange(context, size), 1, END)
+    others = sliced(context, arange(context, size), 1, END)
     step = partial(_eliminate, context, matrix, zero, one, two)
     carried = [
         Carried(matrices, _DOUBLE, (None, None, None)),

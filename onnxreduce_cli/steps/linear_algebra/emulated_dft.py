@@ -7,26 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import number
-from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    Number,
-    arange,
-    as_name,
-    minus,
-    part,
-    size_of,
-    unsqueezed,
-)
-from onnxreduce_cli.emit.shapes import (
-    axes_from_front,
-    element,
-    product,
-    reshaped,
-)
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, minus
+from onnxreduce_cli.emit.shapes import axes_from_front, element, product, reshaped
+from onnxreduce_cli.emit.sizes import arange, size_of, sliced
 from onnxreduce_cli.steps.linear_algebra.dft_matrix import Kind, angle_table
 
 
@@ -35,7 +22,7 @@ def around_axis(context: Context, axis: str) -> None:
     op = context.op
     data = context.input(0)
     shape = op.Shape(data)
-    front, last = part(context, shape, 0, -1), element(context, shape, -1)
+    front, last = sliced(context, shape, 0, -1), element(context, shape, -1)
     rank = size_of(context, shape, 0)
     axis = axes_from_front(context, axis, rank)
     places = arange(context, minus(context, rank, 1))
@@ -85,11 +72,11 @@ def matrix_at_run_time(
 def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
     """`dft_matrix.angle_table`, in nodes where it is large or the length not known."""
     op = context.op
-    if isinstance(length, int) and length * kind.parts * 2 <= MOST_WRITTEN:
+    if isinstance(length, int) and length * kind.parts * 2 <= LARGEST_CONSTANT:
         return context.array(angle_table(kind, length), "table")
     double = TensorProto.DOUBLE
     count = cast(context, as_name(context, length), double)
-    step = op.Div(number(context, 2 * np.pi, double), count)
+    step = op.Div(context.scalar(2 * np.pi, "number", double), count)
     angles = op.Mul(cast(context, arange(context, length), double), step)
     # The columns of the turned axes: what is 1 of the cosines, and what of the sines.
     axes = np.eye(2)
@@ -113,7 +100,7 @@ def _real_weights(context: Context, kind: Kind, frequencies: str, length: Number
         cast(context, op.Equal(*pair), TensorProto.DOUBLE)
         for pair in ([frequencies, zero], [twice, as_name(context, length)])
     ]
-    one, both = (number(context, value, TensorProto.DOUBLE) for value in (1, 2))
+    one, both = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (1, 2))
     real = op.Sub(op.Sub(both, once[0]), once[1])
     more = op.Sub(real, one)
     columns: Sequence[str] = [real, op.Mul(more, both)][: kind.parts]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, arange, as_name, plus, times
+from onnxreduce_cli.emit.numbers import Number, as_name, plus, times
+from onnxreduce_cli.emit.sizes import arange
 
 
 def diagonal_at_run_time(context: Context, length: Number, leading: int) -> tuple[str, str]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import INTEGERS, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.emit.dtypes import INTEGERS, INTEGERS_OF_64_BITS
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import down
-
-_LONG = frozenset({TensorProto.INT64, TensorProto.UINT64})
 
 
 @down("MatMul", 9, "integers in parts, the products of which double holds")
@@ -25,7 +24,7 @@ def matmul_of_integers(context: Context) -> None:
     if given not in INTEGERS:
         return
     bits = 16 if _length(context) <= 1 << 21 else 11
-    count = -(-(64 if given in _LONG else 32) // bits)
+    count = -(-(64 if given in INTEGERS_OF_64_BITS else 32) // bits)
     unit = context.scalar(2**bits, "unit")
     first, second = (_parts(context, name, count, unit) for name in context.node.input)
     total = ""

@@ -6,19 +6,13 @@ import math
 
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.curves import number
-from onnxreduce_cli.emit.numbers import (
-    Number,
-    arange,
-    as_name,
-    plus,
-    quotient,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name, plus, quotient
 from onnxreduce_cli.emit.shapes import scalar_input
+from onnxreduce_cli.emit.sizes import arange
 
 # The mel scale: mel(f) = 2595 * log10(1 + f / 700)
 
@@ -40,7 +34,7 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
     )
     rows = plus(context, quotient(context, length, 2), 1)
     row = unsqueezed(context, cast(context, arange(context, rows), TensorProto.DOUBLE), [1])
-    zero, one = (number(context, value, TensorProto.DOUBLE) for value in (0, 1))
+    zero, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0, 1))
     slopes = []
     for end, sides in ((lower, (row, lower)), (higher, (higher, row))):
         apart = op.Sub(*[centre, end] if end is lower else [end, centre])
@@ -71,7 +65,7 @@ def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
         name if context.elem_type(name) == double else cast(context, name, double)
         for name in (context.input(index) for index in range(2, 5))
     )
-    one, hertz, mels = (number(context, value, double) for value in (1, HERTZ, MELS))
+    one, hertz, mels = (context.scalar(value, "number", double) for value in (1, HERTZ, MELS))
     ends = []
     for edge in (low, high):
         scaled = op.Div(edge, hertz)

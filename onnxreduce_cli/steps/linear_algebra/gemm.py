@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.broadcast import broadcast_to
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import INTEGERS
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import as_name, dims_of, need_dims, size_of
-from onnxreduce_cli.emit.repeat import repeated_to
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.numbers import as_name
+from onnxreduce_cli.emit.sizes import dims_of, need_dims, size_of
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -38,7 +40,7 @@ def gemm_with_broadcast(context: Context) -> None:
         row = context.op.Squeeze(c, axes=[0])
         context.replace(inputs=[a, b, row], broadcast=1)
     else:
-        wide = repeated_to(context, c, full or (None, None), lambda: _product_sizes(context))
+        wide = broadcast_to(context, c, full or (None, None), lambda: _product_sizes(context))
         context.replace(inputs=[a, b, wide])
 
 

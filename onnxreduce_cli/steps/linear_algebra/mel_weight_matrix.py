@@ -7,11 +7,10 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.context import Array, Context
-from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    NO_COUNTING,
-)
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
+from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.linear_algebra.emulated_mel_weight_matrix import (
     HERTZ,
@@ -32,7 +31,7 @@ def mel_weight_matrix(context: Context) -> None:
         matrix = _constant_matrix(
             *(float(value.reshape(-1)[0]) for value in known if value is not None)
         )
-        if matrix.size <= MOST_WRITTEN:
+        if matrix.size <= LARGEST_CONSTANT:
             constant = context.array(matrix.astype(numpy_dtype(to)), "matrix")
             context.replace("Identity", [constant], keep=())
             return

@@ -5,22 +5,14 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    NO_COUNTING,
-    Number,
-    arange,
-    as_name,
-    minus,
-    plus,
-    quotient,
-    size_of,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, minus, plus, quotient
+from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import scalar_input
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -62,7 +54,7 @@ def _places(context: Context, frames: Number, step: Number, length: Number) -> V
         isinstance(frames, int)
         and isinstance(step, int)
         and isinstance(length, int)
-        and frames * step * length <= MOST_WRITTEN
+        and frames * step * length <= LARGEST_CONSTANT
     ):
         first = np.arange(frames, dtype=np.int64)[:, None] * step
         return context.array(first + np.arange(length, dtype=np.int64), "places")

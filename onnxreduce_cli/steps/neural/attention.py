@@ -10,9 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, arange, unsqueezed
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import arange
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 

@@ -11,7 +11,6 @@ from onnx import TensorProto, helper, numpy_helper
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import constant
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
@@ -176,7 +175,7 @@ def _written_out(context: Context, ratio: str, mask: str) -> Value:
     drawn = op.RandomUniformLike(data, dtype=working, seed=seeded)
     dropped = op.Less(drawn, ratio)
     kept = op.Not(dropped, outputs=[mask] if mask else None)
-    one = constant(context, 1, working, "one")
+    one = context.scalar(1, "one", working)
     scale = op.Div(one, op.Sub(one, ratio))
     if given != working:
         scale = cast(context, scale, given)

@@ -7,7 +7,8 @@
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.steps.registry import down, up
 
 _OPERATORS = ("GRU", "LSTM", "RNN")

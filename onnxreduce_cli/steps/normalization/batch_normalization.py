@@ -11,10 +11,13 @@ from collections.abc import Iterable
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, squeezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import Later, constant, reduced, squeezed
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import Later
 from onnxreduce_cli.steps.normalization.instance_normalization import (
     with_output_reshaped,
     with_rank_4,
@@ -168,7 +171,7 @@ def with_channels(context: Context) -> None:
         # More than one channel, or a name for their number: rank 1 stands for one channel.
         return
     data = context.input(0)
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if rank is None:
         with_output_reshaped(context, [_of_rank_3(context, data), *context.node.input[1:]])
     elif rank == 1:
@@ -266,7 +269,7 @@ def _with_own_statistics(
         own = [each.name for each in _statistics(context, wide[0])]
     back = None if given[3] == working else given[3]
     momentum = context.value("momentum", _MOMENTUM)
-    factors = [constant(context, n, working, "share") for n in (momentum, 1 - momentum)]
+    factors = [context.scalar(n, "share", working) for n in (momentum, 1 - momentum)]
     for index in range(1, 5):
         output = _read_output(context, index)
         if not output:
@@ -292,7 +295,7 @@ def _emit_output(context: Context, name: str, output: str, elem_type: int | None
 
 def _statistics(context: Context, data: str) -> list[Later]:
     """Return the mean of each channel, and the variance of its population, both of rank 1."""
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if rank is None:
         data = _of_rank_3(context, data)
         rank = 3

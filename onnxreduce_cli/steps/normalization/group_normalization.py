@@ -11,21 +11,13 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    END,
-    Number,
-    as_name,
-    dims_of,
-    part,
-    quotient,
-    reduced,
-    size_of,
-    static,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import Number, as_name, quotient
+from onnxreduce_cli.emit.sizes import END, dims_of, known_dims, size_of, sliced
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import in_dtype, replace_and_cast, root_mean
 from onnxreduce_cli.steps.registry import down, introduced, up
@@ -78,7 +70,7 @@ def with_instance_normalization(context: Context) -> None:
     """
     op = context.op
     data = context.input(0)
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     known = context.type(data)
     if known is not None and known.dims is not None and 0 in known.dims:
         context.replace("Identity", [data], keep=())  # Nothing to normalise.
@@ -96,8 +88,8 @@ def with_instance_normalization(context: Context) -> None:
     normal = op.InstanceNormalization(grouped, ones, zeros, epsilon=context.attribute("epsilon"))
     shape = op.Shape(data)
     if rank is None:  # The dimensions after the channels count as one.
-        behind = shapes.product(context, part(context, shape, 2, END))
-        three = op.Concat(part(context, shape, 0, 2), behind, axis=0)
+        behind = shapes.product(context, sliced(context, shape, 2, END))
+        three = op.Concat(sliced(context, shape, 0, 2), behind, axis=0)
         normal = shapes.reshaped(context, normal, three, (None,) * 3)
     else:
         normal = op.Reshape(normal, shape)
@@ -146,7 +138,7 @@ def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Va
     """Return the data normalised by group, in the shape [N, number of groups, size of a group]."""
     op = context.op
     groups = context.value("num_groups")
-    known = static(dims and dims[1:])
+    known = known_dims(dims and dims[1:])
     size = -1 if known is None else math.prod(known) // groups
     shape = context.array([0, groups, size], "grouped_shape")
     grouped = op.Reshape(data, shape)
@@ -160,7 +152,7 @@ def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Va
 def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> Value:
     """Return the grouped data in the shape of the node's input again."""
     op = context.op
-    known = static(dims and dims[1:])
+    known = known_dims(dims and dims[1:])
     if known is not None:
         shape = context.array([0, *known], "whole_shape")
     else:

@@ -23,7 +23,7 @@ def instance_before_6(context: Context) -> None:
     """``InstanceNormalization(x, ...)``, x of rank 3, becomes
     ``Squeeze(InstanceNormalization(Unsqueeze(x), ...))``.
     """
-    if context.settled_rank(context.input(0)) != 4:
+    if context.specialised_rank(context.input(0)) != 4:
         with_rank_4(context)
 
 
@@ -36,7 +36,7 @@ def with_rank_4(context: Context, **values: Any) -> None:
     """
     op = context.op
     data = context.input(0)
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if rank == 4:
         context.replace(**values)
     elif rank in (2, 3):

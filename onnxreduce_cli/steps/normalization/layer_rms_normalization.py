@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
-from onnxreduce_cli.emit.axes import normalised
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.axes import non_negative_axes
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import END, part
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.steps.normalization.moments import (
     Axes,
     TrailingAxes,
@@ -72,16 +73,16 @@ def _axes_from(context: Context) -> Axes:
     """Return the axes from the attribute `axis` to the last."""
     op = context.op
     axis, data = context.value("axis", -1), context.input(0)
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if rank is not None:
-        return list(range(normalised((axis,), rank)[0] if rank else 0, rank))
+        return list(range(non_negative_axes((axis,), rank)[0] if rank else 0, rank))
     if axis < 0:
         return list(range(axis, 0))
     sizes = op.Shape(data)
-    behind = op.Shape(part(context, sizes, axis, END))
+    behind = op.Shape(sliced(context, sizes, axis, END))
     one = numpy_helper.from_array(np.ones(1, np.int64))
     ones = op.ConstantOfShape(behind, value=one)
-    kept = op.Concat(part(context, sizes, 0, axis), ones, axis=0)
+    kept = op.Concat(sliced(context, sizes, 0, axis), ones, axis=0)
     return TrailingAxes(axis, kept)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes, reduced
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import constant, reduced
 from onnxreduce_cli.steps.registry import introduced, up
 
 
@@ -31,17 +30,17 @@ def mean_variance_normalization(context: Context) -> None:
     op = context.op
     axes = tuple(context.value("axes", (0, 2, 3)))
     if any(axis < 0 for axis in axes):
-        rank = context.settled_rank(context.input(0))
+        rank = context.specialised_rank(context.input(0))
         if rank is None:
             context = context.at(11)  # The older ReduceMean has no negative axes; its step goes on.
             op = context.op
         else:
-            axes = normalised(axes, rank)
+            axes = non_negative_axes(axes, rank)
     data, working = context.input(0), context.need_elem_type(context.input(0), "epsilon has it")
     mean = reduced(context, "ReduceMean", data, list(axes), keep=True)
     centred = op.Sub(data, mean)
     square = op.Mul(centred, centred)
     variance = reduced(context, "ReduceMean", square, list(axes), keep=True)
     root = op.Sqrt(variance)
-    small = constant(context, 1e-9, working, "epsilon")
+    small = context.scalar(1e-9, "epsilon", working)
     context.replace("Div", [centred, op.Add(root, small)], keep=())

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import reduced
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import constant, reduced
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def root_mean(context: Context, squares: str, axes: Axes, epsilon: float, workin
     """Return ``Sqrt(ReduceMean(squares) + epsilon)`` in the dtype `working`, dimensions kept."""
     op = context.op
     mean = mean_over(context, squares, axes)
-    small = constant(context, epsilon, working, "epsilon")
+    small = context.scalar(epsilon, "epsilon", working)
     return op.Sqrt(op.Add(mean, small))
 
 

@@ -7,26 +7,24 @@ import math
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
-from onnxreduce_cli.emit.context import Array, Blocked, Context
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    NO_COUNTING,
+    LARGEST_CONSTANT,
     Number,
-    arange,
     as_name,
-    dims_of,
     minus,
-    numbers_of,
     plus,
     quotient,
-    reduced,
-    size_of,
-    static,
     times,
-    unsqueezed,
 )
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, list_elements, size_of
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import as_shape
 from onnxreduce_cli.steps.registry import introduced
@@ -66,7 +64,7 @@ def col2im(context: Context) -> None:
     data: str
     data, image, block = (context.input(index) for index in range(3))
     axes = _axes(context)
-    images, blocks = (numbers_of(context, name, axes) for name in (image, block))
+    images, blocks = (list_elements(context, name, axes) for name in (image, block))
     strides = context.value("strides") or [1] * axes
     dilations = context.value("dilations") or [1] * axes
     pads = context.value("pads") or [0] * (2 * axes)
@@ -104,7 +102,7 @@ def _axes(context: Context) -> int:
         Blocked: it is not known.
     """
     for name in (context.input(1), context.input(2)):
-        known, dims = context.elements(name), static(dims_of(context, name))
+        known, dims = context.elements(name), known_dims(dims_of(context, name))
         if known is not None or dims is not None:
             return len(known) if known is not None else (dims or (0,))[0]
     for attribute in ("strides", "dilations", "pads"):
@@ -157,7 +155,7 @@ def _table(
     op = context.op
     begin, dilation, stride = layout
     numbers = [number for number in (image, block, count) if isinstance(number, int)]
-    if len(numbers) == 3 and math.prod(numbers[:2]) <= MOST_WRITTEN:
+    if len(numbers) == 3 and math.prod(numbers[:2]) <= LARGEST_CONSTANT:
         return _known_table(numbers, layout)
     own = arange(context, block)
     within = op.Mul(own, context.array([dilation], "dilation"))

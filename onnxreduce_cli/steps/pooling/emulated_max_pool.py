@@ -7,20 +7,13 @@ import math
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    Number,
-    arange,
-    as_name,
-    minus,
-    reduced,
-    size_of,
-    times,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, minus, times
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, places, written
 
 
@@ -125,7 +118,7 @@ def _table(
     arrays = [part for part in inside if not isinstance(part, str)]
     steps = [step for step in strides if isinstance(step, int)]
     elements = math.prod(part.size for part in arrays)
-    if len(arrays) == len(steps) == count and elements <= MOST_WRITTEN:
+    if len(arrays) == len(steps) == count and elements <= LARGEST_CONSTANT:
         total = np.zeros((), np.int64)
         for at, (part, step) in enumerate(zip(arrays, steps, strict=True)):
             total = total + step * np.expand_dims(part, _others(at, count))

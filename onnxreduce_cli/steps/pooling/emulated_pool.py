@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Array, Context
-from onnxreduce_cli.emit.numbers import Number, as_name, plus, reduced, unsqueezed
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.numbers import Number, as_name, plus
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, padded, places, written
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import Number, as_name, minus, plus, size_of, times
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import Number, as_name, minus, plus, times
+from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import as_shape
 from onnxreduce_cli.steps.registry import introduced

@@ -13,9 +13,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast, widened
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, as_name, plus, quotient, size_of
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import as_name, plus, quotient
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.steps.pooling.emulated_max_pool import pool_with_indices, reads_indices
 from onnxreduce_cli.steps.pooling.emulated_pool import pool_gathered_windows
 from onnxreduce_cli.steps.pooling.windows import axes, layout, padded

@@ -6,22 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
+    LARGEST_CONSTANT,
     Number,
-    arange,
     as_name,
     at_least_zero,
-    constant,
     minus,
     plus,
     quotient,
-    size_of,
     times,
-    unsqueezed,
 )
+from onnxreduce_cli.emit.sizes import arange, size_of
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
 
@@ -163,7 +162,7 @@ def padded(
     if len(known) == len(sides) and context.op.opset < 11:
         return op.Pad(data, pads=known, value=value)
     elem_type = context.need_elem_type(data, "it is padded with a number of that dtype")
-    filled = constant(context, value, elem_type, "padding")
+    filled = context.scalar(value, "padding", elem_type)
     if len(known) == len(sides):
         pads = context.array(known, "pads")
     else:
@@ -180,7 +179,7 @@ def places(context: Context, axis: Axis) -> Places:
     op = context.op
     window = axis.window
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
-    if isinstance(axis.count, int) and axis.count * window.kernel <= MOST_WRITTEN:
+    if isinstance(axis.count, int) and axis.count * window.kernel <= LARGEST_CONSTANT:
         return window.stride * np.arange(axis.count, dtype=np.int64)[:, None] + within
     starts = arange(context, axis.count)
     if window.stride != 1:

@@ -6,8 +6,9 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast, finish
+from onnxreduce_cli.emit.casts import cast, replace_and_cast_back
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.quantization.scales import as_float, spread
 
@@ -63,7 +64,9 @@ def dequantize(context: Context, numbers: str) -> None:
     if zero:
         numbers = context.op.Sub(numbers, spread(context, zero))
     to = int(context.value("output_dtype", 0)) or given
-    finish(context, "Mul", [numbers, spread(context, scale)], to, int(TensorProto.FLOAT))
+    replace_and_cast_back(
+        context, "Mul", [numbers, spread(context, scale)], to, int(TensorProto.FLOAT)
+    )
 
 
 def less_zero_point(context: Context, name: str, zero_point: str) -> Value:

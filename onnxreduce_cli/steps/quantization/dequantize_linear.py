@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.steps.quantization.arithmetic import dequantize, less_zero_point
 from onnxreduce_cli.steps.quantization.scales import with_scalar_scale
 from onnxreduce_cli.steps.quantization.wider_storage import dequantize_in_wider_storage, in_float

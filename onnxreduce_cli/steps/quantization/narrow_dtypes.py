@@ -14,8 +14,9 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.quantization.scales import Granularity, spread

@@ -8,8 +8,9 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.quantization.arithmetic import lowest_for_nan
 from onnxreduce_cli.steps.quantization.matmul_conv_integer import (

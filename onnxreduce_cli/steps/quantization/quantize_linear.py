@@ -11,10 +11,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto, numpy_helper
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, INTEGERS, cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import constant, dims_of, static
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
+from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.quantization.arithmetic import lowest_for_nan, quantize, quantized_to
 from onnxreduce_cli.steps.quantization.scales import (
@@ -92,7 +94,7 @@ def _quantize_to_float8(context: Context, to: int) -> None:
 
 def _zeros_like(context: Context, name: str, elem_type: int) -> Value:
     op = context.op
-    shape = static(dims_of(context, name))
+    shape = known_dims(dims_of(context, name))
     if shape is not None:
         return context.array(np.zeros(shape, numpy_dtype(elem_type)), "zero_point")
     zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
@@ -162,7 +164,7 @@ def quantize_linear(context: Context) -> None:
         rounded = op.Add(rounded, offset)
     lowest, highest = (-128, 127) if to == TensorProto.INT8 else (0, 255)
     limits = [
-        constant(context, value, TensorProto.FLOAT, hint)
+        context.scalar(value, hint, TensorProto.FLOAT)
         for value, hint in ((lowest, "lowest"), (highest, "highest"))
     ]
     clipped = lowest_for_nan(context, op.Clip(rounded, *limits), limits[0])

@@ -12,11 +12,11 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import along_axis, arange, dims_of, size_of
+from onnxreduce_cli.emit.sizes import along_axis, arange, dims_of, size_of
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def _shape_along_axis(context: Context, of: Granularity) -> list[int] | str:
     if rank == 1:
         return [-1]
     if rank is not None:
-        return [-1] + [1] * (rank - 1 - normalised((of.axis,), rank)[0])
+        return [-1] + [1] * (rank - 1 - non_negative_axes((of.axis,), rank)[0])
     if of.axis >= 0:
         return along_axis(context, of.data, of.axis)
     # No more dimensions than the data has: that may be a scalar, with one scale.
@@ -90,7 +90,7 @@ def for_each_element(context: Context, name: str, of: Granularity) -> Value:
     op = context.op
     rank, axis = context.rank(of.data), of.axis
     if rank is not None:
-        axis = normalised((axis,), rank)[0]
+        axis = non_negative_axes((axis,), rank)[0]
         size = size_of(context, of.data, axis)
     else:
         shape = op.Shape(of.data)

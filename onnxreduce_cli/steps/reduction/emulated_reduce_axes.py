@@ -13,7 +13,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import of_one_round
+from onnxreduce_cli.emit.loops import loop_body_of_one_round
 from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
@@ -34,7 +34,7 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
         context: the node's, with axes as its second input.
         noop: whether empty axes mean none; else they mean all.
     """
-    rank = context.settled_rank(context.input(0))
+    rank = context.specialised_rank(context.input(0))
     if rank is None:
         reduce_matrix_rows(context, int64_list(context, context.input(1)), noop=noop)
         return
@@ -116,7 +116,7 @@ def _as_loop(
     reduced, carried = context.fresh("reduced"), context.fresh("carried")
     body = GraphProto(name=reduced, node=[_reduction(context, carried, reduced, axes)])
     body.output.append(_value_info(reduced, elem_type))
-    of_one_round(context, body, [_value_info(carried, elem_type)])
+    loop_body_of_one_round(context, body, [_value_info(carried, elem_type)])
     return "Loop", [count, "", value], {"body": body}
 
 

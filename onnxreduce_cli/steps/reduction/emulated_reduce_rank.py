@@ -8,9 +8,12 @@ its dtypes and its empty sets come out as ever.
 from __future__ import annotations
 
 from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import squeezed, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import END, LOOPS_FROM, part, squeezed, unsqueezed
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.refusals import LOOPS_FROM
+from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.model.values import tensor_type
 
 
@@ -39,9 +42,9 @@ def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:
     reduced = _is_reduced(context, op.Shape(sizes), axes, noop=noop)
     kept_sizes = op.Where(reduced, one, sizes)
     strides = shapes.strides(context, sizes)
-    row_starts = unsqueezed(context, shapes.places(context, kept_sizes, strides), [1])
+    row_starts = unsqueezed(context, shapes.flat_indices(context, kept_sizes, strides), [1])
     reduced_sizes = op.Where(reduced, sizes, one)
-    columns = shapes.places(context, reduced_sizes, strides)
+    columns = shapes.flat_indices(context, reduced_sizes, strides)
     indices = op.Add(row_starts, columns)
     like = tensor_type(elem_type, (None, None))
     matrix = op.Gather(shapes.flat(context, data), indices, like=like, axis=0)
@@ -53,9 +56,9 @@ def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:
         axes=None if axes_are_input else [1],
         keepdims=0,
     )
-    shape = part(context, kept_sizes, 1, END)
+    shape = sliced(context, kept_sizes, 1, END)
     if not context.value("keepdims", 1):
-        kept = op.Not(part(context, reduced, 1, END))
+        kept = op.Not(sliced(context, reduced, 1, END))
         shape = op.Gather(shape, squeezed(context, op.NonZero(kept), [0]), axis=0)
     shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
 

@@ -24,7 +24,7 @@ def as_rows(context: Context, axis: int) -> None:
     data = context.input(0)
     matrix, shape = shapes.as_matrix(context, data, axis)
     result = context.replace(inputs=[matrix], outputs=[context.fresh("matrix")], axis=1)
-    shapes.restored(context, result.output[0], data, shape, context.node.output[0])
+    shapes.reshaped_like(context, result.output[0], data, shape, context.node.output[0])
 
 
 def viewed_around_axis(context: Context, axis: int) -> None:
@@ -39,7 +39,7 @@ def viewed_around_axis(context: Context, axis: int) -> None:
     data = context.input(0)
     view = shapes.around(context, data, axis)
     result = context.replace(inputs=[view.name], outputs=[context.fresh("around")], axis=1)
-    shapes.restored(context, result.output[0], data, view.shape, context.node.output[0])
+    shapes.reshaped_like(context, result.output[0], data, view.shape, context.node.output[0])
 
 
 def reshape_unless_empty(context: Context, matrix: str, shape: str) -> None:

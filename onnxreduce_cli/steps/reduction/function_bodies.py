@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from onnx import AttributeProto, TensorProto
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import finish, widened
+from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
 
 #: The highest finite number of the dtypes that bodies compute in.
@@ -67,7 +67,7 @@ def _sum_square(context: Context) -> str:
     keepdims = context.attribute("keepdims")
     noop = context.attribute("noop_with_empty_axes")
     options = {"keepdims": keepdims, "noop_with_empty_axes": noop}
-    finish(context, "ReduceSum", [square, _axes(context)], given, working, **options)
+    replace_and_cast_back(context, "ReduceSum", [square, _axes(context)], given, working, **options)
     return "ReduceSum(Mul(x, x))"
 
 
@@ -77,7 +77,7 @@ def _l2(context: Context) -> str:
     square = context.op.Mul(data, data)
     keepdims = context.attribute("keepdims")
     total = _reduce(context, "ReduceSum", square, _axes(context), keepdims)
-    finish(context, "Sqrt", [total], given, working)
+    replace_and_cast_back(context, "Sqrt", [total], given, working)
     return "Sqrt(ReduceSum(Mul(x, x)))"
 
 
@@ -86,7 +86,7 @@ def _log_sum(context: Context) -> str:
     data, given, working = widened(context, TensorProto.DOUBLE)
     keepdims = context.attribute("keepdims")
     total = _reduce(context, "ReduceSum", data, _axes(context), keepdims)
-    finish(context, "Log", [total], given, working)
+    replace_and_cast_back(context, "Log", [total], given, working)
     return "Log(ReduceSum(x))"
 
 
@@ -98,7 +98,7 @@ def _log_sum_exp(context: Context) -> str:
     else:
         axes, keepdims = _axes(context), context.attribute("keepdims")
         total = _log_sum_exp_terms(context, data, axes, keepdims, given, working)
-        finish(context, "Add", total, given, working)
+        replace_and_cast_back(context, "Add", total, given, working)
     return "Log(ReduceSum(Exp(x - max))) + max"
 
 
@@ -137,7 +137,7 @@ def _log_sum_exp_transposed(context: Context, data: str, given: int, working: in
     """
     op = context.op
     rank = context.need_rank(context.input(0), "before opset 7 broadcasting depends on it")
-    reduced = sorted(normalised(context.value("axes", ()), rank)) or list(range(rank))
+    reduced = sorted(non_negative_axes(context.value("axes", ()), rank)) or list(range(rank))
     perm = [index for index in range(rank) if index not in reduced] + reduced
     last = context.array(list(range(rank - len(reduced), rank)), "axes")
     transposed = op.Transpose(data, perm=perm) if rank else data
@@ -145,12 +145,12 @@ def _log_sum_exp_transposed(context: Context, data: str, given: int, working: in
         *_log_sum_exp_terms(context, transposed, last if rank else "", 1, given, working)
     )
     if not rank:
-        finish(context, "Identity", [total], given, working)
+        replace_and_cast_back(context, "Identity", [total], given, working)
     elif context.value("keepdims", 1):
         inverse = [perm.index(index) for index in range(rank)]
-        finish(context, "Transpose", [total], given, working, perm=inverse)
+        replace_and_cast_back(context, "Transpose", [total], given, working, perm=inverse)
     else:
-        finish(context, "Squeeze", [total, last], given, working)
+        replace_and_cast_back(context, "Squeeze", [total, last], given, working)
 
 
 def _finite_maximum(context: Context, data: str, axes: str, given: int, working: int) -> Value:
@@ -181,7 +181,7 @@ def _softmax_axes(context: Context) -> Value:
         context.input(0),
         f"at opset {context.source_opset} all dimensions from axis {axis} on count",
     )
-    return context.array(list(range(normalised((axis,), rank)[0], rank)), "axes")
+    return context.array(list(range(non_negative_axes((axis,), rank)[0], rank)), "axes")
 
 
 def _minus_maximum(context: Context) -> tuple[str, str, int, int]:
@@ -204,7 +204,7 @@ def _softmax(context: Context) -> str:
     shifted, axes, given, working = _minus_maximum(context)
     exponentials = op.Exp(shifted)
     total = op.ReduceSum(exponentials, axes)
-    finish(context, "Div", [exponentials, total], given, working)
+    replace_and_cast_back(context, "Div", [exponentials, total], given, working)
     return "e / ReduceSum(e) with e = Exp(x - max)"
 
 
@@ -215,7 +215,7 @@ def _log_softmax(context: Context) -> str:
     exponentials = op.Exp(shifted)
     total = op.ReduceSum(exponentials, axes)
     logarithm = op.Log(total)
-    finish(context, "Sub", [shifted, logarithm], given, working)
+    replace_and_cast_back(context, "Sub", [shifted, logarithm], given, working)
     return "s - Log(ReduceSum(Exp(s))) with s = x - max"
 
 

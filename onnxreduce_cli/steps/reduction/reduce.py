@@ -13,16 +13,13 @@ from typing import Any
 
 from onnx import AttributeProto, TensorProto
 
-from onnxreduce_cli.emit.axes import (
-    attribute_to_input,
-    known_axes,
-    normalised,
-    unsqueezed,
-)
-from onnxreduce_cli.emit.casts import INTEGERS, cast, finish, widened
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import LOOPS_FROM, NO_RANK
-from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.axes import attribute_to_input, known_axes, non_negative_axes
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.casts import cast, replace_and_cast_back, widened
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.refusals import LOOPS_FROM, NO_RANK
+from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.steps.reduction.emulated_reduce_axes import reduce_axis_by_axis
 from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
 from onnxreduce_cli.steps.reduction.function_bodies import BODIES
@@ -99,7 +96,12 @@ def _elementwise_part(context: Context) -> None:
     integer = elem_type is None or elem_type in INTEGERS
     if integer and (part == "Log" or (part != "Identity" and context.target_opset < 6)):
         # Log takes floats only, and so did Abs and Mul before opset 6.
-        context.replace(inputs=[unsqueezed(context)], keep=(), keepdims=0, axes=[0])
+        context.replace(
+            inputs=[context.op.Unsqueeze(context.input(0), context.array([0], "axes"))],
+            keep=(),
+            keepdims=0,
+            axes=[0],
+        )
         return
     inputs = [data, data] if part == "Mul" else [data]
     context.replace(part, inputs, keep=())
@@ -153,7 +155,7 @@ def _mean_from_sum(context: Context) -> None:
         bounds = [context.scalar(n, "bound", TensorProto.DOUBLE) for n in (1.0, 2.0**62)]
         count = op.Clip(count, *bounds)
     count = cast(context, count, working)
-    finish(context, "Div", [total, count], given, working)
+    replace_and_cast_back(context, "Div", [total, count], given, working)
 
 
 # 11: negative axes
@@ -175,10 +177,10 @@ def negative_axes(context: Context) -> None:
     possible = context.possible_values("axes", ())
     if all(axis >= 0 for axes in possible for axis in axes):
         return
-    axes, rank = context.value("axes"), context.settled_rank(context.input(0))
+    axes, rank = context.value("axes"), context.specialised_rank(context.input(0))
     if rank is not None:
-        context.replace(axes=normalised(axes, rank))
+        context.replace(axes=non_negative_axes(axes, rank))
     elif max(axes) < 0:
-        replace_mirrored(context, axes=mirrored_axes(axes))
+        replace_with_reversed_dims(context, axes=reversed_axes(axes))
     else:
         reduce_matrix_rows(context, context.array(list(axes), "axes"), noop=False)

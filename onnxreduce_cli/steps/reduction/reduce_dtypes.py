@@ -10,8 +10,9 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import INTEGERS, cast, there_and_back
+from onnxreduce_cli.emit.casts import cast, computed_in
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.steps.registry import down, up
 
 _MAX_MIN = ("ReduceMax", "ReduceMin")
@@ -54,7 +55,7 @@ def _may_be_empty(data: Value) -> bool:
 def booleans(context: Context) -> None:
     """``ReduceMax(x)`` of bool becomes ``Cast<bool>(ReduceMax(Cast<uint8>(x)))``."""
     if context.input(0).elem_type == TensorProto.BOOL:
-        there_and_back(context, TensorProto.UINT8)
+        computed_in(context, TensorProto.UINT8)
 
 
 @up(
@@ -65,4 +66,4 @@ def booleans(context: Context) -> None:
 def integer_logarithms(context: Context) -> None:
     """``ReduceLogSum(x)`` of int32 becomes ``Cast<int32>(ReduceLogSum(Cast<double>(x)))``."""
     if context.input(0).elem_type in INTEGERS:
-        there_and_back(context, TensorProto.DOUBLE)
+        computed_in(context, TensorProto.DOUBLE)

@@ -9,9 +9,9 @@ What is written where the rank is not known is in `emulated_softmax`.
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_RANK
+from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.steps.reduction.emulated_softmax import (
     as_rows,
@@ -38,11 +38,11 @@ def matrix_to_one_axis(context: Context) -> None:
         if axis == -1:
             return  # The last dimension alone, whatever the rank.
     else:
-        axis = normalised((axis,), len(dims))[0]
+        axis = non_negative_axes((axis,), len(dims))[0]
         wide = [index for index in range(axis, len(dims)) if dims[index] != 1]
         if len(wide) <= 1:
             if context.attribute("axis") is None or wide not in ([], [axis]):
-                context.words = "axis: the one dimension that is not 1"
+                context.description = "axis: the one dimension that is not 1"
                 context.replace(axis=wide[0] if wide else axis)
             return
         if 0 in dims:
@@ -98,12 +98,12 @@ def one_axis_to_matrix(context: Context) -> None:
         if axis == -1:
             _write_out(context, -1)
         else:
-            context.settled_rank(data)
+            context.specialised_rank(data)
             viewed_around_axis(context, axis)
         return
     dims = known.dims
     rank = len(dims)
-    axis = normalised((axis,), rank)[0]
+    axis = non_negative_axes((axis,), rank)[0]
     if all(dim == 1 for dim in dims[axis + 1 :]):
         _write_out(context, axis)
         return
@@ -118,7 +118,7 @@ def one_axis_to_matrix(context: Context) -> None:
 def _write_out(context: Context, axis: int) -> None:
     """Keep the axis, which need only be written out where it was the default."""
     if context.attribute("axis") is None:
-        context.words = "axis: its default written out"
+        context.description = "axis: its default written out"
         context.replace(axis=axis)
 
 
@@ -138,8 +138,8 @@ def negative_axis(context: Context) -> None:
     if all(axis >= 0 for axis in context.possible_values("axis", 1)):
         return
     axis = context.value("axis")
-    rank = context.settled_rank(context.input(0))
+    rank = context.specialised_rank(context.input(0))
     if rank is not None:
-        context.replace(axis=normalised((axis,), rank)[0])
+        context.replace(axis=non_negative_axes((axis,), rank)[0])
     else:
         as_rows(context, axis)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, dims_of, unsqueezed
-from onnxreduce_cli.emit.terms import Term, counted, term
+from onnxreduce_cli.emit.axes import unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import Term, term
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import dims_of, range_of
 from onnxreduce_cli.steps.registry import introduced
 
 _DOUBLE = TensorProto.DOUBLE
@@ -90,7 +93,7 @@ def _line(size: Term, *, aligned: bool) -> Term:
 
     Of one element, of which -1 and 1 are both to be the place, it is 1, as runtimes have it.
     """
-    numbers, length = counted(size, _DOUBLE) * 2, size.cast(_DOUBLE)
+    numbers, length = range_of(size, _DOUBLE) * 2, size.cast(_DOUBLE)
     if not aligned:
         return (numbers + 1) / length - 1
     alone = size.cast(TensorProto.FLOAT).less(2).cast(_DOUBLE)

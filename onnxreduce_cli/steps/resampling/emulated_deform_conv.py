@@ -7,19 +7,14 @@ from math import prod
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    Number,
-    as_name,
-    need_dims,
-    size_of,
-    static,
-    times,
-)
-from onnxreduce_cli.emit.terms import Term, counted, scalar, term
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import Number, Term, as_name, scalar, term, times
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import known_dims, need_dims, range_of, size_of
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.resampling.emulated_interpolation import (
@@ -108,7 +103,7 @@ def _elements(
 
     of_each = _reshaped(context, offset, [0, shared, prod(kernel), spatial, *after], working)
     moved = Term(context, of_each, working)
-    first = counted(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
+    first = range_of(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
     along = []
     for axis, length in enumerate(lengths):
         place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
@@ -131,7 +126,7 @@ def _kernel(context: Context) -> tuple[int, ...]:
     shape = context.value("kernel_shape")
     if shape:
         return tuple(shape)
-    known = static(need_dims(context, context.input(1), "it tells the kernel's shape")[2:])
+    known = known_dims(need_dims(context, context.input(1), "it tells the kernel's shape")[2:])
     if known is None:
         raise Blocked(
             f"the shape of its weights {context.input(1)!r} is not known, and its kernel's with it",
@@ -158,7 +153,7 @@ def _grid(
     dilation: int = (context.value("dilations") or [1] * spatial)[axis]
     before: int = (context.value("pads") or [0] * spatial)[axis]
     numbers = np.indices(kernel)[axis].reshape(-1, *[1] * spatial) * dilation - before
-    places = counted(scalar(context, after[axis]), working) * stride
+    places = range_of(scalar(context, after[axis]), working) * stride
     places = places.shaped(-1, *[1] * (spatial - 1 - axis))
     return term(context, numbers, working) + places
 

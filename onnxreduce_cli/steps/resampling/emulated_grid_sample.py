@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import HALVES, finish, widened
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import as_name, size_of
-from onnxreduce_cli.emit.terms import Term, counted, scalar
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import Term, as_name, scalar
+from onnxreduce_cli.emit.sizes import range_of, size_of
 from onnxreduce_cli.steps.resampling.emulated_interpolation import (
     Tap,
     finite,
@@ -51,11 +53,11 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
     channels = as_name(context, size_of(context, data, 1))
     flat_shape = op.Concat(context.array([-1], "all"), channels, axis=0)
     flat = op.Reshape(last, flat_shape)
-    first = counted(batch, TensorProto.INT64).shaped(-1, *[1] * spatial)
+    first = range_of(batch, TensorProto.INT64).shaped(-1, *[1] * spatial)
     total = gathered(flat, first, lengths, along)
     perm = [0, spatial + 1, *range(1, spatial + 1)]
     if working:
-        finish(context, "Transpose", [total], given, working, perm=perm)
+        replace_and_cast_back(context, "Transpose", [total], given, working, perm=perm)
     else:
         context.replace("Transpose", [total], keep=(), perm=perm)
 

@@ -9,8 +9,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import constant
-from onnxreduce_cli.emit.terms import Term
+from onnxreduce_cli.emit.numbers import Term
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def _counted(context: Context, flat: str, tap: Tap) -> Value:
     if tap.inside:
         name = op.Unsqueeze(tap.inside.name, behind)
         elem_type = context.need_elem_type(flat, "outside it is 0 of that dtype")
-        part = op.Where(name, part, constant(context, 0, elem_type, "zero"))
+        part = op.Where(name, part, context.scalar(0, "zero", elem_type))
     if tap.weight:
         name = op.Unsqueeze(tap.weight.name, behind)
         part = op.Mul(part, name)

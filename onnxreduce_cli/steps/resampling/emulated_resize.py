@@ -11,10 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import HALVES, cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import constant
-from onnxreduce_cli.emit.terms import Term, length_of, term
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import Term, term
+from onnxreduce_cli.emit.sizes import length_of
 from onnxreduce_cli.steps.resampling.emulated_resize_weights import Window, elements_and_weights
 from onnxreduce_cli.steps.resampling.resize_axes import (
     Change,
@@ -204,5 +206,5 @@ def _extrapolated(
     if outside is None:
         return data
     elem_type = context.need_elem_type(data, "outside it is a value of that dtype")
-    filled = constant(context, value, elem_type, "extrapolation")
+    filled = context.scalar(value, "extrapolation", elem_type)
     return context.op.Where(outside.name, filled, data)

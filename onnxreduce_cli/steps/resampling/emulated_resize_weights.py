@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.context import Array
-from onnxreduce_cli.emit.terms import Term, counted, term
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.numbers import Term, term
+from onnxreduce_cli.emit.sizes import range_of
 from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, places
 
 _FLOAT = TensorProto.FLOAT
@@ -36,7 +37,7 @@ def elements_and_weights(axis: Axis, method: Method) -> Window:
     at, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
     stretch = axis.scale.least(1) if method.antialias else term(context, 1, _FLOAT)
     reach = term(context, 1 if method.mode == "linear" else 2, _FLOAT) / stretch
-    taps = counted((reach.ceil() * 2).cast(TensorProto.INT64), _FLOAT)
+    taps = range_of((reach.ceil() * 2).cast(TensorProto.INT64), _FLOAT)
     indices = (at - reach).floor() + 1 + taps
     distance = (indices - at).abs() * stretch
     if method.mode == "linear":

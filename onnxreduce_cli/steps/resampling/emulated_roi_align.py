@@ -8,12 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, cast
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
-from onnxreduce_cli.emit.numbers import reduced, size_of
-from onnxreduce_cli.emit.terms import Term, counted, length_of, scalar, term
+from onnxreduce_cli.emit.numbers import Term, scalar, term
+from onnxreduce_cli.emit.sizes import length_of, range_of, size_of
 
 
 def align_by_gather(context: Context, *, half_pixel: bool) -> None:
@@ -149,12 +151,12 @@ def _taps(side: _Side, length: Term, any_sample: Term, *, repeats: bool) -> tupl
     start, part, samples = (
         item.shaped(-1, 1, 1) for item in (side.start, side.part, side.samples.most(1))
     )
-    number = counted(side.most, working)
+    number = range_of(side.most, working)
     exists = number.less(samples) & any_sample.shaped(-1, 1, 1)
     if repeats:
         number = number.least(samples - 1)
         exists = any_sample.shaped(-1, 1, 1)
-    place = counted(term(context, side.parts, TensorProto.INT64), working).shaped(-1, 1)
+    place = range_of(term(context, side.parts, TensorProto.INT64), working).shaped(-1, 1)
     at = start + place * part + (number + 0.5) * part / samples
     exists = exists & (at.less(-1) | at.greater(length)).negated()
     last = length - 1

@@ -6,7 +6,7 @@ It was introduced with 16; 20 gave two modes other names, and took any rank, not
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING
+from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, introduced, up
 from onnxreduce_cli.steps.resampling.emulated_grid_sample import sample_by_gather
 

@@ -20,9 +20,11 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.context import Array, Context
-from onnxreduce_cli.emit.numbers import MOST_WRITTEN, NO_COUNTING, dims_of
-from onnxreduce_cli.emit.terms import term
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, term
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.resampling.emulated_resize import by_gather, in_ratio_by_gather
@@ -158,7 +160,7 @@ def _is_default(context: Context, method: Method, change: Change) -> bool:
         if not _gives(length, scale, resized):
             return False
         if method.mode == "nearest" and method.coordinates != "tf_crop_and_resize":
-            return resized <= MOST_WRITTEN and _same_elements(context, change, method, default)
+            return resized <= LARGEST_CONSTANT and _same_elements(context, change, method, default)
     if method.coordinates == "asymmetric":
         return method.mode != "nearest" or method.nearest == default.nearest
     # Each element stands for a whole number of elements around it: none is halfway.

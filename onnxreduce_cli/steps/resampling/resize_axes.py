@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.resampling.resize_mapping import Method
 
 _FLOAT = TensorProto.FLOAT
@@ -72,7 +72,7 @@ def rank_of(context: Context, counts: str) -> int:
 
 def axes_of(context: Context, rank: int) -> tuple[int, ...]:
     """The axes that scales, sizes and regions are given for."""
-    return normalised(context.value("axes", tuple(range(rank))), rank)
+    return non_negative_axes(context.value("axes", tuple(range(rank))), rank)
 
 
 def changes_by_scales(context: Context, scales: Sequence[float | None], rank: int) -> list[Change]:

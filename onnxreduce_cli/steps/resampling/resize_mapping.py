@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.context import Blocked
-from onnxreduce_cli.emit.terms import Term, counted
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.numbers import Term
+from onnxreduce_cli.emit.sizes import range_of
 
 _FLOAT = TensorProto.FLOAT
 
@@ -56,7 +57,7 @@ class Method:
 
 def places(axis: Axis, coordinates: str) -> Term:
     """Where each output element lies in the input: float, of shape [resized]."""
-    x, scale, last = counted(axis.resized, _FLOAT), axis.scale, axis.length - 1
+    x, scale, last = range_of(axis.resized, _FLOAT), axis.scale, axis.length - 1
     after = axis.resized.cast(_FLOAT)
     if coordinates == "asymmetric":
         return x / scale

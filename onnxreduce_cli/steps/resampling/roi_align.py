@@ -7,7 +7,7 @@ did before.
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_LOOP
+from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.steps.registry import down, introduced, up
 from onnxreduce_cli.steps.resampling.emulated_roi_align import align_by_gather
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING
+from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, impossible, up
 from onnxreduce_cli.steps.resampling.emulated_resize import by_gather
 from onnxreduce_cli.steps.resampling.resize_axes import changes_by_scales, known_scales, rank_of

@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto, numpy_helper
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import FLOATS
 from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import down
@@ -81,9 +83,6 @@ def sparse_to_dense(context: Context) -> None:
     context.replace("Reshape", [flat, context.array(list(sparse.dims), "shape")], keep=())
 
 
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
-
-
 @down(
     "Constant",
     9,
@@ -98,7 +97,7 @@ def floats_only(context: Context) -> None:
     such an input of the main graph; elsewhere ``Add(Mul(high, 2**32), low)`` of such.
     """
     attribute = context.attribute("value")
-    if attribute is None or attribute.t.data_type in _FLOATS:
+    if attribute is None or attribute.t.data_type in FLOATS:
         return
     tensor = attribute.t
     if context.has_initializers:

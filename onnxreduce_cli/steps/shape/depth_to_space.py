@@ -6,7 +6,9 @@ import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, arange, size_of, times
+from onnxreduce_cli.emit.numbers import times
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import down
 
 

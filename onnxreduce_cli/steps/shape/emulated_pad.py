@@ -5,20 +5,20 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Array, Context
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
+    LARGEST_CONSTANT,
     Number,
-    arange,
     as_name,
     at_least_zero,
     minus,
     plus,
-    reduced,
-    unsqueezed,
 )
+from onnxreduce_cli.emit.sizes import arange
 
 
 def pads_of_axes_at_run_time(context: Context, rank: int | None) -> Value:
@@ -58,7 +58,7 @@ def source_indices(context: Context, size: Number, before: Number, after: Number
     op = context.op
     numbers = (size, before, after)
     known = [number for number in numbers if isinstance(number, int)]
-    if len(known) == len(numbers) and sum(known) <= MOST_WRITTEN:
+    if len(known) == len(numbers) and sum(known) <= LARGEST_CONSTANT:
         return context.array(_known_indices(known, mode), "indices")
     if mode == "constant":
         index = _counted(context, plus(context, plus(context, size, before), after), before)

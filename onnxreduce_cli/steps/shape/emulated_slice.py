@@ -5,11 +5,12 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit import shapes
+from onnxreduce_cli.emit.axes import reduced
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import size_along
-from onnxreduce_cli.emit.numbers import arange, reduced
+from onnxreduce_cli.emit.sizes import arange
 
 
 def constant_list(context: Context, index: int) -> tuple[int, ...]:
@@ -99,7 +100,7 @@ def slice_at_run_time(context: Context) -> None:
     new_strides = op.Mul(strides, op.Add(whole, of_dimensions(steps)))
     starts_in_flat = op.Mul(strides, of_dimensions(start))
     first = reduced(context, "ReduceSum", starts_in_flat, [0], keep=True)
-    indices = op.Add(shapes.places(context, new_sizes, new_strides), first)
+    indices = op.Add(shapes.flat_indices(context, new_sizes, new_strides), first)
     taken = op.Gather(shapes.flat(context, data), indices, axis=0)
     context.replace("Reshape", [taken, new_sizes], keep=(), allowzero=1)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 from onnx import numpy_helper
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, dims_of, unsqueezed
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.shape.emulated_expand import tile_at_run_time, with_equal_ranks
 
@@ -33,7 +35,7 @@ def expand(context: Context) -> None:
     rank = lengths[0] if known is None and lengths is not None else None
     rank = rank if known is None else known.size
     if dims is None or not isinstance(rank, int):
-        context.settled_rank(data)
+        context.specialised_rank(data)
         tile_at_run_time(context, *with_equal_ranks(context))
         return
     dims = (1,) * (rank - len(dims)) + dims

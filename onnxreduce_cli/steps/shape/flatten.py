@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 
-from onnx import TensorProto
-
 from onnxreduce_cli.emit import shapes
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import static
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import FLOATS
+from onnxreduce_cli.emit.sizes import known_dims
 from onnxreduce_cli.steps.registry import down
-
-_FLOATS = frozenset({TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16})
 
 
 @down("Flatten", 9, "of what is no float, a Reshape", blocks="its dtype is not known")
@@ -20,7 +18,7 @@ def integers_to_reshape(context: Context) -> None:
     ``Reshape(x, [6, 20])``; what is flat already stays as it is.
     """
     data = context.input(0)
-    if context.need_elem_type(data, "it may only be a float") in _FLOATS:
+    if context.need_elem_type(data, "it may only be a float") in FLOATS:
         return
     axis, dims = context.value("axis", 1), data.dims
     if dims is not None and len(dims) == 2 and axis == 1:
@@ -31,7 +29,7 @@ def integers_to_reshape(context: Context) -> None:
     op = context.op
     products: list[str] = []
     for part, ends in ((slice(axis), {"end": axis}), (slice(axis, None), {"start": axis})):
-        numbers = None if dims is None else static(dims[part])
+        numbers = None if dims is None else known_dims(dims[part])
         if numbers is not None:
             products.append(context.array([math.prod(numbers)], "size"))
         else:
@@ -52,7 +50,7 @@ def negative_axis(context: Context) -> None:
     if all(axis >= 0 for axis in context.possible_values("axis", 1)):
         return
     axis = context.value("axis")
-    rank = context.settled_rank(context.input(0))
+    rank = context.specialised_rank(context.input(0))
     if rank is None:
         context = context.at(shapes.OPSET)
         matrix, _ = shapes.as_matrix(context, context.input(0), axis)

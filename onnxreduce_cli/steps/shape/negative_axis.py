@@ -5,9 +5,9 @@ The negative axes of all other operators stand with these.
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.steps.registry import down
 
 _WORDS = "negative axis made non-negative; of unknown rank, that of the transposed tensor"
@@ -22,9 +22,9 @@ def negative_axis(context: Context) -> None:
         return
     axis = context.value("axis")
     tensors = range(len(context.node.input)) if context.node.op_type == "Concat" else (0,)
-    ranks = (context.settled_rank(context.input(index)) for index in tensors)
+    ranks = (context.specialised_rank(context.input(index)) for index in tensors)
     rank = next((rank for rank in ranks if rank is not None), None)
     if rank is not None:
-        context.replace(axis=normalised((axis,), rank)[0])
+        context.replace(axis=non_negative_axes((axis,), rank)[0])
     else:
-        replace_mirrored(context, tensors, axis=mirrored_axes([axis])[0])
+        replace_with_reversed_dims(context, tensors, axis=reversed_axes([axis])[0])

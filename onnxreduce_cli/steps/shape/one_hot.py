@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.axes import normalised
+from onnxreduce_cli.emit.axes import non_negative_axes, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, arange, unsqueezed
-from onnxreduce_cli.emit.reversed_dims import mirrored
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.reversed_dims import with_reversed_dims
+from onnxreduce_cli.emit.sizes import arange
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -20,15 +21,15 @@ def one_hot(context: Context) -> None:
     """
     op = context.op
     indices, depth, values = (context.input(index) for index in range(3))
-    axis, rank, reverse = context.value("axis", -1), context.settled_rank(indices), False
+    axis, rank, reverse = context.value("axis", -1), context.specialised_rank(indices), False
     if rank is not None:
-        axis = normalised((axis,), rank + 1)[0]
+        axis = non_negative_axes((axis,), rank + 1)[0]
         behind = rank - axis
     else:
         context = context.at(11)  # Before, Unsqueeze has no negative axes; its step goes on.
         op = context.op
         if reverse := axis >= 0:
-            indices, axis = mirrored(context, indices), -1 - axis
+            indices, axis = with_reversed_dims(context, indices), -1 - axis
         behind = -1 - axis
     known = context.constant(depth)
     if known is not None:
@@ -47,7 +48,7 @@ def one_hot(context: Context) -> None:
         context.replace("Gather", inputs, keep=(), axis=0)
         return
     result = context.replace("Gather", inputs, [context.fresh("mirrored")], keep=(), axis=0)
-    mirrored(context, result.output[0], context.node.output[0])
+    with_reversed_dims(context, result.output[0], context.node.output[0])
 
 
 def _as_int64(context: Context, name: Value) -> Value:

@@ -15,16 +15,12 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, normalised
+from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    NO_COUNTING,
-    Number,
-    as_name,
-    numbers_of,
-    size_of,
-)
+from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import list_elements, size_of
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.emulated_pad import pads_of_axes_at_run_time, source_indices
@@ -141,7 +137,7 @@ def _pads_of_all_axes(context: Context) -> Value:
     pads, axes = context.constant(context.input(1)), context.constant(context.input(3))
     if axes is None or rank is None:
         return pads_of_axes_at_run_time(context, rank)
-    padded = list(normalised(tuple(axes.tolist()), rank))
+    padded = list(non_negative_axes(tuple(axes.tolist()), rank))
     # Where each pad of the full list comes from; the place after the last holds a zero.
     count = len(padded)
     sources = [padded.index(axis) if axis in padded else 2 * count for axis in range(rank)]
@@ -200,7 +196,7 @@ def _sides(context: Context, pads: str) -> list[tuple[Number, Number]]:
     if rank is None:
         rank = context.need_rank(context.input(0), f"its pads {pads!r} are not known either")
 
-    numbers = numbers_of(context, pads, 2 * rank)
+    numbers = list_elements(context, pads, 2 * rank)
     return list(zip(numbers[:rank], numbers[rank:], strict=True))
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import HALVES, INTEGERS, cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING, arange
+from onnxreduce_cli.emit.casts import cast
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import arange
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import down, introduced
 

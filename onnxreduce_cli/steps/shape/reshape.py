@@ -5,10 +5,11 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import ints_to_constant, known_axes
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import dims_of
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import down, up
 
 

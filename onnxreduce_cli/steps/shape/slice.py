@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.emit import shapes
-from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, normalised
+from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING
-from onnxreduce_cli.emit.reversed_dims import replace_mirrored
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.emulated_slice import (
     constant_list,
@@ -56,7 +56,7 @@ def inputs_to_attributes(context: Context) -> None:
     steps, axes = constant_list(context, 4), constant_list(context, 3)
     count = len(steps) or len(axes) or len(context.elements(context.input(1)) or ())
     if (given["steps"] and not steps) or (given["axes"] and not axes) or not count:
-        context.settle("what is known of its axes and steps")
+        context.require_specialised("what is known of its axes and steps")
         slice_at_run_time(context)
         return
     along = zip(axes or range(count), steps or (1,) * count, strict=True)
@@ -101,15 +101,15 @@ def negative_axes(context: Context) -> None:
     if axes is not None and (axes >= 0).all():
         return
     if axes is None:
-        context.settle("what its axes are")
-    rank = None if axes is None else context.settled_rank(context.input(0))
+        context.require_specialised("what its axes are")
+    rank = None if axes is None else context.specialised_rank(context.input(0))
     inputs = list(context.node.input)
     if axes is not None and rank is None and (axes < 0).all() and context.target_opset < 10:
         inputs[3] = context.array(-1 - axes, "axes")
-        replace_mirrored(context, inputs=inputs)
+        replace_with_reversed_dims(context, inputs=inputs)
         return
     if axes is not None and rank is not None:
-        positive = np.array(normalised(tuple(axes.tolist()), rank), axes.dtype)
+        positive = np.array(non_negative_axes(tuple(axes.tolist()), rank), axes.dtype)
         inputs[3] = context.array(positive, "axes")
     else:
         inputs[1:] = [shapes.int64_list(context, name) if name else "" for name in inputs[1:]]

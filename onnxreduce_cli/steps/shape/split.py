@@ -8,9 +8,10 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import ints_to_constant, known_axes
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Blocked, Context
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import size_along
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.emulated_split import slices_at_run_time

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from onnx import AttributeProto
 
-from onnxreduce_cli.emit.axes import attribute_to_input, known_axes, normalised
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import NO_COUNTING
-from onnxreduce_cli.emit.reversed_dims import mirrored_axes, replace_mirrored
+from onnxreduce_cli.emit.axes import attribute_to_input, known_axes, non_negative_axes
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.emulated_squeeze_unsqueeze import reshape_at_run_time
 
@@ -36,7 +37,7 @@ def axes_to_attribute(context: Context) -> None:
     """
     axes = known_axes(context)
     if axes is None:
-        context.settle("what its axes are")
+        context.require_specialised("what its axes are")
         reshape_at_run_time(context, context.input(1))
     elif isinstance(axes, AttributeProto) or axes or context.node.op_type == "Unsqueeze":
         context.replace(inputs=[context.input(0)], axes=axes)
@@ -62,11 +63,11 @@ def negative_axes(context: Context) -> None:
     axes = context.value("axes", ())
     if all(axis >= 0 for axis in axes):
         return
-    rank = context.settled_rank(context.input(0))
+    rank = context.specialised_rank(context.input(0))
     if rank is None and max(axes) < 0:
-        replace_mirrored(context, axes=mirrored_axes(axes))
+        replace_with_reversed_dims(context, axes=reversed_axes(axes))
     elif rank is None:
         reshape_at_run_time(context, context.array(list(axes), "axes"))
     else:
         added = len(axes) if context.node.op_type == "Unsqueeze" else 0
-        context.replace(axes=normalised(axes, rank + added))
+        context.replace(axes=non_negative_axes(axes, rank + added))

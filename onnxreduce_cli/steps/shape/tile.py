@@ -7,11 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.broadcast import ones, rank_of
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import MOST_WRITTEN, Number, as_name, size_of
-from onnxreduce_cli.emit.repeat import ones, rank_of
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
+from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
 
@@ -33,7 +35,7 @@ def repeats(context: Context) -> None:
     op = context.op
     data = context.input(0)
     tiles, axis = (_number(context, context.input(index)) for index in (1, 2))
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if isinstance(tiles, int) and isinstance(axis, int) and rank is not None:
         counts = [tiles if index == axis else 1 for index in range(rank)]
         context.replace(inputs=[data, context.array(counts, "repeats")])
@@ -76,7 +78,7 @@ def one_axis(context: Context) -> None:
     data = context.input(0)
     elem_type = context.need_elem_type(data, "before opset 6 tiles and axis have the same")
     counts = context.elements(context.input(1))
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     if counts is None and rank is not None:
         counts = (None,) * rank
     if counts is None:
@@ -85,7 +87,7 @@ def one_axis(context: Context) -> None:
             "choose opset 6 or later, or state its shape in the model's value_info or inputs",
         )
     if None in counts:
-        context.settle(f"how often {data!r} is repeated")
+        context.require_specialised(f"how often {data!r} is repeated")
     if elem_type in _HIGHEST_COUNT:
         _tiles(context, elem_type, counts)
     else:
@@ -139,7 +141,7 @@ def _gathers(context: Context, counts: Sequence[int | None]) -> None:
     repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in repeated:
         size = size_of(context, context.input(0), axis)
-        if not isinstance(size, int) or count is None or size * count > MOST_WRITTEN:
+        if not isinstance(size, int) or count is None or size * count > LARGEST_CONSTANT:
             raise Blocked(
                 f"which elements of {data!r} are repeated along axis {axis} is only known at run "
                 "time, and before opset 6 Tile takes floats only",

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    MOST_WRITTEN,
-    NO_COUNTING,
-    Number,
-    arange,
-    constant,
-    size_of,
-    unsqueezed,
-)
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number
+from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -40,7 +35,7 @@ def trilu(context: Context) -> None:
         bound_name = context.input(1) or context.array([0], "zero")
         beyond = op.emit("Less" if upper else "Greater", difference, bound_name)
         mask = op.Not(beyond)
-    context.replace("Where", [mask, data, constant(context, 0, elem_type, "zero")], keep=())
+    context.replace("Where", [mask, data, context.scalar(0, "zero", elem_type)], keep=())
 
 
 @introduced("EyeLike", 9, "a constant, or where row and column are the same", blocks=NO_COUNTING)
@@ -66,6 +61,6 @@ def eye_like(context: Context) -> None:
 
 def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
     """Return the sizes of a matrix that is known and small enough for a constant, else None."""
-    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= MOST_WRITTEN:
+    if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= LARGEST_CONSTANT:
         return rows, columns
     return None

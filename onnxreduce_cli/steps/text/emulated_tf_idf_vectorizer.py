@@ -7,9 +7,12 @@ from itertools import pairwise
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Blocked, Context
-from onnxreduce_cli.emit.numbers import dims_of, reduced, refuse, unsqueezed
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.refusals import refuse
+from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import introduced
 
 #: Beyond the end of every dimension.
@@ -30,7 +33,7 @@ def tf_idf_vectorizer(context: Context) -> None:
     if context.value("pool_strings"):
         raise refuse(context, "tells what is in a string")
     data = context.input(0)
-    rank = context.settled_rank(data)
+    rank = context.specialised_rank(data)
     given = context.need_elem_type(data, "it is compared with 64-bit integers")
     context = context.at(13)
     op = context.op

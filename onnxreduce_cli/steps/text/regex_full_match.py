@@ -6,7 +6,7 @@ import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import refuse
+from onnxreduce_cli.emit.refusals import refuse
 from onnxreduce_cli.steps.registry import introduced
 
 #: What stands for more than itself in a pattern; `|` does too.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import refuse
+from onnxreduce_cli.emit.refusals import refuse
 from onnxreduce_cli.steps.registry import introduced
 
 
