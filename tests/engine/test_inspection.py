@@ -19,7 +19,7 @@ from tests.test_round_trips import SAMPLES
 STALE = ("test_dft_rfft", "test_cumsum_2d_axis_0", "test_constant_pad")
 
 #: Every n-th of the other node cases is in the ordinary tests.
-FEW = 180
+FEW, MANY = 180, 12
 
 
 def planned(conversion: Conversion) -> tuple[object, ...]:
@@ -64,6 +64,7 @@ def test_some_node_cases_are_planned_alike() -> None:
 
 
 @pytest.mark.matrix
-def test_all_node_cases_are_planned_alike() -> None:
-    found = {case.name: opsets for case in cases() if (opsets := differing(case.model))}
+def test_many_node_cases_are_planned_alike() -> None:
+    chosen = cases()[::MANY]
+    found = {case.name: opsets for case in chosen if (opsets := differing(case.model))}
     assert not found
