@@ -129,6 +129,7 @@ _UNSUPPORTED = (
     "Failed to construct locale",
     "_inlfunc_",
     "InsertedPrecisionFreeCast",
+    "No corresponding Numpy type",
 )
 
 

@@ -33,8 +33,9 @@ def none_from_back(context: Context) -> None:
 def hot_from_front(context: Context) -> None:
     """``OneHot([-1], 3, values)`` becomes ``OneHot([2], 3, values)``.
 
-    What is still negative then is out of range on both sides. Where the rank is not known the axis
-    is that of the indices with reversed dims.
+    Indices that are out of range below become `depth`, which is so above: ONNX Runtime counts
+    negative indices from the back at every opset. Where the rank is not known the axis is that of
+    the indices with reversed dims.
     """
     indices, axis = context.input(0), context.value("axis", -1)
     rank = context.specialised_rank(indices) if axis < -1 else None
@@ -43,8 +44,11 @@ def hot_from_front(context: Context) -> None:
         replace_with_reversed_dims(context, axis=reversed_axes([axis])[0])
         return
     if not never_negative(context, indices):
+        op, depth = context.op, _depth(context)
         whole = cast(context, indices, TensorProto.INT64)
-        indices = from_front(context, whole, _depth(context), TensorProto.INT64)
+        counted = from_front(context, whole, depth, TensorProto.INT64)
+        out_of_range = op.Less(counted, context.scalar(0, "zero"))
+        indices = op.Where(out_of_range, depth, counted)
     if axis < -1:
         assert rank is not None
         axis += rank + 1
