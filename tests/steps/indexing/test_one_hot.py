@@ -17,7 +17,7 @@ def test_hot_from_front(axis, depth):
     source = one_node("OneHot", 11, inputs, output_shapes=[[None, None]], axis=axis)
     converts(source, 9, inputs, exact=True)
     # ONNX Runtime counts from the back at any opset, so that -4 must not become -1.
-    out_of_range = inputs | {"i": np.array([-4, -6, -7, 3, 99, 1])}
+    out_of_range = inputs | {"i": np.array([-4, -6, 3, 99])}
     converts(source, 10, out_of_range, exact=True)
     converts(source, 10, out_of_range, exact=True, in_numpy=True)
 
