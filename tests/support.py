@@ -130,6 +130,7 @@ _UNSUPPORTED = (
     "_inlfunc_",
     "InsertedPrecisionFreeCast",
     "No corresponding Numpy type",
+    "can't be converted to MLDataType",
 )
 
 
