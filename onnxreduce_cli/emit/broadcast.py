@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
@@ -211,7 +211,7 @@ def _behind(context: Context, axis: int, name: str, outer: str) -> Value:
 def trailing_ones(context: Context, name: str, count: str) -> Value:
     """The value with dimensions of 1 behind its own: `count` of them, int64 of shape [1]."""
     op = context.op
-    shape = op.Concat(op.Shape(name), ones(context, count), axis=0)
+    shape = op.Concat(op.Shape(name), ones(context, sizes(context, count)), axis=0)
     return op.Reshape(name, shape)
 
 

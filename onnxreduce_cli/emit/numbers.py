@@ -240,9 +240,9 @@ class Term:
         )
 
 
-#: A size or another integer: an int if it is known at conversion, or else int64 of shape [1], as a
-#: term or by its name. (A name may hold one for each place too, of shape [n].)
-Number = int | Term | str
+#: A size or another integer: an int if it is known at conversion, or else a term of int64 and shape
+#: [1] (or [n], a number for each place).
+Number = int | Term
 
 
 def term(context: Context, value: Any, elem_type: int) -> Term:
@@ -260,31 +260,7 @@ def as_name(context: Context, number: Number) -> str:
     """A number as an int64 tensor of shape [1]."""
     if isinstance(number, int):
         return context.array([number], "number")
-    return number if isinstance(number, str) else number.name
-
-
-def _formula(context: Context, number: Number) -> int | Term:
-    return sizes(context, number) if isinstance(number, str) else number
-
-
-def times(context: Context, first: Number, second: Number) -> Number:
-    """The product of two numbers."""
-    return _formula(context, first) * _formula(context, second)
-
-
-def plus(context: Context, first: Number, second: Number) -> Number:
-    """The sum of two numbers."""
-    return _formula(context, first) + _formula(context, second)
-
-
-def minus(context: Context, first: Number, second: Number) -> Number:
-    """The difference of two numbers."""
-    return _formula(context, first) - _formula(context, second)
-
-
-def quotient(context: Context, number: Number, by: Number) -> Number:
-    """A number that is not negative divided by another, rounded down."""
-    return _formula(context, number) // _formula(context, by)
+    return number.name
 
 
 def at_least_zero(context: Context, number: Number) -> Number:
@@ -304,4 +280,4 @@ def scalar(context: Context, number: Number) -> Term:
     """A number as an int64 term of rank 0."""
     if isinstance(number, int):
         return term(context, number, TensorProto.INT64)
-    return (number if isinstance(number, Term) else sizes(context, number)).of_rank_0()
+    return number.of_rank_0()

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import Number, as_name, plus
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import END, arange, dims_of, known_dims, sliced
 from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
@@ -50,7 +50,7 @@ def scalar_input(context: Context, name: str) -> Number:
         return int(known.reshape(-1)[0])
     if context.elem_type(name) != TensorProto.INT64:
         name = cast(context, name, TensorProto.INT64)
-    return context.op.Reshape(name, context.array([1], "one"))
+    return sizes(context, context.op.Reshape(name, context.array([1], "one")))
 
 
 def product(context: Context, values: str) -> Value:
@@ -60,30 +60,30 @@ def product(context: Context, values: str) -> Value:
     return op.ReduceProd(with_one, keepdims=1)
 
 
-def strides(context: Context, sizes: str) -> str:
+def strides(context: Context, dims: str) -> str:
     """The strides of a tensor of the given sizes in elements, both int64 of shape [rank]."""
     op = context.op
-    place = arange(context, op.Shape(sizes))
+    place = arange(context, sizes(context, op.Shape(dims)))
     later = op.Less(unsqueezed(context, place, [1]), place)
-    factors = op.Where(later, sizes, context.array([1], "one"))
+    factors = op.Where(later, dims, context.array([1], "one"))
     return reduced(context, "ReduceProd", factors, [1], keep=False)
 
 
-def flat_indices(context: Context, sizes: str, steps: str) -> str:
+def flat_indices(context: Context, dims: str, steps: str) -> str:
     """The index in a flat tensor of each element of one that is seen in it, int64 of shape [n].
 
     Args:
         context: the node's.
-        sizes: the sizes of the tensor that is seen, int64 of shape [rank].
+        dims: the sizes of the tensor that is seen, int64 of shape [rank].
         steps: its strides in the flat tensor, int64 of shape [rank].
     """
     op = context.op
-    number = unsqueezed(context, arange(context, product(context, sizes)), [1])
+    number = unsqueezed(context, arange(context, sizes(context, product(context, dims))), [1])
     # Division by zero may end the process, even where there is no element to divide.
-    none = op.Equal(sizes, context.array([0], "zero"))
-    sizes = op.Add(sizes, cast(context, none, TensorProto.INT64))
-    outer = op.Div(number, strides(context, sizes))
-    whole = op.Mul(op.Div(outer, sizes), sizes)
+    none = op.Equal(dims, context.array([0], "zero"))
+    dims = op.Add(dims, cast(context, none, TensorProto.INT64))
+    outer = op.Div(number, strides(context, dims))
+    whole = op.Mul(op.Div(outer, dims), dims)
     coordinates = op.Sub(outer, whole)
     parts = op.Mul(coordinates, steps)
     return reduced(context, "ReduceSum", parts, [1], keep=False)
@@ -199,12 +199,13 @@ def around(context: Context, data: str, axis: Number) -> View:
     """View a tensor around an axis, which may be negative where it is a number."""
     op = context.op
     shape = op.Shape(data)
-    following = axis + 1 or END if isinstance(axis, int) else plus(context, axis, 1)
     length = element(context, shape, axis)
-    before: Number = 1 if axis == 0 else product(context, sliced(context, shape, 0, axis))
-    after: Number = 1 if axis == -1 else product(context, sliced(context, shape, following, END))
-    sizes = [as_name(context, number) for number in (before, length, after)]
-    three = op.Concat(*sizes, axis=0)
+    before = as_name(context, 1) if axis == 0 else product(context, sliced(context, shape, 0, axis))
+    if axis == -1:
+        after = as_name(context, 1)
+    else:
+        after = product(context, sliced(context, shape, axis + 1, END))
+    three = op.Concat(before, length, after, axis=0)
     return View(reshaped(context, data, three, (None, None, None)), shape, length)
 
 

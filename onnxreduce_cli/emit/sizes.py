@@ -162,7 +162,8 @@ def range_of(count: Term, elem_type: int) -> Term:
         return term(context, np.arange(int(known)), elem_type)
 
     def write() -> str:
-        number = int(known) if known is not None else unsqueezed(context, count.name, [0])
-        return arange(context, number)
+        if known is not None:
+            return arange(context, int(known))
+        return arange(context, sizes(context, unsqueezed(context, count.name, [0])))
 
     return Term(context, Later(write), TensorProto.INT64).cast(elem_type)
