@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
@@ -32,23 +32,25 @@ def may_need_broadcast(dims: Dims, other: Dims) -> bool:
 
 
 def _may_grow(dim: Dim, other: Dim) -> bool:
+    """Return whether a dimension may be 1 beside another that may not be."""
     if other == 1 or (isinstance(dim, int) and dim != 1):
         return False
     return dim is None or dim != other
 
 
 def padded(dims: Dims, rank: int) -> Dims:
-    """The shape with as many dimensions of 1 before it as it takes to have that rank."""
+    """Return the shape with as many dimensions of 1 before it as it takes to have that rank."""
     return (1,) * (rank - len(dims)) + dims
 
 
 def broadcast_dims(shapes: Sequence[Dims]) -> Dims:
-    """The shape that tensors have when broadcast to each other, as far as it is known."""
+    """Return the shape that tensors have when broadcast to each other, as far as it is known."""
     rank = max(map(len, shapes))
     return tuple(map(_common, zip(*(padded(dims, rank) for dims in shapes), strict=True)))
 
 
 def _common(dims: tuple[Dim, ...]) -> Dim:
+    """Return the dimension that several are broadcast to; None where it is not known."""
     others = {dim for dim in dims if dim != 1}
     numbers = [dim for dim in others if isinstance(dim, int)]
     if numbers:
@@ -57,7 +59,10 @@ def _common(dims: tuple[Dim, ...]) -> Dim:
 
 
 def broadcast_together(context: Context, names: Sequence[str]) -> list[str]:
-    """Each of the values repeated to the shape that they have when broadcast to each other."""
+    """Return each of the values repeated to the shape that they have when broadcast together.
+
+    They may be of any dtypes, and keep them: so it is with all values in this file.
+    """
     if any(context.specialised_rank(name) is None for name in names):
         longest = reduce(partial(aligned, context), names)
         names = [longest, *(aligned(context, name, longest) for name in names[1:])]
@@ -65,7 +70,7 @@ def broadcast_together(context: Context, names: Sequence[str]) -> list[str]:
 
 
 def broadcast_with(context: Context, name: str, others: Sequence[str]) -> str:
-    """The value repeated to the shape that it has when broadcast with the others.
+    """Return the value repeated to the shape that it has when broadcast with the others.
 
     A dimension of 1 is repeated as often as the others' sizes say; which one is 1 may only be
     known at run time. Of unknown ranks all must be the same.
@@ -89,20 +94,20 @@ def broadcast_with(context: Context, name: str, others: Sequence[str]) -> str:
 
 
 def broadcast_to(context: Context, name: str, wanted: Dims, sizes: Callable[[], str]) -> str:
-    """The value repeated to a shape of its own rank.
+    """Return the value repeated to a shape of its own rank.
 
     Args:
         context: the node.
         name: the value.
         wanted: the shape, as far as it is known.
-        sizes: emits what gives the shape at run time.
+        sizes: emits what gives the shape at run time, int64 of shape [rank].
     """
     found = _by_known_counts(context, name, wanted) if context.rank(name) is not None else None
     return found or _tiled(context, name, sizes(), wanted)
 
 
 def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
-    """The value repeated to a shape; None where it is not known how often."""
+    """Return the value repeated to a shape; None where it is not known how often."""
     sizes = known_dims(wanted)
     constant = context.constant(name) if sizes is not None else None
     small = sizes is not None and np.prod(sizes, dtype=float) <= LARGEST_CONSTANT
@@ -123,13 +128,16 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
 
 
 def _lengthened(context: Context, name: str, rank: int) -> str:
-    """The value with dimensions of 1 before its own, to have that rank."""
+    """Return the value with dimensions of 1 before its own, to have that rank."""
     missing = rank - len(dims_of(context, name) or ())
     return _unsqueezed(context, name, list(range(missing)))
 
 
 def _unsqueezed(context: Context, name: str, axes: list[int]) -> str:
-    """The value with dimensions of 1 put in, counted in the result; of a constant another one."""
+    """Return the value with dimensions of 1 put in at `axes`, which count in the result.
+
+    A constant stays one.
+    """
     constant = context.constant(name) if axes else None
     if constant is not None:
         return context.array(np.expand_dims(constant, axes), "aligned")
@@ -137,7 +145,7 @@ def _unsqueezed(context: Context, name: str, axes: list[int]) -> str:
 
 
 def _sizes(context: Context, name: str, rank: int) -> Value:
-    """A tensor's shape, with 1 for each dimension that it lacks."""
+    """Return a tensor's shape with 1 for each dimension that it lacks, int64 of shape [rank]."""
     op = context.op
     sizes = op.Shape(name)
     missing = rank - len(dims_of(context, name) or ())
@@ -147,7 +155,9 @@ def _sizes(context: Context, name: str, rank: int) -> Value:
 
 
 def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> Value:
-    """The value with each dimension of 1 repeated to the size that `sizes` gives for it.
+    """Return the value with each dimension of 1 repeated to the size that `sizes` gives for it.
+
+    The sizes are int64 of shape [rank].
 
     Its result is said to have the shape `wanted`, as far as that is known.
     """
@@ -163,7 +173,10 @@ def _tiled(context: Context, name: str, sizes: str, wanted: Dims | None) -> Valu
 
 
 def _repeats(context: Context, name: str, sizes: str) -> Value:
-    """``single * (sizes - 1) + 1``, with `single` 1 where the value's dimension is, and else 0."""
+    """Return ``single * (sizes - 1) + 1``, with `single` 1 where the dimension is 1, and else 0.
+
+    Sizes and result are int64 of shape [rank].
+    """
     op = context.op
     own = dims_of(context, name)
     one = context.array([1] * (1 if own is None else len(own)), "ones")
@@ -182,7 +195,7 @@ def _repeats(context: Context, name: str, sizes: str) -> Value:
 
 
 def placed_within(context: Context, name: str, outer: str) -> str:
-    """The node's input with dimensions of 1 behind its own, as ``axis`` places it within `outer`.
+    """Return the node's input with dimensions of 1 after its own, as ``axis`` places it in `outer`.
 
     Without ``axis`` it stands at the end already.
     """
@@ -199,7 +212,10 @@ def placed_within(context: Context, name: str, outer: str) -> str:
 
 
 def _behind(context: Context, axis: int, name: str, outer: str) -> Value:
-    """How many dimensions `outer` has behind those of the value that stands in it at `axis`."""
+    """Return how many dimensions `outer` has behind those of the value that is in it at `axis`.
+
+    The result is int64 of shape [1].
+    """
     op = context.op
     if axis < 0:
         from_axis = context.array([-axis], "from_axis")
@@ -209,21 +225,24 @@ def _behind(context: Context, axis: int, name: str, outer: str) -> Value:
 
 
 def trailing_ones(context: Context, name: str, count: str) -> Value:
-    """The value with dimensions of 1 behind its own: `count` of them, int64 of shape [1]."""
+    """Return the value with `count` dimensions of 1 behind its own.
+
+    The count is int64 of shape [1].
+    """
     op = context.op
-    shape = op.Concat(op.Shape(name), ones(context, count), axis=0)
+    shape = op.Concat(op.Shape(name), ones(context, sizes(context, count)), axis=0)
     return op.Reshape(name, shape)
 
 
 def ones(context: Context, count: Number) -> Value:
-    """As many ones, int64 of shape [count]."""
+    """Return as many ones, int64 of shape [count]."""
     if isinstance(count, int):
         return context.array([1] * count, "ones")
     return context.op.Tile(context.array([1], "one"), as_name(context, count))
 
 
 def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> Value:
-    """The rank of a tensor, of shape [1] in the dtype `elem_type`."""
+    """Return the rank of a tensor, of shape [1] in the dtype `elem_type`."""
     op = context.op
     rank = context.rank(name)
     if rank is not None:
@@ -233,7 +252,7 @@ def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> 
 
 
 def aligned(context: Context, name: str, other: str) -> str:
-    """The value with dimensions of 1 before its own where the other one has more.
+    """Return the value with dimensions of 1 before its own where the other one has more.
 
     Where a rank is not known each is put there by one round of a Loop: what that carries may
     change its rank.

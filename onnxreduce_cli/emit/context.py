@@ -75,7 +75,7 @@ class Context(NodeFacts):
         self._description = _Description()
 
     def at(self, opset: int) -> Context:
-        """The same context, whose new nodes are read by another opset.
+        """Return the same context, whose new nodes are read by another opset.
 
         What was emitted before stays as it is, and what either emits replaces the one node.
         """
@@ -102,7 +102,7 @@ class Context(NodeFacts):
         self.warnings.append(text)
 
     def fresh(self, hint: str) -> Value:
-        """A new value name, derived from the node's own."""
+        """Return a new value name, derived from the node's own."""
         self._lookups.depends_on = DependsOn.MORE
         return Value(self._fresh(hint), self)
 
@@ -152,7 +152,7 @@ class Context(NodeFacts):
         return node
 
     def state_type(self, name: str, like: ValueType) -> None:
-        """Make the type of a value that was emitted known, where shape inference cannot tell it."""
+        """State the dtype and shape of an emitted value, where shape inference cannot find them."""
         self._facts.declare_type(self.scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
@@ -177,7 +177,10 @@ class Context(NodeFacts):
         self.initializers.append(copy)
 
     def taken_for(self, tensor: TensorProto, elem_type: int, dims: Sequence[int]) -> Value:
-        """A constant of another dtype with the bytes of a tensor, which are not looked at."""
+        """Return a constant of dtype `elem_type` and shape `dims` with the bytes of a tensor.
+
+        The bytes are not looked at.
+        """
         copy = self._workspace.drafts.initializer.add()
         copy.CopyFrom(tensor)
         copy.data_type = elem_type
@@ -190,9 +193,10 @@ class Context(NodeFacts):
         return Value(copy.name, self)
 
     def array(self, values: Array | Sequence[int], hint: str) -> Value:
-        """A constant of the scope: an initializer, or a Constant node in a function body.
+        """Return a constant of the scope: an initializer, or a Constant node in a function body.
 
-        Equal constants of one scope are one. A sequence of ints becomes an int64 tensor.
+        It has the dtype and the shape of the array; a sequence of n ints becomes int64 of shape
+        [n]. Equal constants of one scope are one.
         """
         quick = None
         if isinstance(values, (list, tuple)):
@@ -215,7 +219,10 @@ class Context(NodeFacts):
         return Value(name, self)
 
     def scalar(self, value: float, hint: str, elem_type: int = 0) -> Value:
-        """A constant of rank 0 in any dtype; by default int64 for an int and float for a float."""
+        """Return a constant of rank 0 in the dtype `elem_type`.
+
+        By default that is int64 for an int and float for a float.
+        """
         if elem_type:
             dtype = numpy_dtype(elem_type)
         else:
@@ -223,7 +230,7 @@ class Context(NodeFacts):
         return self.array(np.array(value).astype(dtype), hint)
 
     def reference(self, attribute: AttributeProto, hint: str) -> Value:
-        """A constant that holds what an attribute reference of the function stands for."""
+        """Return what a reference to an attribute of the function holds, int64 of shape [n]."""
         key = ("reference", attribute.ref_attr_name)
         name = self._constants.get(key)
         if name is None:

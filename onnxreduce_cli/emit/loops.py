@@ -21,7 +21,7 @@ class Carried:
     """A value that goes from round to round, or that each round gives.
 
     Attributes:
-        name: what it is at the beginning, or what a round gives.
+        name: what it is at the beginning, or what a round gives; of any dtype and shape.
         elem_type: its `TensorProto.DataType`.
         dims: its dimensions as far as they are known; None if not even the rank is.
     """
@@ -31,7 +31,7 @@ class Carried:
     dims: Dims | None
 
     def info(self, name: str) -> Any:
-        """Its type under another name."""
+        """Return its dtype and shape as a ValueInfoProto of another name."""
         return helper.make_tensor_value_info(name, self.elem_type, self.dims)
 
 
@@ -64,8 +64,9 @@ class Body(Nodes):
 
     Attributes:
         round: the number of the round, an int64 of rank 0.
-        values: what goes from round to round, as this round gets it.
-        again: whether there is another round, if that is not for the count alone to say.
+        values: what goes from round to round, as this round gets it: of the dtypes and shapes of
+            what is carried.
+        again: a bool of rank 0, whether there is another round; empty where the count says it.
     """
 
     def __init__(self, context: Context, carried: Sequence[Carried]) -> None:
@@ -75,15 +76,15 @@ class Body(Nodes):
         self.again = ""
 
     def this(self, name: str, axis: int) -> Value:
-        """The slice that is this round's, of size 1 along `axis`."""
+        """Return the slice that is this round's, of size 1 along `axis`, in the tensor's dtype."""
         one = self._context.array([1], "one")
         return self.Gather(name, self.Reshape(self.round, one), axis=axis)
 
 
 def branch(context: Context, write: Callable[[Nodes], str]) -> GraphProto:
-    """A branch of an If: a graph without inputs that gives the one value whose nodes `write` emits.
+    """Return a branch of an If: a graph without inputs that gives the value that `write` emits.
 
-    Its type is for shape inference to tell.
+    The value is of any dtype and shape; shape inference finds them.
     """
     nodes = Nodes(context)
     given = write(nodes)
@@ -93,15 +94,15 @@ def branch(context: Context, write: Callable[[Nodes], str]) -> GraphProto:
 def loop_body_of_one_round(
     context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto]
 ) -> None:
-    """Make the body of a Loop, of a count and without a condition, of what one round does.
+    """Make a graph of what one round does the body of a Loop of a count, without a condition.
 
     A Loop of one round or none stands for an If where branches must give one shape: what a Loop
     carries may change its shape.
 
     Args:
-        context: of the step.
+        context: the node's.
         graph: the nodes that give what the round does, and what they give.
-        carried: what goes in, without shapes.
+        carried: what goes in, of any dtypes, without shapes.
     """
     names = (context.fresh("round"), context.fresh("unfinished"))
     again = context.fresh("again")
@@ -128,7 +129,9 @@ def loop(
     carried: Sequence[Carried],
     write: Round,
 ) -> tuple[list[str], GraphProto]:
-    """The inputs and the body of a Loop of `count` rounds, an int64 of one element.
+    """Return the inputs and the body of a Loop of `count` rounds, an int64 of one element.
+
+    What is carried has the dtypes and shapes that `carried` says.
 
     Raises:
         Blocked: the conversion leads below opset 7.
@@ -164,7 +167,7 @@ def loop(
 
 
 def _scalar(context: Context, count: str) -> str:
-    """An int64 tensor of one element as one of rank 0."""
+    """Return an int64 tensor of one element, of any rank, as one of rank 0."""
     known, rank = context.constant(count), context.rank(count)
     if rank == 0:
         return count

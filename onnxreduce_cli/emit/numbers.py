@@ -28,7 +28,10 @@ LARGEST_CONSTANT = 1 << 20
 
 
 class Later:
-    """A tensor that is emitted when its name is asked for, and once."""
+    """A tensor of any dtype and shape that is emitted when its name is first asked for, and once.
+
+    Its dtype need not be known, unlike that of a `Term`.
+    """
 
     def __init__(self, write: Callable[[], str]) -> None:
         self._write = write
@@ -43,7 +46,9 @@ class Later:
 class Term:
     """A tensor in a formula, known at conversion or else computed when the model runs.
 
-    Operators broadcast as NumPy's do. Attributes:
+    Operators broadcast as NumPy's do, and give the dtype of what they take unless they say another.
+
+    Attributes:
         context: where nodes are emitted.
         value: the numbers, or the tensor that holds them when the model runs.
         elem_type: its `TensorProto.DataType`.
@@ -72,70 +77,70 @@ class Term:
         return self.context.array(self.value, "number")
 
     def __add__(self, other: Term | float) -> Term:
-        """The sums."""
+        """Return the sums."""
         return self if self._leaves(other, 0) else self._with("Add", np.add, other)
 
     def __radd__(self, other: float) -> Term:
-        """The sums."""
+        """Return the sums."""
         return self if self._leaves(other, 0) else self._beside(other) + self
 
     def __sub__(self, other: Term | float) -> Term:
-        """The differences."""
+        """Return the differences."""
         return self if self._leaves(other, 0) else self._with("Sub", np.subtract, other)
 
     def __rsub__(self, other: float) -> Term:
-        """The differences."""
+        """Return the differences."""
         return self._beside(other) - self
 
     def __mul__(self, other: Term | float) -> Term:
-        """The products."""
+        """Return the products."""
         return self if self._leaves(other, 1) else self._with("Mul", np.multiply, other)
 
     def __rmul__(self, other: float) -> Term:
-        """The products."""
+        """Return the products."""
         return self if self._leaves(other, 1) else self._beside(other) * self
 
     def __truediv__(self, other: Term | float) -> Term:
-        """The quotients; of integers, which must not be negative, rounded down."""
+        """Return the quotients; of integers, which must not be negative, rounded down."""
         whole = self.elem_type in INTEGERS
         return self._with("Div", np.floor_divide if whole else np.divide, other)
 
     def __floordiv__(self, other: Term | float) -> Term:
-        """The quotients of integers, which must not be negative, rounded down."""
+        """Return the quotients of integers, which must not be negative, rounded down."""
         return self if self._leaves(other, 1) else self._with("Div", np.floor_divide, other)
 
     def __rfloordiv__(self, other: float) -> Term:
-        """The quotients of integers, which must not be negative, rounded down."""
+        """Return the quotients of integers, which must not be negative, rounded down."""
         return self._beside(other) // self
 
     def floor(self) -> Term:
-        """The highest whole numbers that are not above."""
+        """Return the highest whole numbers that are not above."""
         return self._with("Floor", np.floor)
 
     def ceil(self) -> Term:
-        """The lowest whole numbers that are not below."""
+        """Return the lowest whole numbers that are not below."""
         return self._with("Ceil", np.ceil)
 
     def round(self) -> Term:
-        """The nearest whole numbers, the even one of two."""
+        """Return the nearest whole numbers, the even one of two."""
         return self._with("Round", np.rint)
 
     def abs(self) -> Term:
-        """The numbers without their signs."""
+        """Return the numbers without their signs."""
         return self._with("Abs", np.absolute)
 
     def relu(self) -> Term:
-        """The numbers, or 0 where they are negative."""
+        """Return the numbers, or 0 where they are negative."""
         return self._with("Relu", lambda numbers: np.maximum(numbers, 0))
 
     def least(self, other: Term | float) -> Term:
-        """The lower of two finite numbers."""
+        """Return the lower of two finite numbers."""
         if self._must_repeat(other):
             return self - (self - other).relu()
         return self._with("Min", np.minimum, other)
 
     def most(self, other: Term | float) -> Term:
-        """The higher of two finite numbers."""
+        """Return the higher of two finite numbers."""
         if self._must_repeat(other):
             return self + (self * -1 + other).relu()
         return self._with("Max", np.maximum, other)
@@ -147,31 +152,31 @@ class Term:
         return self.known is None and other.known is None
 
     def less(self, other: Term | float) -> Term:
-        """Booleans that say which are less."""
+        """Return booleans that say which are less."""
         return self._with("Less", np.less, other, elem_type=TensorProto.BOOL)
 
     def greater(self, other: Term | float) -> Term:
-        """Booleans that say which are greater."""
+        """Return booleans that say which are greater."""
         return self._with("Greater", np.greater, other, elem_type=TensorProto.BOOL)
 
     def __or__(self, other: Term) -> Term:
-        """The disjunctions of booleans."""
+        """Return the disjunctions of booleans."""
         return self._with("Or", np.logical_or, other)
 
     def __and__(self, other: Term) -> Term:
-        """The conjunctions of booleans."""
+        """Return the conjunctions of booleans."""
         return self._with("And", np.logical_and, other)
 
     def negated(self) -> Term:
-        """The opposite booleans."""
+        """Return the opposite booleans."""
         return self._with("Not", np.logical_not)
 
     def within(self, low: Term | float, high: Term | float) -> Term:
-        """The numbers, or the end that they are beyond."""
+        """Return the numbers, or the end that they are beyond."""
         return self.least(high).most(low)
 
     def cast(self, elem_type: int) -> Term:
-        """The numbers in another dtype."""
+        """Return the numbers in another dtype."""
         if elem_type == self.elem_type:
             return self
         if self.known is None:
@@ -180,14 +185,14 @@ class Term:
             return Term(self.context, self.known.astype(numpy_dtype(elem_type)), elem_type)
 
     def at(self, index: int, axis: int = 0) -> Term:
-        """The slice at `index`, with one dimension less."""
+        """Return the slice at `index`, with one dimension less."""
         if self.known is None:
             which = self.context.scalar(index, "which")
             return self._later(lambda: self.context.op.Gather(self.name, which, axis=axis))
         return Term(self.context, self.known.take(index, axis), self.elem_type)
 
     def shaped(self, *dims: int) -> Term:
-        """The same numbers in another shape; one dimension may be -1, 0 leaves one as it is."""
+        """Return the numbers in another shape; one dimension may be -1, a 0 leaves one as it is."""
         if self.known is None:
             shape = self.context.array(list(dims), "shape")
             return self._later(lambda: self.context.op.Reshape(self.name, shape))
@@ -195,7 +200,7 @@ class Term:
         return Term(self.context, self.known.reshape(kept), self.elem_type)
 
     def sum(self, axis: int) -> Term:
-        """The sums along an axis, which is kept."""
+        """Return the sums along an axis, which is kept."""
         if self.known is None:
             return self._later(
                 lambda: reduced(self.context, "ReduceSum", self.name, [axis], keep=True)
@@ -204,7 +209,7 @@ class Term:
         return Term(self.context, total, self.elem_type)
 
     def of_rank_0(self) -> Term:
-        """One size as an int64 of rank 0."""
+        """Return one size as an int64 of rank 0."""
         return Term(
             self.context, Later(lambda: squeezed(self.context, self.name, [0])), self.elem_type
         )
@@ -214,7 +219,7 @@ class Term:
         return self.is_sizes and not isinstance(other, Term) and other == neutral
 
     def _beside(self, number: float) -> Term:
-        """A number in the same dtype: of shape [1] beside sizes, else of rank 0."""
+        """Return a number in the same dtype: of shape [1] beside sizes, else of rank 0."""
         array = np.array([number] if self.is_sizes else number, numpy_dtype(self.elem_type))
         return Term(self.context, array, self.elem_type, self.is_sizes)
 
@@ -240,55 +245,31 @@ class Term:
         )
 
 
-#: A size or another integer: an int if it is known at conversion, or else int64 of shape [1], as a
-#: term or by its name. (A name may hold one for each place too, of shape [n].)
-Number = int | Term | str
+#: A size or another integer: an int if it is known at conversion, or else a term of int64 and shape
+#: [1] (or [n], a number for each place).
+Number = int | Term
 
 
 def term(context: Context, value: Any, elem_type: int) -> Term:
-    """Known numbers as a term of their own shape, in the dtype `elem_type`."""
+    """Return known numbers, of any shape, as a term of that shape in the dtype `elem_type`."""
     return Term(context, np.array(value).astype(numpy_dtype(elem_type)), elem_type)
 
 
 def sizes(context: Context, value: str | Callable[[], str]) -> Term:
-    """An int64 tensor of shape [1] or [n], or what emits one, as a term."""
+    """Return an int64 tensor of shape [1] or [n], or what emits one, as a term."""
     tensor = value if isinstance(value, str) else Later(value)
     return Term(context, tensor, TensorProto.INT64, is_sizes=True)
 
 
 def as_name(context: Context, number: Number) -> str:
-    """A number as an int64 tensor of shape [1]."""
+    """Return the name of a number's int64 tensor, of shape [1], or [n] as the number's own."""
     if isinstance(number, int):
         return context.array([number], "number")
-    return number if isinstance(number, str) else number.name
-
-
-def _formula(context: Context, number: Number) -> int | Term:
-    return sizes(context, number) if isinstance(number, str) else number
-
-
-def times(context: Context, first: Number, second: Number) -> Number:
-    """The product of two numbers."""
-    return _formula(context, first) * _formula(context, second)
-
-
-def plus(context: Context, first: Number, second: Number) -> Number:
-    """The sum of two numbers."""
-    return _formula(context, first) + _formula(context, second)
-
-
-def minus(context: Context, first: Number, second: Number) -> Number:
-    """The difference of two numbers."""
-    return _formula(context, first) - _formula(context, second)
-
-
-def quotient(context: Context, number: Number, by: Number) -> Number:
-    """A number that is not negative divided by another, rounded down."""
-    return _formula(context, number) // _formula(context, by)
+    return number.name
 
 
 def at_least_zero(context: Context, number: Number) -> Number:
-    """A number, or 0 where it is negative."""
+    """Return a number, or 0 where it is negative: an int, or a term of the number's shape."""
     if isinstance(number, int):
         return max(0, number)
 
@@ -301,7 +282,7 @@ def at_least_zero(context: Context, number: Number) -> Number:
 
 
 def scalar(context: Context, number: Number) -> Term:
-    """A number as an int64 term of rank 0."""
+    """Return a number, an int or int64 of shape [1], as an int64 term of rank 0."""
     if isinstance(number, int):
         return term(context, number, TensorProto.INT64)
-    return (number if isinstance(number, Term) else sizes(context, number)).of_rank_0()
+    return number.of_rank_0()

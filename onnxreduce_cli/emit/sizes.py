@@ -24,13 +24,16 @@ from onnxreduce_cli.model.values import Dims
 
 
 def dims_of(context: Context, name: str) -> Dims | None:
-    """The dimensions of a tensor as far as they are known; None where not even the rank is."""
+    """Return a tensor's dimensions as far as they are known; None where not even the rank is.
+
+    Tensors of every dtype are taken, here and wherever nothing else is said.
+    """
     known = context.type(name)
     return None if known is None else known.dims
 
 
 def need_dims(context: Context, name: str, purpose: str) -> Dims:
-    """The dimensions of a tensor as far as they are known.
+    """Return a tensor's dimensions, each as far as it is known.
 
     Raises:
         Blocked: not even the rank is known; `purpose` says what it is needed for.
@@ -42,7 +45,7 @@ def need_dims(context: Context, name: str, purpose: str) -> Dims:
 
 
 def known_dims(dims: Dims | None) -> tuple[int, ...] | None:
-    """Dimensions that are all known numbers, else None."""
+    """Return the dimensions as ints where all are known, else None."""
     if dims is None:
         return None
     numbers = tuple(dim for dim in dims if isinstance(dim, int))
@@ -54,7 +57,7 @@ END = int(np.iinfo(np.int32).max)
 
 
 def sliced(context: Context, values: str, start: Number, end: Number) -> Value:
-    """The elements of a tensor of shape [n] and any dtype from `start` to before `end`.
+    """Return the elements from `start` to before `end` of a tensor of shape [n] and any dtype.
 
     Below opset 10 both must be ints.
     """
@@ -67,14 +70,17 @@ def sliced(context: Context, values: str, start: Number, end: Number) -> Value:
 
 
 def known_size(context: Context, name: str, axis: int) -> int | None:
-    """The size of one dimension of a tensor, if it is known at conversion."""
+    """Return the size of one dimension of a tensor, if it is known at conversion."""
     dims = dims_of(context, name)
     dim = dims[axis] if dims is not None else None
     return dim if isinstance(dim, int) else None
 
 
 def size_of(context: Context, name: str, axis: int) -> Number:
-    """The size of one dimension of a tensor; a negative axis counts from the back."""
+    """Return the size of one dimension of a tensor: an int, or else a term, int64 of shape [1].
+
+    A negative axis counts from the back.
+    """
     op = context.op
     known = known_size(context, name, axis)
     if known is not None:
@@ -90,7 +96,7 @@ def size_of(context: Context, name: str, axis: int) -> Number:
 
 
 def list_elements(context: Context, name: str, count: int) -> list[Number]:
-    """The first `count` elements of an int64 tensor of shape [n]."""
+    """Return the first `count` elements of an int64 tensor of shape [n], each as a number."""
     known = context.elements(name)
 
     def number(index: int) -> Number:
@@ -104,7 +110,7 @@ def list_elements(context: Context, name: str, count: int) -> list[Number]:
 
 
 def arange(context: Context, count: Number) -> str:
-    """The int64 numbers from 0 up to `count`, of shape [count].
+    """Return the numbers from 0 to before `count`, int64 of shape [count].
 
     From opset 9 on they are the places of the non-zero elements of as many ones; before, what a
     Loop of that many rounds gives.
@@ -134,7 +140,9 @@ def arange(context: Context, count: Number) -> str:
 
 
 def along_axis(context: Context, data: str, axis: int) -> Value:
-    """The int64 shape ``[-1, 1, ..., 1]`` that broadcasts a vector along an axis of `data`.
+    """Return the shape ``[-1, 1, ..., 1]`` that broadcasts a vector along an axis of `data`.
+
+    The shape is int64 and has one dimension; `data` is of any dtype.
 
     For data whose rank is only known at run time: the shape has no more dimensions than the data,
     so that one number for a scalar stays a scalar.
@@ -151,18 +159,22 @@ def along_axis(context: Context, data: str, axis: int) -> Value:
 
 
 def length_of(context: Context, name: str, axis: int, elem_type: int) -> Term:
-    """The size of one dimension of a tensor, of rank 0 in the dtype `elem_type`."""
+    """Return the size of one dimension of a tensor as a term of rank 0 in the dtype `elem_type`."""
     return scalar(context, size_of(context, name, axis)).cast(elem_type)
 
 
 def range_of(count: Term, elem_type: int) -> Term:
-    """The numbers from 0 up to `count`, an int64 of rank 0: of shape [count] in `elem_type`."""
+    """Return the numbers from 0 to before `count`, of shape [count] in the dtype `elem_type`.
+
+    The count is an int64 of rank 0.
+    """
     context, known = count.context, count.known
     if known is not None and known <= LARGEST_CONSTANT:
         return term(context, np.arange(int(known)), elem_type)
 
     def write() -> str:
-        number = int(known) if known is not None else unsqueezed(context, count.name, [0])
-        return arange(context, number)
+        if known is not None:
+            return arange(context, int(known))
+        return arange(context, sizes(context, unsqueezed(context, count.name, [0])))
 
     return Term(context, Later(write), TensorProto.INT64).cast(elem_type)

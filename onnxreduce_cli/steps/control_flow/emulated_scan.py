@@ -24,6 +24,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value, fill
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Nodes
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
@@ -49,7 +50,7 @@ def as_scan_over_batch(context: Context) -> None:
         longest = op.Gather(op.Shape(names[-1]), context.array([1], "one"), axis=0)
         length = context.fresh("length")
         infos.append(_entry(context, lengths, length))
-        within = inner.Less(arange(context, longest), length)
+        within = inner.Less(arange(context, sizes(context, longest)), length)
         places = inner.Squeeze(inner.NonZero(within), axes=[0])
         given[states:] = [inner.Gather(entry, places, axis=0) for entry in entries[states:]]
     results = _inner_scan(context, inner, given)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, Term, as_name, sizes, times
+from onnxreduce_cli.emit.numbers import Number, Term, as_name, sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
 
 
@@ -35,5 +35,5 @@ def flat_places(context: Context, name: str) -> str:
             along = op.Mul(along, as_name(context, stride))
         places = op.Add(places, along) if places else along
         if axis:
-            stride = times(context, stride, length)
+            stride = stride * length
     return places

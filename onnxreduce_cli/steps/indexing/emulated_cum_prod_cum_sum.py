@@ -8,6 +8,7 @@ from onnx import GraphProto, NodeProto, helper, numpy_helper
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP, need_loops
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
@@ -101,8 +102,9 @@ def _around_axis(context: Context, axis: int | None) -> None:
     data = context.input(0)
     if axis is None:
         axes = shapes.int64_list(context, context.input(1))
-        rank = shapes.rank_at_run_time(context, data)
-        view = shapes.around(context, data, shapes.axes_from_front(context, axes, rank))
+        rank = sizes(context, shapes.rank_at_run_time(context, data))
+        from_front = shapes.axes_from_front(context, axes, rank)
+        view = shapes.around(context, data, sizes(context, from_front))
     else:
         view = shapes.around(context, data, axis)
     inputs = [view.name, context.scalar(1, "axis")]

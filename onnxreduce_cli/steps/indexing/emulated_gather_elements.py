@@ -8,6 +8,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.shapes import (
     OPSET,
     among,
@@ -26,18 +27,22 @@ def positions_of_unknown_rank(context: Context) -> Value:
     context = context.at(OPSET)
     op = context.op
     data, indices, axis = context.input(0), context.input(1), context.value("axis", 0)
-    sizes = op.Shape(data)
-    apart = strides(context, sizes)
+    dims = op.Shape(data)
+    apart = strides(context, dims)
     rank = rank_at_run_time(context, data)
     number = context.array([axis], "axis")
-    is_axis = among(context, rank, axes_from_front(context, number, rank) if axis < 0 else number)
+    is_axis = among(
+        context,
+        sizes(context, rank),
+        axes_from_front(context, number, sizes(context, rank)) if axis < 0 else number,
+    )
     others = op.Where(is_axis, context.array([0], "zero"), apart)
     if context.elem_type(indices) != TensorProto.INT64:
         indices = cast(context, indices, TensorProto.INT64)
     shape = op.Shape(indices)
     along = flat(context, indices)
     if not never_negative(context, context.input(1)):
-        length = element(context, sizes, axis)
+        length = element(context, dims, axis)
         along = from_front(context, along, length, TensorProto.INT64)
     along = op.Mul(along, element(context, apart, axis))
     place = op.Add(flat_indices(context, shape, others), along)

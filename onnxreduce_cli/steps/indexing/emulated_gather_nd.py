@@ -9,6 +9,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.shapes import (
     OPSET,
     element,
@@ -33,12 +34,15 @@ def _slice_numbers(context: Context, batch_dims: int = 0) -> tuple[str, str, str
     """
     op = context.op
     data, indices = context.input(0), context.input(1)
-    sizes, shape = (op.Shape(name) for name in (data, indices))
+    dims, shape = (op.Shape(name) for name in (data, indices))
     depth = element(context, shape, -1)
     end = depth
     if batch_dims:
         end = op.Add(depth, context.array([batch_dims], "batch_dims"))
-    before, behind = sliced(context, sizes, 0, end), sliced(context, sizes, end, END)
+    before, behind = (
+        sliced(context, dims, 0, sizes(context, end)),
+        sliced(context, dims, sizes(context, end), END),
+    )
     indexed = sliced(context, before, batch_dims, END) if batch_dims else before
     lead = sliced(context, shape, 0, -1)
     rows = op.Concat(product(context, lead), depth, axis=0)
@@ -49,7 +53,7 @@ def _slice_numbers(context: Context, batch_dims: int = 0) -> tuple[str, str, str
     number = reduced(context, "ReduceSum", parts, [1], keep=False)
     if batch_dims:
         batch = sliced(context, lead, 0, batch_dims)
-        counted = arange(context, product(context, batch))
+        counted = arange(context, sizes(context, product(context, batch)))
         first = op.Mul(counted, product(context, indexed))
         each = product(context, sliced(context, lead, batch_dims, END))
         by_batch = op.Concat(product(context, batch), each, axis=0)
@@ -67,7 +71,7 @@ def gather_slices(context: Context, batch_dims: int = 0) -> None:
     op = context.op
     number, before, behind, lead = _slice_numbers(context, batch_dims)
     data = context.input(0)
-    slices = [product(context, sizes) for sizes in (before, behind)]
+    slices = [product(context, dims) for dims in (before, behind)]
     matrix = reshaped(context, data, op.Concat(*slices, axis=0), (None, None))
     gathered = op.Gather(matrix, number, axis=0)
     shape = op.Concat(lead, behind, axis=0)
@@ -84,7 +88,7 @@ def scatter_slices(context: Context) -> None:
     data, updates = context.input(0), context.input(2)
     size = product(context, behind)
     first = op.Mul(unsqueezed(context, number, [1]), size)
-    at = op.Add(first, arange(context, size))
+    at = op.Add(first, arange(context, sizes(context, size)))
     inputs = [flat(context, name) for name in (data, at, updates)]
     changed = op.ScatterElements(*inputs, axis=0)
     shape = op.Shape(data)

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
@@ -31,12 +31,12 @@ def non_zero(context: Context) -> None:
     flat_shape = context.array([-1], "flat")
     hits = cast(context, op.Reshape(data, flat_shape), TensorProto.DOUBLE)
     size: Number = 1
-    sizes = [size_of(context, context.input(0), axis) for axis in range(rank or 0)]
-    for each in sizes:
-        size = times(context, size, each)
+    dims = [size_of(context, context.input(0), axis) for axis in range(rank or 0)]
+    for each in dims:
+        size = size * each
     if rank is None:
         count = op.Size(data)
-        size = op.Reshape(count, context.array([1], "one"))
+        size = sizes(context, op.Reshape(count, context.array([1], "one")))
     # Counted from the back, so that the first place left is the highest number, and none is 0.
     numbers = cast(context, arange(context, size), TensorProto.DOUBLE)
     if isinstance(size, int):
@@ -48,7 +48,7 @@ def non_zero(context: Context) -> None:
     taken = _descending(context, from_back, total, size if isinstance(size, int) else None)
     place = cast(context, op.Sub(length, taken), TensorProto.INT64)
     if rank:
-        _coordinates(context, place, sizes)
+        _coordinates(context, place, dims)
     else:
         _coordinates_of_any_rank(context, place)
 
@@ -82,14 +82,14 @@ def _descending(context: Context, numbers: str, count: str, size: int | None) ->
     return taken
 
 
-def _coordinates(context: Context, place: str, sizes: list[Number]) -> None:
+def _coordinates(context: Context, place: str, dims: list[Number]) -> None:
     """Sizes, an int64 list, with 1 for 0: nothing is divided then, but runtimes may end on a 0."""
     op = context.op
     rows = []
-    for axis in reversed(range(len(sizes))):
+    for axis in reversed(range(len(dims))):
         row = place
         if axis:
-            divisor = _divisor(context, sizes[axis])
+            divisor = _divisor(context, dims[axis])
             place = op.Div(place, divisor)
             row = op.Sub(row, op.Mul(place, divisor))
         rows.append(op.Unsqueeze(row, axes=[0]))
@@ -100,15 +100,15 @@ def _coordinates_of_any_rank(context: Context, place: str) -> None:
     """Do as `_coordinates` where the rank is not known: no rows of coordinates for a scalar."""
     op = context.op
     shape = op.Shape(context.input(0))
-    axes = arange(context, op.Shape(shape))
+    axes = arange(context, sizes(context, op.Shape(shape)))
     column, row = (unsqueezed(context, axes, [at]) for at in (1, 0))
     behind = op.Less(column, row)
-    sizes: str = _divisor(context, shape)
-    factors = op.Where(behind, sizes, context.array([1], "one"))
+    dims: str = _divisor(context, sizes(context, shape))
+    factors = op.Where(behind, dims, context.array([1], "one"))
     strides = reduced(context, "ReduceProd", factors, [1], keep=True)
     whole = op.Div(place, strides)
-    sizes = unsqueezed(context, sizes, [1])
-    before = op.Mul(op.Div(whole, sizes), sizes)
+    dims = unsqueezed(context, dims, [1])
+    before = op.Mul(op.Div(whole, dims), dims)
     context.replace("Sub", [whole, before], keep=())
 
 

@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.axes import reduced
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name, plus, times
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.indexing.gather_elements import element_positions
 
@@ -35,7 +35,7 @@ def positions_at_run_time(context: Context) -> Value:
     if isinstance(count, int):
         order = arange(context, count + 1)
     else:
-        more = plus(context, count, 1)
+        more = count + 1
         order = arange(context, more)
     numbered = op.Mul(hits, order)
     update = reduced(context, "ReduceMax", numbered, [1], keep=False)
@@ -52,8 +52,8 @@ def _element_count(context: Context, name: str) -> Number:
     rank = context.rank(name)
     if rank is None:
         count = op.Size(name)
-        return op.Reshape(count, context.array([1], "one"))
+        return sizes(context, op.Reshape(count, context.array([1], "one")))
     size: Number = 1
     for axis in range(rank):
-        size = times(context, size, size_of(context, name, axis))
+        size = size * size_of(context, name, axis)
     return size

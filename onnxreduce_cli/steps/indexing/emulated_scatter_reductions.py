@@ -8,7 +8,7 @@ from __future__ import annotations
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import END, dims_of, size_of, sliced
 
 
@@ -81,7 +81,7 @@ def _rest(context: Context, depth: Number) -> list[Number]:
     dims = dims_of(context, data)
     if dims is not None and isinstance(depth, int):
         return [size_of(context, data, axis) for axis in range(depth, len(dims))]
-    return [sliced(context, context.op.Shape(data), depth, END)]
+    return [sizes(context, sliced(context, context.op.Shape(data), depth, END))]
 
 
 def _row_shape(context: Context, sizes: list[Number]) -> Value:

@@ -9,7 +9,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
-from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of
 from onnxreduce_cli.model.values import Dims
 
@@ -50,7 +50,7 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
             part = from_front(context, part, length, TensorProto.INT64)
         part = _scaled_scalar(context, part, stride)
         place = part if place is None else op.Add(place, part)
-        stride = times(context, stride, size)
+        stride = stride * size
     assert place is not None
     return place, depth
 

@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes, unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
-from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import flat
 from onnxreduce_cli.emit.sizes import arange, size_of
@@ -50,7 +50,7 @@ def element_positions(context: Context) -> str:
             part = unsqueezed(context, _scaled(context, numbers, stride), behind)
         place = part if place is None else context.op.Add(place, part)
         if dimension:
-            stride = times(context, stride, size_of(context, data, dimension))
+            stride = stride * size_of(context, data, dimension)
     assert place is not None
     return place
 

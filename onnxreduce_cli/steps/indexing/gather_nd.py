@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import OPSET
 from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of, sliced
@@ -42,7 +42,7 @@ def gather_nd(context: Context) -> None:
             rows: Number = 1
             sizes = [size_of(context, data, axis) for axis in range(len(dims))]
             for size in sizes[:depth]:
-                rows = times(context, rows, size)
+                rows = rows * size
             parts = [as_name(context, number) for number in (rows, *sizes[depth:])]
             shape = op.Concat(*parts, axis=0)
         data = op.Reshape(data, shape)

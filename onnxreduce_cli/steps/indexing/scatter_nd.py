@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name, times
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import flat
 from onnxreduce_cli.emit.sizes import arange, known_dims, need_dims, size_of
@@ -33,7 +33,7 @@ def scatter_nd(context: Context) -> None:
         return
     size: Number = 1
     for axis in range(depth, len(dims)):
-        size = times(context, size, size_of(context, data, axis))
+        size = size * size_of(context, data, axis)
     # One row for each index, with the places of all its elements.
     rows = op.Reshape(place, context.array([-1, 1], "rows"))
     if size != 1:

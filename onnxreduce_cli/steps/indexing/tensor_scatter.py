@@ -7,7 +7,7 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
@@ -54,7 +54,7 @@ def _size(context: Context, name: str, axis: int) -> Number:
     if axis >= 0:
         return size_of(context, name, axis)
     shape = op.Shape(name)
-    return op.Gather(shape, context.array([axis], "axis"), axis=0)
+    return sizes(context, op.Gather(shape, context.array([axis], "axis"), axis=0))
 
 
 def _along(context: Context, axis: int) -> Value:

@@ -8,6 +8,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS, INTEGERS_OF_64_BITS
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.emit.sizes import arange, size_of
@@ -64,7 +65,7 @@ def number_to_attribute(context: Context) -> None:
         number = op.Reshape(number, context.array([1], "one"))
     context = context.at(13)
     op = context.op
-    first = arange(context, number)
+    first = arange(context, sizes(context, number))
     outputs = list(context.node.output)
     if isinstance(length, int):
         whole = [context.fresh(hint) for hint in ("values", "indices")]

@@ -8,15 +8,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import (
-    LARGEST_CONSTANT,
-    Number,
-    as_name,
-    minus,
-    plus,
-    quotient,
-    times,
-)
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import scalar_input
 from onnxreduce_cli.emit.sizes import arange, dims_of, size_of
@@ -73,7 +65,7 @@ def dft(context: Context) -> None:
     data, kind = _kind(context, data, rank)
     size = size_of(context, context.input(0), axis)
     length = _length(context, kind, size)
-    half = plus(context, quotient(context, length, 2), 1) if kind.onesided else length
+    half = length // 2 + 1 if kind.onesided else length
     taken = _least(context, size, half if kind.is_real else length)
     given_size = length if kind.is_real else half
     if taken != size:
@@ -81,7 +73,7 @@ def dft(context: Context) -> None:
     perm = [*(index for index in range(rank - 1) if index != axis), axis, rank - 1]
     if axis != rank - 2:
         data = op.Transpose(data, perm=perm)
-    rows = times(context, taken, kind.parts)
+    rows = taken * kind.parts
     data = _merge_last(context, data, rank - 2, [rows])
     matrix = _matrix(context, kind, length, taken, given_size, working)
     data = op.MatMul(data, matrix)
@@ -118,7 +110,7 @@ def _length(context: Context, kind: Kind, size: Number) -> Number:
     """The length of the transform: as it is given, or what the signal has."""
     name = context.input(1)
     if not name:
-        return times(context, minus(context, size, 1), 2) if kind.is_real else size
+        return (size - 1) * 2 if kind.is_real else size
     return scalar_input(context, name)
 
 
@@ -131,7 +123,7 @@ def _least(context: Context, first: Number, second: Number) -> Number:
         return min(first, second)
     names = [as_name(context, value) for value in (first, second)]
     is_less = op.Less(*names)
-    return op.Where(is_less, *names)
+    return sizes(context, op.Where(is_less, *names))
 
 
 def _merge_last(context: Context, data: str, kept: int, sizes: list[Number]) -> Value:

@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.emit.shapes import OPSET, product, reshaped
 from onnxreduce_cli.emit.sizes import END, arange, dims_of, known_dims, size_of, sliced
@@ -27,7 +27,7 @@ def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
         return context.array(list(known[:-2]), "batch"), math.prod(known[:-2]), known[-1]
     shape = context.op.Shape(data)
     batch = sliced(context, shape, 0, -2)
-    return batch, product(context, batch), size_of(context, data, -1)
+    return batch, sizes(context, product(context, batch)), size_of(context, data, -1)
 
 
 @introduced(
@@ -50,10 +50,10 @@ def det(context: Context) -> None:
     given = context.need_elem_type(data, "it is computed in double")
     batch, count, size = _sizes(context, data)
     names = [as_name(context, number) for number in (count, size, size)]
-    sizes = op.Concat(*names, axis=0)
+    shape = op.Concat(*names, axis=0)
     if given != _DOUBLE:
         data = cast(context, data, _DOUBLE)
-    matrices = reshaped(context, data, sizes, (None, None, None))
+    matrices = reshaped(context, data, shape, (None, None, None))
     numbers = arange(context, count)
     matrix = unsqueezed(context, numbers, [1])
     zero, one, two = (context.scalar(value, "number", _DOUBLE) for value in (0, 1, 2))

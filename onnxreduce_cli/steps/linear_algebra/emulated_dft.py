@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, minus
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.shapes import axes_from_front, element, product, reshaped
 from onnxreduce_cli.emit.sizes import arange, size_of, sliced
 from onnxreduce_cli.steps.linear_algebra.dft_matrix import Kind, angle_table
@@ -25,7 +25,7 @@ def around_axis(context: Context, axis: str) -> None:
     front, last = sliced(context, shape, 0, -1), element(context, shape, -1)
     rank = size_of(context, shape, 0)
     axis = axes_from_front(context, axis, rank)
-    places = arange(context, minus(context, rank, 1))
+    places = arange(context, rank - 1)
     one = context.array([1], "one")
     before, after = (
         product(context, op.Where(op.Less(*pair), front, one))
@@ -34,7 +34,7 @@ def around_axis(context: Context, axis: str) -> None:
     four = reshaped(
         context,
         data,
-        op.Concat(before, element(context, front, axis), after, last, axis=0),
+        op.Concat(before, element(context, front, sizes(context, axis)), after, last, axis=0),
         (None,) * 4,
     )
     outputs = [context.fresh("transform")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name, plus, times
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import arange
 
 
@@ -19,8 +19,8 @@ def diagonal_at_run_time(context: Context, length: Number, leading: int) -> tupl
         the shape, int64 of shape [leading + 1], and the places, int64 of shape [length].
     """
     op = context.op
-    whole = as_name(context, times(context, length, length))
+    whole = as_name(context, length * length)
     copied = context.array([0] * leading, "copied")
     shape = op.Concat(copied, whole, axis=0)
-    apart = as_name(context, plus(context, length, 1))
+    apart = as_name(context, length + 1)
     return shape, op.Mul(arange(context, length), apart)

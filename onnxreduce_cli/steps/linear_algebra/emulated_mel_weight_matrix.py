@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name, plus, quotient
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.shapes import scalar_input
 from onnxreduce_cli.emit.sizes import arange
 
@@ -32,7 +32,7 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
     lower, centre, higher = (
         op.Gather(frequencies, _shifted(context, count, index), axis=0) for index in range(3)
     )
-    rows = plus(context, quotient(context, length, 2), 1)
+    rows = length // 2 + 1
     row = unsqueezed(context, cast(context, arange(context, rows), TensorProto.DOUBLE), [1])
     zero, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0, 1))
     slopes = []
@@ -53,7 +53,7 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
 
 def _shifted(context: Context, count: str, by: int) -> str:
     """The numbers from `by` on, as many as there are columns."""
-    places = arange(context, count)
+    places = arange(context, sizes(context, count))
     return context.op.Add(places, context.array([by], "by")) if by else places
 
 
@@ -71,7 +71,7 @@ def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
         scaled = op.Div(edge, hertz)
         log = op.Log(op.Add(scaled, one))
         ends.append(op.Mul(log, mels))
-    count = plus(context, bins, 2)
+    count = bins + 2
     width = op.Sub(*ends[::-1])
     divisor = cast(context, as_name(context, count), double)
     step = op.Div(width, divisor)
@@ -80,6 +80,6 @@ def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
     mel = op.Add(apart, ends[0])
     raised = op.Exp(op.Div(mel, mels))
     frequencies = op.Mul(op.Sub(raised, one), hertz)
-    more = cast(context, as_name(context, plus(context, length, 1)), double)
+    more = cast(context, as_name(context, length + 1), double)
     scaled = op.Mul(frequencies, more)
     return op.Floor(op.Div(scaled, rate))

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, minus, plus, quotient
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import scalar_input
 from onnxreduce_cli.emit.sizes import arange, size_of
@@ -34,7 +34,7 @@ def stft(context: Context) -> None:
     elif window:
         length = size_of(context, window, 0)
     data, given, working = widened(context, TensorProto.FLOAT)
-    frames = plus(context, quotient(context, minus(context, signal_length, length), step), 1)
+    frames = (signal_length - length) // step + 1
     data = op.Gather(data, _places(context, frames, step, length), axis=1)
     if window:
         if working != given:

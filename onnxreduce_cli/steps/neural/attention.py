@@ -13,6 +13,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange
 from onnxreduce_cli.model.values import numpy_dtype
@@ -96,7 +97,7 @@ def mask_padded(context: Context) -> None:
         if mask != context.input(_MASK):
             _with_mask(context, mask)
         return
-    key = arange(context, _total_length(context))
+    key = arange(context, sizes(context, _total_length(context)))
     lengths = unsqueezed(context, valid, [1, 2, 3])
     seen = op.Less(key, lengths)
     if context.value("is_causal", 0):
@@ -121,7 +122,7 @@ def windows_in_mask(context: Context) -> None:
         if any(context.attribute(name) is not None for name in _WINDOW):
             context.replace(drop=_WINDOW)
         return
-    position, key = _position(context), arange(context, _total_length(context))
+    position, key = _position(context), arange(context, sizes(context, _total_length(context)))
     limits = []
     for size, ends in ((left, [position, key]), (right, [key, position])):
         if size != _OPEN:
@@ -136,7 +137,7 @@ def _position(context: Context) -> str:
     """Return the places of queries among keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
     op = context.op
     queries = _length(context, 0)
-    row = unsqueezed(context, arange(context, queries), [1])
+    row = unsqueezed(context, arange(context, sizes(context, queries)), [1])
     valid = context.input(_VALID)
     if valid:
         before = op.Sub(valid, queries)

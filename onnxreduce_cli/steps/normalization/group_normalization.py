@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.numbers import Number, as_name, quotient
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import END, dims_of, known_dims, size_of, sliced
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import in_dtype, replace_and_cast, root_mean
@@ -33,7 +33,7 @@ def parameters_for_channels(context: Context) -> None:
     if isinstance(channels, int):
         times: Number = channels // groups
     else:
-        times = quotient(context, channels, groups)
+        times = channels // groups
     parameters = [
         _repeated_for_channels(context, context.input(index), groups, times) for index in (1, 2)
     ]

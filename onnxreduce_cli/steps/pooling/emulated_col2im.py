@@ -14,15 +14,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import (
-    LARGEST_CONSTANT,
-    Number,
-    as_name,
-    minus,
-    plus,
-    quotient,
-    times,
-)
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, list_elements, size_of
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
@@ -70,9 +62,9 @@ def col2im(context: Context) -> None:
     pads = context.value("pads") or [0] * (2 * axes)
     counts, tables = [], []
     for at in range(axes):
-        reach = plus(context, times(context, minus(context, blocks[at], 1), dilations[at]), 1)
-        room = minus(context, plus(context, images[at], pads[at] + pads[at + axes]), reach)
-        count = plus(context, quotient(context, room, strides[at]), 1)
+        reach = (blocks[at] - 1) * dilations[at] + 1
+        room = images[at] + (pads[at] + pads[at + axes]) - reach
+        count = room // strides[at] + 1
         layout = (pads[at], dilations[at], strides[at])
         counts.append(count)
         tables.append(_table(context, images[at], blocks[at], count, layout))
@@ -132,8 +124,8 @@ def _block_by_block(
     apart = _reshaped(context, data, [batch, channels, *blocks, *counts])
     perm = [0, 1, *(at + part * axes for at in range(2, 2 + axes) for part in (0, 1))]
     turned = op.Transpose(apart, perm=perm)
-    sizes = [times(context, *pair) for pair in zip(blocks, counts, strict=True)]
-    merged = _reshaped(context, turned, [batch, channels, *sizes])
+    merged_dims = [block * count for block, count in zip(blocks, counts, strict=True)]
+    merged = _reshaped(context, turned, [batch, channels, *merged_dims])
     zero = context.array(np.zeros((), numpy_dtype(elem_type)), "zero")
     pads = context.array([0] * (4 + axes) + [1] * axes, "pads")
     return op.Pad(merged, pads, zero)
@@ -159,7 +151,8 @@ def _table(
         return _known_table(numbers, layout)
     own = arange(context, block)
     within = op.Mul(own, context.array([dilation], "dilation"))
-    place = unsqueezed(context, as_name(context, plus(context, arange(context, image), begin)), [1])
+    element = sizes(context, arange(context, image)) + begin
+    place = unsqueezed(context, element.name, [1])
     start = op.Sub(place, within)
     steps = context.array([stride], "stride")
     number = op.Div(start, steps)
@@ -173,7 +166,7 @@ def _table(
     is_there = op.And(both, conditions[2])
     row = op.Mul(own, end)
     found = op.Add(row, number)
-    nothing = as_name(context, times(context, block, count))
+    nothing = as_name(context, block * count)
     return op.Where(is_there, found, nothing)
 
 

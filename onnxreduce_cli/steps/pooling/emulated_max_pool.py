@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, minus, times
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, places, written
 
@@ -87,7 +87,7 @@ def _inside(context: Context, axis: Axis) -> Places:
         last = axis.size - 1
         where = np.where(where > last, last - (last - where) % step, where)
         return np.maximum(where, 0)
-    place = as_name(context, minus(context, written(context, where), axis.begin))
+    place = as_name(context, sizes(context, written(context, where)) - axis.begin)
     dilation = context.array([step], "dilation")
     size, zero = as_name(context, axis.size), context.array([0], "zero")
 
@@ -112,7 +112,7 @@ def _table(
     stride: Number = 1
     for axis in found if columns_first else reversed(found):
         strides.append(stride)
-        stride = times(context, stride, axis.size)
+        stride = stride * axis.size
     if not columns_first:
         strides.reverse()
     arrays = [part for part in inside if not isinstance(part, str)]
@@ -125,7 +125,7 @@ def _table(
         return total.reshape(-1, kernel)
     parts = []
     for at, (where, by) in enumerate(zip(inside, strides, strict=True)):
-        scaled = as_name(context, times(context, written(context, where), by))
+        scaled = as_name(context, sizes(context, written(context, where)) * by)
         parts.append(unsqueezed(context, scaled, list(_others(at, count))))
     added = parts[0]
     for scaled in parts[1:]:
@@ -148,19 +148,17 @@ def _index(context: Context, found: list[Axis], table: Places, place: str) -> Va
     windows: Number = 1
     size: Number = 1
     for axis in found:
-        windows, size = times(context, windows, axis.count), times(context, size, axis.size)
-    rows = times(context, arange(context, windows), kernel)
+        windows, size = windows * axis.count, size * axis.size
+    rows = sizes(context, arange(context, windows)) * kernel
     flat = written(context, table if isinstance(table, str) else table.reshape(-1))
     if isinstance(table, str):
         flat = op.Reshape(table, context.array([-1], "flat"))
-    at = op.Add(place, as_name(context, rows))
+    at = op.Add(place, rows.name)
     within = op.Gather(flat, at, axis=0)
     batch, channels = (size_of(context, context.input(0), at) for at in (0, 1))
-    first = unsqueezed(
-        context, as_name(context, times(context, arange(context, batch), channels)), [1]
-    )
+    first = unsqueezed(context, (sizes(context, arange(context, batch)) * channels).name, [1])
     channel = op.Add(first, arange(context, channels))
-    before = as_name(context, times(context, channel, size))
+    before = (sizes(context, channel) * size).name
     return op.Add(within, unsqueezed(context, before, [2]))
 
 

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import Number, as_name, plus
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, padded, places, written
 
@@ -107,9 +107,9 @@ def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Places:
     op = context.op
     kernel, where = axis.window.kernel, places(context, axis)
     first: Number = 0 if pads_count else axis.begin
-    behind = plus(context, axis.begin, axis.size)
+    behind = axis.begin + axis.size
     if pads_count:
-        behind = plus(context, behind, axis.stated)
+        behind = behind + axis.stated
     if not isinstance(where, str) and isinstance(first, int) and isinstance(behind, int):
         with np.errstate(divide="ignore"):
             counts: Array = ((where >= first) & (where < behind)).sum(axis=1)

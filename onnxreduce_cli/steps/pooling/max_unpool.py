@@ -7,7 +7,7 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name, minus, plus, times
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import as_shape
@@ -33,9 +33,9 @@ def max_unpool(context: Context) -> None:
     pads = context.value("pads") or [0] * (2 * axes)
     dims = [size_of(context, data, 0), size_of(context, data, 1)]
     for at in range(axes):
-        steps = minus(context, size_of(context, data, at + 2), 1)
+        steps = size_of(context, data, at + 2) - 1
         less = kernel[at] - pads[at] - pads[at + axes]
-        dims.append(plus(context, times(context, steps, strides[at]), less))
+        dims.append(steps * strides[at] + less)
     if wanted and context.elements(wanted) != tuple(dims):
         raise Blocked(
             f"its output_shape {wanted!r} is not known to be the shape that follows from its "
@@ -46,7 +46,7 @@ def max_unpool(context: Context) -> None:
     elem_type = context.need_elem_type(data, "the rest are zeros of that dtype")
     size: Number = 1
     for dim in dims:
-        size = times(context, size, dim)
+        size = size * dim
     zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
     zeros = op.ConstantOfShape(as_name(context, size), value=zero)
     flat = context.array([-1], "flat")

@@ -16,7 +16,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import as_name, plus, quotient
+from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.steps.pooling.emulated_max_pool import pool_with_indices, reads_indices
@@ -71,9 +71,9 @@ def _cut_off(context: Context) -> None:
     names = list(context.node.output)
     ends, along = [], []
     for at, window in enumerate(layout(context), 2):
-        inside = plus(context, size_of(context, context.input(0), at), window.begin)
-        starts = plus(context, inside, window.stride - 1)
-        ends.append(as_name(context, quotient(context, starts, window.stride)))
+        inside = size_of(context, context.input(0), at) + window.begin
+        starts = inside + (window.stride - 1)
+        ends.append(as_name(context, starts // window.stride))
         along.append(at)
     bounds = [
         context.array([0] * len(along), "starts"),

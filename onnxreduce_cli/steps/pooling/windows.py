@@ -10,16 +10,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import (
-    LARGEST_CONSTANT,
-    Number,
-    as_name,
-    at_least_zero,
-    minus,
-    plus,
-    quotient,
-    times,
-)
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, at_least_zero
 from onnxreduce_cli.emit.sizes import arange, size_of
 
 _SAME = ("SAME_UPPER", "SAME_LOWER")
@@ -129,9 +120,9 @@ def axes(context: Context) -> list[Axis]:
         if auto_pad in _SAME:
             begin, end = _same(context, window, size, auto_pad)
             stated = end
-        room = plus(context, plus(context, size, begin), end)
-        steps = quotient(context, minus(context, room, window.reach), window.stride)
-        count = plus(context, steps, 1)
+        room = size + begin + end
+        steps = (room - window.reach) // window.stride
+        count = steps + 1
         if isinstance(size, int) and isinstance(begin, int) and isinstance(steps, int):
             # What no window reaches need not be there.
             end = max(0, steps * window.stride + window.reach - size - begin)
@@ -142,11 +133,11 @@ def axes(context: Context) -> list[Axis]:
 def _same(context: Context, window: Window, size: Number, auto_pad: str) -> tuple[Number, Number]:
     """The padding that gives a window for each stride begun."""
     stride = window.stride
-    count = quotient(context, plus(context, size, stride - 1), stride)
-    needed = plus(context, times(context, minus(context, count, 1), stride), window.reach)
-    total = at_least_zero(context, minus(context, needed, size))
-    less = quotient(context, total, 2)
-    more = minus(context, total, less)
+    count = (size + (stride - 1)) // stride
+    needed = (count - 1) * stride + window.reach
+    total = at_least_zero(context, needed - size)
+    less = total // 2
+    more = total - less
     return (less, more) if auto_pad == "SAME_UPPER" else (more, less)
 
 

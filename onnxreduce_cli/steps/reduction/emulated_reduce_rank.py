@@ -12,6 +12,7 @@ from onnxreduce_cli.emit.axes import squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import LOOPS_FROM
 from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.model.values import tensor_type
@@ -35,15 +36,15 @@ def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:
     elem_type = context.need_elem_type(data, "its elements are gathered")
     one = context.array([1], "one")
     rank = shapes.rank_at_run_time(context, data)
-    axes = shapes.axes_from_front(context, axes, rank)
+    axes = shapes.axes_from_front(context, axes, sizes(context, rank))
     # A first dimension of 1 is added, so that there is always one.
     axes = op.Add(axes, one)
-    sizes = op.Concat(one, op.Shape(data), axis=0)
-    reduced = _is_reduced(context, op.Shape(sizes), axes, noop=noop)
-    kept_sizes = op.Where(reduced, one, sizes)
-    strides = shapes.strides(context, sizes)
+    dims = op.Concat(one, op.Shape(data), axis=0)
+    reduced = _is_reduced(context, op.Shape(dims), axes, noop=noop)
+    kept_sizes = op.Where(reduced, one, dims)
+    strides = shapes.strides(context, dims)
     row_starts = unsqueezed(context, shapes.flat_indices(context, kept_sizes, strides), [1])
-    reduced_sizes = op.Where(reduced, sizes, one)
+    reduced_sizes = op.Where(reduced, dims, one)
     columns = shapes.flat_indices(context, reduced_sizes, strides)
     indices = op.Add(row_starts, columns)
     like = tensor_type(elem_type, (None, None))
@@ -84,7 +85,7 @@ def _is_reduced(context: Context, rank: str, axes: str, *, noop: bool) -> Value:
         noop: whether empty axes mean none; else they mean all.
     """
     op = context.op
-    found = shapes.among(context, rank, axes)
+    found = shapes.among(context, sizes(context, rank), axes)
     if noop:
         return found
     number = op.Shape(axes)

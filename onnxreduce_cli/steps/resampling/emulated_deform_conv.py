@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.numbers import Number, Term, as_name, scalar, term, times
+from onnxreduce_cli.emit.numbers import Number, Term, as_name, scalar, term
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import known_dims, need_dims, range_of, size_of
 from onnxreduce_cli.model.values import tensor_type
@@ -60,7 +60,7 @@ def deform_conv(context: Context) -> None:
     # [N, offset groups, kernel, places..., channels] to [N, groups, channels * kernel, places].
     perm = [0, 1, spatial + 3, 2, *range(3, spatial + 3)]
     transposed = op.Transpose(taken, perm=perm)
-    width = times(context, size_of(context, weights, 1), prod(kernel))
+    width = size_of(context, weights, 1) * prod(kernel)
     columns = _reshaped(context, transposed, [0, groups, width, -1], working)
     matrices = _reshaped(context, weights, [groups, -1, width], working)
     product = op.MatMul(matrices, columns)

@@ -13,10 +13,10 @@ from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import (
     LARGEST_CONSTANT,
     Number,
+    Term,
     as_name,
     at_least_zero,
-    minus,
-    plus,
+    sizes,
 )
 from onnxreduce_cli.emit.sizes import arange
 
@@ -28,7 +28,9 @@ def pads_of_axes_at_run_time(context: Context, rank: int | None) -> Value:
     known at run time.
     """
     op = context.op
-    dimensions: Number = op.Shape(op.Shape(context.input(0))) if rank is None else rank
+    dimensions: Number | None = rank
+    if dimensions is None:
+        dimensions = sizes(context, op.Shape(op.Shape(context.input(0))))
     axes = context.input(3)
     if axes.elem_type != TensorProto.INT64:
         axes = cast(context, axes, TensorProto.INT64)
@@ -61,17 +63,17 @@ def source_indices(context: Context, size: Number, before: Number, after: Number
     if len(known) == len(numbers) and sum(known) <= LARGEST_CONSTANT:
         return context.array(_known_indices(known, mode), "indices")
     if mode == "constant":
-        index = _counted(context, plus(context, plus(context, size, before), after), before)
+        index = _counted(context, size + before + after, before)
         inside = op.And(_is_below(context, -1, index), _is_below(context, index, size))
-        return op.Where(inside, index, as_name(context, size))
+        return op.Where(inside, index.name, as_name(context, size))
     (begin, cropped), (end, cut) = (_added_and_cropped(context, pad) for pad in (before, after))
-    left = minus(context, minus(context, size, cropped), cut)
-    index = _counted(context, plus(context, plus(context, left, begin), end), begin)
+    left = size - cropped - cut
+    index = _counted(context, left + begin + end, begin)
     index = _within(context, index, left, mode)
-    return as_name(context, plus(context, index, cropped))
+    return (index + cropped).name
 
 
-def _within(context: Context, index: str, size: Number, mode: str) -> str:
+def _within(context: Context, index: Term, size: Number, mode: str) -> Term:
     """Return indices that may be out of range as what they stand for in [0, size).
 
     Args:
@@ -82,20 +84,22 @@ def _within(context: Context, index: str, size: Number, mode: str) -> str:
     """
     op = context.op
     if mode == "wrap":
-        return op.Mod(index, as_name(context, size))
+        return sizes(context, op.Mod(index.name, as_name(context, size)))
     if mode == "edge":
         zero = context.array([0], "zero")
-        index = op.Where(_is_below(context, index, 0), zero, index)
-        last = as_name(context, minus(context, size, 1))
-        return op.Where(_is_below(context, index, last), index, last)
+        index = sizes(context, op.Where(_is_below(context, index, 0), zero, index.name))
+        last = size - 1
+        below = _is_below(context, index, last)
+        return sizes(context, op.Where(below, index.name, as_name(context, last)))
     # There and back; one element alone has nothing to reflect, and is not padded.
-    twice = minus(context, plus(context, size, size), 2)
+    twice = size + size - 2
     one = context.array([1], "one")
-    alone = _is_below(context, twice, one)
+    alone = _is_below(context, twice, 1)
     period = op.Where(alone, one, as_name(context, twice))
-    forward = op.Mod(index, period)
+    forward = op.Mod(index.name, period)
     backward = op.Sub(period, forward)
-    return op.Where(_is_below(context, forward, size), forward, backward)
+    is_forward = _is_below(context, sizes(context, forward), size)
+    return sizes(context, op.Where(is_forward, forward, backward))
 
 
 def _known_indices(numbers: list[int], mode: str) -> Array:
@@ -108,9 +112,9 @@ def _known_indices(numbers: list[int], mode: str) -> Array:
     return np.pad(own, beside, mode=mode)  # type: ignore[call-overload, no-any-return]
 
 
-def _counted(context: Context, count: Number, before: Number) -> str:
+def _counted(context: Context, count: Number, before: Number) -> Term:
     """Return ``[0 - before, 1 - before, ..., count - 1 - before]``, int64 of shape [count]."""
-    return as_name(context, minus(context, arange(context, count), before))
+    return sizes(context, arange(context, count)) - before
 
 
 def _is_below(context: Context, first: Number, second: Number) -> Value:
@@ -121,4 +125,4 @@ def _is_below(context: Context, first: Number, second: Number) -> Value:
 def _added_and_cropped(context: Context, pad: Number) -> tuple[Number, Number]:
     """Return how many elements a pad adds, and how many it takes away."""
     added = at_least_zero(context, pad)
-    return added, minus(context, added, pad)
+    return added, added - pad

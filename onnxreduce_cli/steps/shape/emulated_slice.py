@@ -10,6 +10,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import size_along
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.sizes import arange
 
 
@@ -51,7 +52,7 @@ def indices_at_run_time(context: Context, index: int, axis: int, step: int) -> V
     length = op.Where(none, zero, length)
     rounded = op.Add(length, context.array([abs(step) - 1], "more"))
     count = op.Div(rounded, context.array([abs(step)], "step"))
-    numbers = arange(context, count)
+    numbers = arange(context, sizes(context, count))
     strides = op.Mul(numbers, context.array([step], "step"))
     return op.Add(strides, bounds[0])
 
@@ -81,22 +82,26 @@ def slice_at_run_time(context: Context) -> None:
         shapes.int64_list(context, name) if (name := context.input(index)) else ""
         for index in range(1, 5)
     )
-    sizes = op.Shape(data)
-    axes = axes or arange(context, op.Shape(starts))
+    dims = op.Shape(data)
+    axes = axes or arange(context, sizes(context, op.Shape(starts)))
     steps = steps or context.array([1], "one")
-    length = op.Gather(sizes, axes, axis=0)
+    length = op.Gather(dims, axes, axis=0)
     start, count = _start_and_count(context, starts, ends, steps, length)
 
     # From one element for each axis that is sliced to one for each dimension.
-    same = cast(context, shapes.which_axes(context, op.Shape(sizes), axes), TensorProto.INT64)
+    same = cast(
+        context,
+        shapes.which_axes(context, sizes(context, op.Shape(dims)), axes),
+        TensorProto.INT64,
+    )
 
     def of_dimensions(values: str) -> str:
         return reduced(context, "ReduceSum", op.Mul(same, values), [1], keep=False)
 
     one = context.array([1], "one")
     whole = op.Sub(one, of_dimensions(one))
-    new_sizes = op.Add(op.Mul(whole, sizes), of_dimensions(count))
-    strides = shapes.strides(context, sizes)
+    new_sizes = op.Add(op.Mul(whole, dims), of_dimensions(count))
+    strides = shapes.strides(context, dims)
     new_strides = op.Mul(strides, op.Add(whole, of_dimensions(steps)))
     starts_in_flat = op.Mul(strides, of_dimensions(start))
     first = reduced(context, "ReduceSum", starts_in_flat, [0], keep=True)
@@ -141,7 +146,7 @@ def _clamped(context: Context, bound: str, length: str, backward: str) -> Value:
         backward: 1 for each axis whose step is negative, else 0. All are int64 of shape [axes].
     """
     op = context.op
-    bound = shapes.axes_from_front(context, bound, length)
+    bound = shapes.axes_from_front(context, bound, sizes(context, length))
     low = op.Sub(context.array([0], "zero"), backward)
     high = op.Sub(length, backward)
     bound = op.Where(op.Less(bound, low), low, bound)

@@ -7,6 +7,7 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import sizes
 
 
 def reshape_at_run_time(context: Context, axes: str) -> None:
@@ -22,15 +23,17 @@ def reshape_at_run_time(context: Context, axes: str) -> None:
     op = context.op
     data = context.input(0)
     axes = shapes.int64_list(context, axes)
-    sizes = op.Shape(data)
-    rank = op.Shape(sizes)
+    dims = op.Shape(data)
+    rank = op.Shape(dims)
     if context.node.op_type == "Unsqueeze":
         rank = op.Add(rank, op.Shape(axes))
-    others = shapes.not_among(context, rank, shapes.axes_from_front(context, axes, rank))
+    others = shapes.not_among(
+        context, sizes(context, rank), shapes.axes_from_front(context, axes, sizes(context, rank))
+    )
     if context.node.op_type == "Unsqueeze":
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = op.ConstantOfShape(rank, value=one)
-        shape = op.ScatterElements(ones, others, sizes, axis=0)
+        shape = op.ScatterElements(ones, others, dims, axis=0)
     else:
-        shape = op.Gather(sizes, others, axis=0)
+        shape = op.Gather(dims, others, axis=0)
     context.replace("Reshape", [data, shape], keep=(), allowzero=1)

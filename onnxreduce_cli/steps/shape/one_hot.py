@@ -8,6 +8,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.reversed_dims import with_reversed_dims
 from onnxreduce_cli.emit.sizes import arange
@@ -38,7 +39,7 @@ def one_hot(context: Context) -> None:
         number = _as_int64(context, depth)
         if depth.rank != 1:
             number = op.Reshape(number, context.array([1], "one"))
-        classes = arange(context, number)
+        classes = arange(context, sizes(context, number))
     classes = unsqueezed(context, classes, list(range(1, behind + 1)))
     context.need_elem_type(indices, "they are compared with integers")
     numbers = unsqueezed(context, _as_int64(context, indices), [axis])

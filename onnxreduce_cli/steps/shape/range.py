@@ -10,6 +10,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
@@ -65,7 +66,7 @@ def range_(context: Context) -> None:
         count = cast(context, op.Relu(steps), TensorProto.INT64)
     # Function bodies of other operators give Range tensors of shape [1] for scalars.
     count = op.Reshape(count, context.array([1], "one"))
-    numbers = arange(context, count)
+    numbers = arange(context, sizes(context, count))
     numbers = _as(context, numbers, TensorProto.INT64, elem_type)
     scaled = numbers
     if not _is(context, delta, 1):

@@ -14,6 +14,7 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims
 from onnxreduce_cli.steps.registry import down, up
@@ -114,5 +115,5 @@ def negative_axes(context: Context) -> None:
     else:
         inputs[1:] = [shapes.int64_list(context, name) if name else "" for name in inputs[1:]]
         rank_now = shapes.rank_at_run_time(context, inputs[0])
-        inputs[3] = shapes.axes_from_front(context, inputs[3], rank_now)
+        inputs[3] = shapes.axes_from_front(context, inputs[3], sizes(context, rank_now))
     context.replace(inputs=inputs)

@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.broadcast import ones, rank_of
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
@@ -45,7 +45,7 @@ def repeats(context: Context) -> None:
         behind = rank - axis - 1
     else:
         others = op.Sub(rank_of(context, data), as_name(context, axis))
-        behind = op.Sub(others, context.array([1], "one"))
+        behind = sizes(context, op.Sub(others, context.array([1], "one")))
     context.replace(
         inputs=[
             data,
@@ -60,7 +60,7 @@ def _number(context: Context, name: str) -> Number:
     if known is not None:
         return int(known.reshape(-1)[0])
     whole = cast(context, name, TensorProto.INT64)
-    return context.op.Reshape(whole, context.array([1], "list"))
+    return sizes(context, context.op.Reshape(whole, context.array([1], "list")))
 
 
 @down(
