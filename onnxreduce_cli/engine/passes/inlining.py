@@ -53,7 +53,7 @@ def inline_functions(
 
 
 def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:
-    """Whether no node of the functions that are gone is blocked where it is now.
+    """Return whether inlining unblocks all nodes of the functions that it removes.
 
     Args:
         plan: that of the model with the functions.
