@@ -1,4 +1,4 @@
-"""What is known of values in one conversion: of those that it adds, and of the model's own."""
+"""Types and constants of the values in one conversion: those that it adds, and the model's own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ConversionFacts(Constants):
     conversion, while what is known of the model is shared.
 
     Attributes:
-        model: what is known of the model as it is given.
+        model: the facts of the model as it is given.
     """
 
     def __init__(self, model: Facts) -> None:
@@ -45,7 +45,7 @@ class ConversionFacts(Constants):
         self._types: dict[_Value, ValueType | None] = {}
         self._kinds: dict[_Value, str] = {}
         self._arrays: dict[_Value, Array] = {}
-        #: Scopes of generated graphs, kept as values are told apart by their identity.
+        #: Scopes of generated graphs, kept as values are identified by them.
         self._added: dict[int, Scope] = {}
 
     # What steps generate
@@ -68,7 +68,7 @@ class ConversionFacts(Constants):
     # Types
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """What is known of a value's type where `scope` reads it; None if nothing is."""
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
         key = (id(scope.root), name)
         if key in self._types:
             return self._types[key]
@@ -158,7 +158,7 @@ class ConversionFacts(Constants):
         return None
 
     def _infer_node(self, key: _Value) -> ValueType | None:
-        """What onnx's inference of a single node tells of one of its outputs."""
+        """Return the type that onnx's inference of a single node gives for one of its outputs."""
         node, opset, scope = self._generated[key]
         types, constants = {}, {}
         for name in node.input:

@@ -32,7 +32,7 @@ class DeadValues:
         self.names: tuple[str, ...] = ()
 
     def covers(self, node: NodeProto) -> bool:
-        """Whether the node goes."""
+        """Return whether the node is dead, and is removed."""
         return id(node) in self._nodes
 
     @property
@@ -125,13 +125,13 @@ def _dropped_reads(
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
-    """What a node reads, its subgraphs included."""
+    """Return the names of the values that a node reads, its subgraphs included."""
     yield from node.input
     yield from _reads_within(node)
 
 
 def _reads_within(node: NodeProto) -> Iterator[str]:
-    """What a node's subgraphs read."""
+    """Return the names that a node's subgraphs read, their outputs included."""
     waiting = [graph for _, graph in subgraphs(node)]
     while waiting:
         graph = waiting.pop()
@@ -142,7 +142,7 @@ def _reads_within(node: NodeProto) -> Iterator[str]:
 
 
 class _Readers:
-    """How many reads each value has left."""
+    """The number of reads that each value has left."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _Readers:
             self._count(scope, chain(scope.outputs, _parameters(scope), reads))
 
     def _reads_of(self, node: NodeProto) -> list[str]:
-        """What a node, or what takes its place, reads; without what subgraphs of the model read."""
+        """Return the reads of a node or of its replacement, without the model's subgraphs."""
         result = self._replacements.get(id(node))
         if result is None:
             return node.input[:]
@@ -180,11 +180,11 @@ class _Readers:
                 self._counts[id(owner), name] += count
 
     def any(self, value: Value) -> bool:
-        """Whether anybody still reads the value."""
+        """Return whether the value has any read left."""
         return self._counts[value] > 0
 
     def forget(self, scope: Scope, node: NodeProto) -> list[Value]:
-        """Take away what a node, or what takes its place, reads; the values it read."""
+        """Subtract the reads of a node or of its replacement; return the values that it read."""
         values = []
         for name in self._reads_of(node):
             owner_id = self._resolved[id(scope)].get(name)

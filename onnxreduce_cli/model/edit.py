@@ -1,4 +1,4 @@
-"""Editing a model in place: only what was asked for is touched."""
+"""Editing a model in place: only the requested edits, all else as it was."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Constants:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What they are called."""
+        """The names of the values that the constants define."""
         return (*self.arrays, *self.references)
 
     def add(self, key: tuple[Any, ...], name: str) -> None:
@@ -47,7 +47,7 @@ class Constants:
 
 @dataclass
 class Edits:
-    """What changes in one scope.
+    """The edits of one scope.
 
     Attributes:
         replaced: by a node's identity, the nodes that take its place.
@@ -57,8 +57,8 @@ class Edits:
             each with that of the attribute whose graph it takes over.
         initializers: those that take the place of nodes.
         first: nodes to put before all others.
-        removed_nodes: identities of the nodes that go.
-        removed_values: names of the values that go.
+        removed_nodes: identities of the nodes to remove.
+        removed_values: names of the values to remove, with all that the graph states of them.
     """
 
     replaced: dict[int, Sequence[NodeProto]] = field(default_factory=dict)

@@ -42,7 +42,7 @@ class Folded:
 
 
 def shape_of(dims: Dims) -> Folded:
-    """What ``Shape`` gives for a tensor of these dimensions."""
+    """Return the output of ``Shape`` for a tensor of these dimensions: int64 of [len(dims)]."""
     values = np.array([dim if isinstance(dim, int) else 0 for dim in dims], np.int64)
     return Folded(values, np.array([isinstance(dim, int) for dim in dims], bool))
 

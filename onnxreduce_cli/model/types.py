@@ -30,7 +30,7 @@ class Types:
         self._unified: dict[int, Unification] = {}
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """What is known of a value's type where `scope` reads it; None if nothing is."""
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
         owner = scope.resolve(name) if name else None
         if owner is None:
             return None
@@ -66,7 +66,7 @@ class Types:
         return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)
 
     def _unification(self, root: Scope) -> Unification:
-        """What schemas demand of each other in one tree: none of their rules leads to another."""
+        """Return the type constraints of one tree's nodes; no tree's constraints affect another."""
         found = self._unified.get(id(root))
         if found is None:
             tree = self._trees[id(root)]

@@ -113,7 +113,7 @@ class Unification:
                 self._classes.join(variables.setdefault(variable, value), value)
 
     def _join_branches(self, scopes: Sequence[Scope]) -> None:
-        """What If's branches give is what it gives; what a Loop carries keeps its type."""
+        """Join the types of If's outputs with its branches', and of Loop's carried values."""
         for scope in scopes:
             parent = scope.parent
             if parent is None or not scope.subgraph:
