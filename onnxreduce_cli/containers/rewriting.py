@@ -237,7 +237,7 @@ class _Rewriting(Interface):
     def _outputs(
         self, infos: Iterable[ValueInfoProto], environment: Environment
     ) -> list[Container | None]:
-        """What stands for what a graph gives; None for tensors."""
+        """Return the representation of each output of a graph; None for tensors."""
         values = [self.value(environment, info.name) for info in infos]
         return [None if isinstance(value, str) else value for value in values]
 
