@@ -183,7 +183,7 @@ def _output_path(source: str, target: str | None, opset: int, *, in_place: bool)
 
 
 def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | None) -> None:
-    """Refuse an output that may not be written, or what goes beside it.
+    """Refuse an output, or a file beside it, that may not be written.
 
     Raises:
         UsageError: what is in the way.

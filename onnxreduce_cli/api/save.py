@@ -149,7 +149,7 @@ def _data_files(document: Document, placement: Placement) -> list[DataFile]:
 def _going_along(
     document: Document, folder: str, placement: Placement, files: list[DataFile]
 ) -> list[DataFile]:
-    """Those of the files that go along to the output's folder."""
+    """Return those of the files that are linked or copied to the output's folder."""
     stays = os.path.realpath(folder) == os.path.realpath(document.base_dir or folder)
     return [] if stays or placement.inline or placement.external_data == "keep" else files
 
@@ -230,7 +230,7 @@ def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
 
 @contextmanager
 def _new_file(new: _NewData, *, lasting: bool) -> Iterator[None]:
-    """Write a file; should what follows fail, it goes again."""
+    """Write a file, and remove it again if the block fails."""
     with replacing(new.path, lasting=lasting) as file:
         write(new.content, file)
     with ExitStack() as undo:

@@ -1,4 +1,4 @@
-"""The operators on sequences and optional values, and what takes the place of their nodes."""
+"""The operators on sequences and optional values, and the nodes that replace theirs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnxreduce_cli.containers.values import Given, Listed, Maybe, Tensor, Unwri
 from onnxreduce_cli.containers.writing import Environment, Writing
 from onnxreduce_cli.model import attributes
 
-#: Writes what takes a node's place and notes what stands for its outputs; whether anything does.
+#: Writes a node's replacement, records how its outputs are represented; returns whether it did.
 Writer = Callable[[Writing, NodeProto, Environment], bool]
 
 

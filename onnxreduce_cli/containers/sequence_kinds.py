@@ -1,4 +1,4 @@
-"""The kinds of tensors that stand for a sequence, and how one becomes another."""
+"""The kinds of tensors that represent a sequence, and conversion of one to another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STATE = "state the shapes of what it holds in the model's value_info"
 
 
 class SequenceKinds:
-    """Writes what brings a sequence from one kind to another.
+    """Writes the conversion of a sequence from one kind to another.
 
     Args:
         emitter: writes nodes.

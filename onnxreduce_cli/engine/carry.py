@@ -85,7 +85,7 @@ class Carrier:
     def carry(
         self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
     ) -> list[NodeProto]:
-        """Take a node, and whatever it becomes, from `opset` to the target.
+        """Take a node, and the nodes that replace it, from `opset` to the target.
 
         Args:
             site: what is done for; descriptions, warnings and initializers are added to it.

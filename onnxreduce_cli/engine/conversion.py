@@ -105,7 +105,7 @@ class Conversion:
 
     @property
     def sites(self) -> Sequence[Site]:
-        """The nodes that change, and those that cannot get there."""
+        """The nodes that change, and those that are blocked."""
         return self._plan.sites
 
     @property

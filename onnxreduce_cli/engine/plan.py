@@ -51,7 +51,7 @@ class NewConstants:
 
 
 class SitePlan:
-    """The sites of a model: its nodes, each with what takes its place.
+    """The sites of a model: the nodes that change, each with its replacement.
 
     Attributes:
         subject: the model.
@@ -60,7 +60,7 @@ class SitePlan:
         sites: the nodes that change, and those that cannot get there.
         ir_version: the IR version that the model gets.
         ir_version_reason: why it is not the one that the target came with; may be empty.
-        dead: what nobody reads once the nodes are replaced, known when the plan is finished.
+        dead: the values and nodes that are dead after that, known when the plan is finished.
         constants: by the identity of a scope those that it gets, known when the plan is finished.
         unread: the imports that nothing reads, by domain, and go.
         written: the nodes whose sequences and optional values were written out before.

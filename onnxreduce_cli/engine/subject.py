@@ -53,7 +53,7 @@ class Subject:
         return Subject(model, found, Facts(model, found, base_dir))
 
     def own_function(self, scope: Scope) -> FunctionProto | None:
-        """The function of `model` that a scope is in, or in a copy of which it is."""
+        """Return the function of `model` that a scope belongs to, itself or by a copy of it."""
         function = scope.function
         if function is None or self.specialisation is None:
             return function

@@ -102,7 +102,7 @@ class Calls:
     # Attributes
 
     def resolve_attribute(self, scope: Scope, attribute: AttributeProto) -> Any:
-        """An attribute's value; for a reference, what every call of the function gives.
+        """Return an attribute's value; for a reference, the one that all calls agree on.
 
         Returns:
             the value, None if no call sets it and it has no default, or `UNKNOWN`.

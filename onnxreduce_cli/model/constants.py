@@ -218,7 +218,7 @@ class Constants(ABC):
         return dense
 
     def _fold_in_container(self, owner: Scope, name: str) -> Work:
-        """A value that a scope defines: an input, an initializer, or what a node gives."""
+        """Fold a value that a scope defines: an input, an initializer, or a node's output."""
         if name in owner.inputs:
             return (yield from self._fold_argument(owner, name))
         tensor = owner.initializers.get(name)

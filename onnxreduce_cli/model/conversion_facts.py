@@ -51,7 +51,7 @@ class ConversionFacts(Constants):
     # What steps generate
 
     def declare(self, scope: Scope, node: NodeProto, opset: int, names: Iterable[str]) -> None:
-        """Make known that a generated node, read at `opset`, gives the named values."""
+        """Declare that a generated node, read at `opset`, computes the named values."""
         for name in names:
             if name:
                 self._generated[id(scope.root), name] = (node, opset, scope)
@@ -118,7 +118,7 @@ class ConversionFacts(Constants):
     def _type_within(
         self, scope: Scope, opset: int, graph: GraphProto, place: int
     ) -> ValueType | None:
-        """The type of what a generated node's graph gives."""
+        """Return the type of an output of a generated node's graph."""
         name = graph.output[place].name
         own = next((inner for inner in self.model.tree(scope) if name in inner.producers), None)
         if own is not None:
@@ -198,7 +198,7 @@ class ConversionFacts(Constants):
     # Constants
 
     def kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
-        """For each of a list of sizes, whether `data` has the same, whatever that is."""
+        """Return for each of a list of sizes whether it is the dimension of `data` there."""
         return self.model.constants.kept_dims(self.folded(scope, sizes), scope, data)
 
     def _is_generated(self, scope: Scope, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Dead values: what nobody reads any more once nodes are replaced, and need not be computed."""
+"""Dead values: those that are no longer read once nodes are replaced, and their nodes."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ class DeadValues:
 
     @property
     def scopes(self) -> list[Scope]:
-        """The scopes that something goes from."""
+        """The scopes that have dead nodes or values."""
         return [scope for scope, _, _ in self._by_scope.values()]
 
     def of(self, scope: Scope) -> tuple[set[int], set[str]]:
-        """The identities of the nodes, and the names of the values, that go from a scope."""
+        """Return the identities of a scope's dead nodes, and the names of its dead values."""
         _, nodes, names = self._by_scope[id(scope)]
         return nodes, names
 
     def add(self, scope: Scope, name: str, node: NodeProto | None) -> None:
-        """Let an initializer, or the node that makes a value, go."""
+        """Mark an initializer, or the node that computes a value, as dead."""
         _, nodes, names = self._by_scope.setdefault(id(scope), (scope, set(), set()))
         names.add(name)
         if node is not None:
@@ -61,7 +61,7 @@ def dead_values(
     replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
     bound: Iterable[str] = (),
 ) -> DeadValues:
-    """Find what goes when nodes are replaced.
+    """Find the values and nodes that are dead once nodes are replaced.
 
     Args:
         scopes: every scope of the model, the main graph's first.

@@ -88,7 +88,7 @@ class Edits:
         self.initializers += initializers
 
     def remove(self, going: tuple[set[int], set[str]]) -> None:
-        """Let nodes and values go."""
+        """Remove nodes and values, by identity and by name."""
         self.removed_nodes |= going[0]
         self.removed_values |= going[1]
 
@@ -112,7 +112,7 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
 
 
 def _give_subgraphs(node: NodeProto, successor: NodeProto) -> None:
-    """Give a node's subgraphs, edited by now, to the one that stands in for it.
+    """Move a node's subgraphs, already edited, to the node that replaces it.
 
     Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs;
     so do the nodes that make what was an input before.
@@ -194,7 +194,7 @@ def reference_nodes(constants: Constants, read: set[str]) -> list[NodeProto]:
 
 
 def constant_node(tensor: TensorProto) -> NodeProto:
-    """A Constant node that gives a tensor under its name."""
+    """Return a Constant node whose output is a tensor, under the tensor's name."""
     return helper.make_node("Constant", [], [tensor.name], name=tensor.name, value=tensor)
 
 

@@ -118,7 +118,7 @@ def destinations(files: list[DataFile], folder: str) -> list[tuple[str, str]]:
 def brought(
     files: list[DataFile], folder: str, way: Way, progress: Progress | None = None
 ) -> Iterator[list[str]]:
-    """Bring data files into another folder; should what follows fail, they go again.
+    """Link or copy data files into another folder, and remove them again if the block fails.
 
     Args:
         files: the files; those outside their model's folder stay where they are.

@@ -115,7 +115,7 @@ class Facts:
         return self._types.kind(scope, name)
 
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
-        """The types that a value of unknown type may have, by what the schemas around it demand."""
+        """Return the types that a value of unknown type may have by the schemas of its nodes."""
         return self._types.allowed_kinds(scope, name)
 
     # Constants

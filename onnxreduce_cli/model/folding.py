@@ -50,7 +50,7 @@ def shape_of(dims: Dims) -> Folded:
 def fold(
     op_type: str, opset: int, attributes: Attributes, inputs: Sequence[Folded | None]
 ) -> Folded | None:
-    """Evaluate one operator, or None where it, or what it needs, is not known."""
+    """Evaluate one operator; None where it is not supported or too little is known."""
     if any(item is not None and item.values.size > LIMIT for item in inputs):
         return None
     try:

@@ -185,7 +185,7 @@ class _Body:
             bind(node, bound)
 
     def _rename(self, node: NodeProto, given: dict[str, str]) -> None:
-        """Rename what a node reads and makes, in its subgraphs too; `given` grows."""
+        """Rename a node's inputs and outputs, in its subgraphs too; adds to `given`."""
         node.input[:] = [self._actual(name, given) for name in node.input]
         node.output[:] = [self._actual(name, given) for name in node.output]
         if node.name:

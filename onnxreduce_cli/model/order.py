@@ -1,4 +1,4 @@
-"""The order of a graph's nodes: each after those that make what it reads.
+"""The topological order of a graph's nodes: each after those that compute its inputs.
 
 Looking at every name of a large graph takes as long as reading its file. But tools that leave nodes
 out of order add them at the end, so only a graph whose last nodes are out of order, or make what no

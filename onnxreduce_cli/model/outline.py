@@ -3,8 +3,7 @@
 The file is walked rather than parsed, and only through messages that are large enough to hold a
 large tensor. Such a tensor's data is left out: in the outline it has a placeholder, external data
 of a name that no file has, so that all code that handles external data knows that it is elsewhere.
-When the model is written each placeholder gives way to the bytes that it stands for, a range of the
-file.
+When the model is written each placeholder is replaced by its data, a byte range of the file.
 
 What is unusual, if legal, is not left out: a tensor with data in several fields, a field that must
 be there once but is there twice, groups.
@@ -59,7 +58,7 @@ class LeftOut:
         number: the field that it belongs in.
         header: that field's tag and length.
         byte_ranges: the field's content.
-        stated: whether the tensor says that its data is in it, which goes without saying.
+        stated: whether the tensor states ``data_location`` DEFAULT, which is optional.
     """
 
     number: int
@@ -107,7 +106,7 @@ class Outline:
         return None
 
     def fill(self, tensors: Iterable[TensorProto]) -> None:
-        """Put what was left out back into tensors, in memory."""
+        """Put the data that was left out back into tensors, in memory."""
         for tensor in tensors:
             left_out = self.of(tensor)
             if left_out is None:

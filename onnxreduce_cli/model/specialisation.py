@@ -224,7 +224,7 @@ def could_know_more(facts: Facts, function: FunctionProto) -> bool:
 
 
 def _signature(facts: Facts, function: FunctionProto, call: Call) -> Hashable:
-    """All that a call tells its function: types and constants of inputs, values of attributes."""
+    """Return a key of a call: types and constants of its inputs, values of its attributes."""
     scope, node = call
     inputs = []
     for position, _ in enumerate(function.input):

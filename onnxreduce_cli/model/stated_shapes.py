@@ -81,7 +81,7 @@ def _is_computed(scope: Scope, node: NodeProto) -> bool:
 
 
 def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
-    """State, in place, what shape inference tells where it refutes what is stated."""
+    """Replace, in place, the stated shapes that shape inference contradicts."""
     skeleton = model_skeleton(model)
     for scope in _graphs(skeleton):
         for info in _stated(scope):

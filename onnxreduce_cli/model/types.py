@@ -1,4 +1,4 @@
-"""The types of a model's values: stated, inferred, or what the schemas around them leave."""
+"""The types of a model's values: stated, inferred, or constrained by schemas."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class Types:
         return None if known is None else known.kind
 
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
-        """The types that a value of unknown type may have, by what the schemas around it demand."""
+        """Return the types that a value of unknown type may have by the schemas of its nodes."""
         owner = scope.resolve(name)
         return None if owner is None else self._unification(owner.root).allowed(owner, name)
 
     def forget(self) -> None:
-        """Forget what follows from inference, which has found more since."""
+        """Drop the results that were computed before shape inference found more types."""
         self._unified.clear()
 
     def _unify(self, owner: Scope, name: str) -> ValueType | None:

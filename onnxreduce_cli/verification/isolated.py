@@ -140,7 +140,7 @@ class IsolatedRunner:
         *,
         limit: float | None = None,
     ) -> None:
-        """Open the model there.
+        """Open the model in the process.
 
         Args:
             source: the model.

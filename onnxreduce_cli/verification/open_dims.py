@@ -1,4 +1,4 @@
-"""Dimensions that a model leaves open: what they go by, and what sizes its weights ask of them."""
+"""Dimensions that a model leaves open: their keys, and the sizes that its weights require."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ UNSUPPORTED = Outcome()
 
 
 def run_once(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:
-    """Run a model and keep what comes of it.
+    """Run a model and return its outputs, or why it failed.
 
     Raises:
         CannotRunError: the executor turned out not to support something.

@@ -48,7 +48,7 @@ def special_profile(pair: Pair) -> str:
 
 
 def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
-    """Let lists of sizes be what is known of them.
+    """Set the known elements of drawn lists of sizes, in place.
 
     The shape that a Reshape reads fits its data, and what the model says of its output.
     """

@@ -1,4 +1,4 @@
-"""A site as two tiny models: the node before, and what replaces it."""
+"""A site as two small models: the node before, and the nodes that replace it."""
 
 from __future__ import annotations
 
@@ -313,7 +313,7 @@ class PairMaker:
         return found
 
     def _types(self, site: Site, parts: _Parts, full: bool) -> dict[str, TypeProto]:
-        """The types of what is drawn, by name."""
+        """Return the types of the drawn inputs, by name."""
         known: dict[str, ValueType] = {}
         for name in parts.drawn:
             found = self._facts.type(site.scope, name)

@@ -1,4 +1,4 @@
-"""Running both sides of a site, on whatever inputs the original node accepts."""
+"""Running both sides of a site on inputs that the original node accepts."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _check_pair(pair: Pair, seed: int) -> _Found:
 
 
 def _take(found: _Found, judgement: Judgement, values: str) -> bool:
-    """Add what was found of one output on inputs of a profile; whether that lets the site pass."""
+    """Add the result of one output on inputs of a profile; return whether the site passes."""
     if judgement.agree is None:
         return True
     if not judgement.agree:
