@@ -232,7 +232,7 @@ def _named(info: ValueInfoProto, name: str) -> ValueInfoProto:
 
 
 def _inherit(node: NodeProto, call: NodeProto, function: FunctionProto) -> None:
-    """Let a node of a body say what is said of the call and of the function."""
+    """Give a node of a body the doc_string and metadata of the call and of the function."""
     for owner in (call, function):
         node.doc_string = node.doc_string or owner.doc_string
         known = {entry.key for entry in node.metadata_props}

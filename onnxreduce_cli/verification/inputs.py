@@ -250,7 +250,7 @@ class Drawer:
 
 
 def _dense(proto: TypeProto) -> Dims | None:
-    """The dimensions of a tensor; of what else there is, none."""
+    """Return the dimensions of a tensor, None if unknown; () for other types."""
     if proto.WhichOneof("value") != "tensor_type":
         return ()
     found = from_proto(proto)

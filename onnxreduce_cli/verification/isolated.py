@@ -159,7 +159,7 @@ class IsolatedRunner:
         self._open()
 
     def __del__(self) -> None:
-        """Let the model go there too: one session in memory at a time."""
+        """Free the model in the process too: one session in memory at a time."""
         if self._opened_in is not None:
             self._opened_in.forgotten.append(self._key)
 

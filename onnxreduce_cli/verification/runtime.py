@@ -150,7 +150,7 @@ def _content(source: Source, extra: Sequence[str]) -> bytes:
 
 
 def _message(error: Exception) -> str:
-    """The first line of what ONNX Runtime says, without its own decoration."""
+    """Return the first line of ONNX Runtime's message, without its prefix."""
     text = str(error).strip().splitlines()
     first = text[0] if text else type(error).__name__
     return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", first)
