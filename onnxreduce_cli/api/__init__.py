@@ -45,7 +45,7 @@ def convert(
 
     Raises:
         ConversionError: some nodes cannot reach the opset, or the model would be misread with the
-            IR version asked for; the model given is as it was.
+            requested IR version; the model given is as it was.
         CheckError: a replacement does not compute the same; the model given is as it was.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         UsageError: there is no such opset, or no function body for an operator to expand.
@@ -77,7 +77,7 @@ def plan(
     expand: Collection[str] = (),
     ir_version: Wanted = "auto",
 ) -> Plan:
-    """What moving a model to an opset would change, and what stands in the way.
+    """Plan moving a model to an opset: the changes that it takes, and the nodes that block it.
 
     Args and exceptions are those of `convert`, but blockers are part of the result. The model is
     not touched.
@@ -115,7 +115,7 @@ def verify(
         trials: how many sets of inputs to draw.
         seed: of what is drawn; equal seeds give equal inputs.
         special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
-        tolerance: how far values may be apart; by default a table by dtype.
+        tolerance: the allowed difference of values; by default a table by dtype.
         executors: those to ask.
         save_failure: a folder for the first inputs on which the models differ.
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Options:
-    """How to convert a file.
+    """The options of converting a file.
 
     Attributes:
         opset: the opset to reach; None for the model's own.
@@ -62,14 +62,14 @@ class Options:
 
 @dataclass(frozen=True)
 class Converted:
-    """What became of one file.
+    """The result of converting one file.
 
     Attributes:
         source: the path it was read from; ``-`` for standard input.
         target: the path of the output; ``-`` for standard output.
         plan: the changes; after a dry run also the blockers.
         sites: what running each distinct site found; None if nothing was run.
-        verified: how the whole models compare; None if that was not asked for.
+        verified: the comparison of the whole models; None if it was not requested.
         data: the external data that was written.
         false_shapes: what the model stated of shapes that is not so, and is mended.
     """
@@ -102,8 +102,8 @@ def convert_file(
         options: how.
         stdin: what ``-`` is read from.
         stdout: what ``-`` is written to.
-        progress: is told how far comparing whole models is.
-        copying: is told how many bytes of external data are copied.
+        progress: called with the steps of comparing that are done, those in all, and the current.
+        copying: called with the bytes of external data copied, those in all, and the file.
 
     Raises:
         UsageError: the options make no sense here, or the output may not be written.
@@ -183,7 +183,7 @@ def _output_path(source: str, target: str | None, opset: int, *, in_place: bool)
 
 
 def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | None) -> None:
-    """Refuse an output that may not be written, or what goes beside it.
+    """Refuse an output, or a file beside it, that may not be written.
 
     Raises:
         UsageError: what is in the way.
@@ -272,7 +272,7 @@ class _Comparison:
     Attributes:
         document: the model as it was read.
         source: its path; ``-`` for standard input.
-        progress: is told how far comparing is.
+        progress: called with the steps of comparing that are done, those in all, and the current.
         report: what was found; None before.
     """
 

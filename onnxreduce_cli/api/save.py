@@ -20,7 +20,7 @@ from onnxreduce_cli.model.weights import move_in, move_out
 
 @dataclass(frozen=True)
 class Placement:
-    """Where a model's weights go.
+    """The choice of where a model's weights go: into its file, or into external data.
 
     Attributes:
         external_data: how external data goes along to another folder: as hard links, as copies
@@ -37,7 +37,7 @@ class Placement:
 
     @property
     def way(self) -> Literal["link", "copy"]:
-        """How a file of data that goes along gets there."""
+        """The way in which external data gets to the other folder: as hard links or copies."""
         return "link" if self.external_data == "link" else "copy"
 
 
@@ -100,7 +100,7 @@ def save(
         stdout: what ``-`` is written to.
         verify: is called with the path of the written model, its data beside it, before it gets
             its own name; what it raises stops the writing.
-        progress: is told how many bytes of external data are copied.
+        progress: called with the bytes of external data copied, those in all, and the file.
 
     Raises:
         UsageError: another file is where data would go.
@@ -136,7 +136,7 @@ class _NewData:
 
 
 def _data_files(document: Document, placement: Placement) -> list[DataFile]:
-    """The files that hold a model's external data, as far as they matter.
+    """Return the files that hold a model's external data, as far as they are needed.
 
     Raises:
         InvalidModelError: one is outside the model's folder, or not there.
@@ -149,7 +149,7 @@ def _data_files(document: Document, placement: Placement) -> list[DataFile]:
 def _going_along(
     document: Document, folder: str, placement: Placement, files: list[DataFile]
 ) -> list[DataFile]:
-    """Those of the files that go along to the output's folder."""
+    """Return those of the files that are linked or copied to the output's folder."""
     stays = os.path.realpath(folder) == os.path.realpath(document.base_dir or folder)
     return [] if stays or placement.inline or placement.external_data == "keep" else files
 
@@ -204,7 +204,7 @@ def _write(
 
 
 def _data_path(path: str, *, force: bool) -> str:
-    """Where the weights of a model go that become external data.
+    """Return the path of the file for weights that become external data.
 
     A file that is there is never written over while a model may refer to it: two files cannot be
     replaced in one step.
@@ -230,7 +230,7 @@ def _check_apart(path: str, folder: str, files: list[DataFile]) -> None:
 
 @contextmanager
 def _new_file(new: _NewData, *, lasting: bool) -> Iterator[None]:
-    """Write a file; should what follows fail, it goes again."""
+    """Write a file, and remove it again if the block fails."""
     with replacing(new.path, lasting=lasting) as file:
         write(new.content, file)
     with ExitStack() as undo:

@@ -1,4 +1,4 @@
-"""Which models are meant, and where each goes."""
+"""The models that names and patterns stand for, and the output path of each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _is_in(name: str, folder: str | None) -> bool:
 
 
 def targets(sources: list[str], out_dir: str) -> list[str]:
-    """Where each of several models goes in a folder; no two to the same place.
+    """Return the output path in a folder for each of several models, all of them different.
 
     A model keeps its file name. Where two have the same, all keep their path below the deepest
     folder that they share.

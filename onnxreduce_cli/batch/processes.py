@@ -1,4 +1,4 @@
-"""Calls in processes of their own, so that one that crashes harms no other."""
+"""Calls in separate processes, so that one that crashes does not affect the others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: How long, in seconds, a process may take to clear up when it is told to stop.
+#: The time in seconds that a process may take to clear up after SIGTERM.
 _PATIENCE = 5
 
 
@@ -37,14 +37,14 @@ class _Worker(Generic[Item, Result]):
     def __init__(self, function: Callable[[Item], Result]) -> None:
         # Spawned, not forked: ONNX Runtime's threads would not be in a copy, but its locks would.
         context = multiprocessing.get_context("spawn")
-        self.connection, far = context.Pipe()
+        self.connection, remote = context.Pipe()
         self._process: BaseProcess = context.Process(
-            target=_serve, args=(far, function), daemon=True
+            target=_serve, args=(remote, function), daemon=True
         )
-        with _interruption_held_back():
+        with _interruption_blocked():
             self._process.start()
         # So that the process's end is the end of what can be received.
-        far.close()
+        remote.close()
 
     def send(self, item: Item) -> None:
         with suppress(OSError):  # Where it has ended, `receive` tells.
@@ -110,7 +110,7 @@ def call_apart(
 
 
 def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
-    """What a process does: it answers until nobody calls any more."""
+    """Answer calls, as the main loop of a process, until the connection is closed."""
     # An interruption goes to the whole group; the caller handles it, and then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # As an exception, so that temporary files are removed.
@@ -121,8 +121,8 @@ def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
 
 
 @contextmanager
-def _interruption_held_back() -> Iterator[None]:
-    """Keep a process that is only starting from dying of an interruption, with a traceback."""
+def _interruption_blocked() -> Iterator[None]:
+    """Block SIGINT in a process while it starts, when it would end with a traceback."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -1,4 +1,4 @@
-"""What earlier runs put into a folder: a small file in it, by which `--resume` knows what is done.
+"""The record of earlier runs in a folder: a small file, by which `--resume` skips finished models.
 
 Neither dates nor the outputs themselves can tell: an output does not say which source and which
 options it was made from, and where files come out of archives and container layers, all have one
@@ -26,7 +26,7 @@ Stamps = dict[str, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Made:
-    """How one output was made.
+    """The recipe and the files of one output.
 
     Attributes:
         recipe: what else decides what it holds: the options, and the versions of the tools.
@@ -41,7 +41,7 @@ class Made:
     written: Stamps
 
     def is_of(self, source: str, recipe: dict[str, Any], folder: str) -> bool:
-        """Whether that is what `source` gives by `recipe`, and is all still there."""
+        """Return whether the output was made of `source` by `recipe`, and its files are intact."""
         return (
             self.recipe == recipe
             and self.digest != ""
@@ -51,7 +51,7 @@ class Made:
         )
 
     def is_there(self, folder: str) -> bool:
-        """Whether all that was written is there, and as it was."""
+        """Return whether all files that were written are there, and unchanged."""
         return all(
             stamp(os.path.join(folder, path)) == found for path, found in self.written.items()
         )

@@ -22,16 +22,16 @@ _PERMISSIONS = ("dry_run", "force", "in_place", "make_folders")
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one model.
+    """The result of one model.
 
     Attributes:
         source: its path.
         target: the path of the output; empty if there is none.
         code: the exit code that the model would have on its own.
-        state: what became of it, in a few words.
+        state: the result, in a few words.
         detail: the changes, or what is wrong, in one line.
         notes: errors, or remarks that a user should read; for stderr.
-        made: what to note of the output, if anything.
+        made: the entry of the output in the record, if there is one.
     """
 
     source: str
@@ -119,7 +119,7 @@ def _tasks(
     *,
     resume: bool,
 ) -> Iterator[_Task]:
-    """What there is to do; each is noted as begun when it is drawn."""
+    """Yield a task for each model; records its output as begun when it is drawn."""
     recipe = _recipe(options)
     for source, target in zip(sources, targets, strict=True):
         task = _Task(source, target, out_dir, options, recipe)
@@ -136,14 +136,14 @@ def _tasks(
 
 
 def _recipe(options: Options) -> dict[str, Any]:
-    """What decides what an output holds beside its source, as JSON would give it back."""
+    """Return the options and versions that determine an output, as JSON would give them back."""
     found = {name: value for name, value in asdict(options).items() if name not in _PERMISSIONS}
     found["expand"] = sorted(options.expand)
     return {**found, "onnxreduce": __version__, "onnx": onnx.__version__}
 
 
 def _convert(task: _Task) -> Outcome:
-    """Convert one model; in a process of its own."""
+    """Convert one model; runs in a separate process."""
     source, target = task.source, task.target or ""
     try:
         if task.made is not None and task.made.is_of(source, task.recipe, task.folder or ""):
@@ -184,8 +184,8 @@ def _failed(source: str, error: Exception) -> Outcome:
     first, *more = found.text.removeprefix("Error: ").splitlines()
     blockers = len(getattr(error, "blockers", ()))
     detail = f"{blockers} in the way" if blockers else first
-    told = first if source in first else f"{source}: {first}"
-    return Outcome(source, "", found.code, found.state, detail, (told, *more))
+    note = first if source in first else f"{source}: {first}"
+    return Outcome(source, "", found.code, found.state, detail, (note, *more))
 
 
 def _spoilt(outcome: Outcome) -> Outcome:
@@ -201,6 +201,6 @@ def _crashed(task: _Task, how: Died) -> Outcome:
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:
-    """How the whole ends: 1 if any model cannot be converted, else the worst there is."""
+    """Return the command's exit code: 1 if any model cannot be converted, else the highest."""
     codes = {outcome.code for outcome in outcomes}
     return 1 if 1 in codes else max(codes, default=0)

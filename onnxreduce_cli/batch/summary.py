@@ -1,4 +1,4 @@
-"""What became of many models, as text."""
+"""The results of many models, as text."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _COLUMN = 60
 
 
 def summary_text(outcomes: Sequence[Outcome]) -> str:
-    """A row for each model, and how many came to what."""
-    rows = [("MODEL", "RESULT", "")]
-    rows += [(_plain(item.source), item.state, _detail(item)) for item in outcomes]
-    widths = [min(max(len(row[column]) for row in rows), _COLUMN) for column in (0, 1)]
+    """Return a table with a line for each model, and the number of models by result."""
+    cells = [("MODEL", "RESULT", "")]
+    cells += [(_plain(item.source), item.state, _detail(item)) for item in outcomes]
+    widths = [min(max(len(line[column]) for line in cells), _COLUMN) for column in (0, 1)]
     lines = [
         f"{name:<{widths[0]}}  {state:<{widths[1]}}  {detail}".rstrip()
-        for name, state, detail in rows
+        for name, state, detail in cells
     ]
     count = len(outcomes)
     states = Counter(item.state for item in outcomes)
-    told = ", ".join(f"{number} {state}" for state, number in states.items())
-    return "\n".join([*lines, f"{count} model{'s' * (count != 1)}: {told}"])
+    counts = ", ".join(f"{number} {state}" for state, number in states.items())
+    return "\n".join([*lines, f"{count} model{'s' * (count != 1)}: {counts}"])
 
 
 def _detail(outcome: Outcome) -> str:

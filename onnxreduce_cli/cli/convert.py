@@ -193,8 +193,8 @@ def _show(done: Converted) -> None:
     if done.sites is not None:
         say(f"  {done.sites.summary()}", err=to_stream)
     if done.verified is not None:
-        told = sum(not trial.void for trial in done.verified.trials)
-        say(f"  verified: the whole models agree on {told} inputs", err=to_stream)
+        compared = sum(not trial.void for trial in done.verified.trials)
+        say(f"  verified: the whole models agree on {compared} inputs", err=to_stream)
     for line in remarks(done):
         say(line, err=True)
 

@@ -74,7 +74,7 @@ def program() -> None:
     a million nodes, and the collector would look through everything that is imported many times.
     """
     gc.set_threshold(_COLLECTED_AFTER)
-    # Told to end, it ends as by an exception: temporary files are removed, processes stopped.
+    # SIGTERM ends it as an exception does: temporary files are removed, processes stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         main()

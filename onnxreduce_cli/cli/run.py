@@ -45,9 +45,9 @@ def command(
         for name, value in outputs.items():
             say(f"{name}: {_described(value)}")
         return
-    held = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
-    if held:
-        raise click.UsageError(f"output {held[0]!r} is no tensor, which an .npz file cannot hold")
+    others = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
+    if others:
+        raise click.UsageError(f"output {others[0]!r} is no tensor, which an .npz file cannot hold")
     with replacing(output) as file, zipfile.ZipFile(file, "w") as archive:
         # Not np.savez: its keyword arguments cannot have every name that an output can.
         for name, value in outputs.items():

@@ -30,8 +30,7 @@ def prepare() -> None:
 def say(text: str, *, err: bool = False) -> None:
     """Print a text on standard output or error.
 
-    Whoever reads it may stop reading, which is their right and changes nothing about how the
-    command ends: the rest goes nowhere.
+    A reader may close the pipe early, which does not change the exit code: the rest is dropped.
 
     Raises:
         OSError: it cannot be written.

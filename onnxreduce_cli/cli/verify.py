@@ -13,7 +13,7 @@ from onnxreduce_cli.cli.streams import say
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport
 
-#: For each executor that can be asked for, those that run.
+#: The executors that run, for each value of ``--executor``.
 EXECUTORS = {
     "both": ("onnxruntime", "numpy"),
     "onnxruntime": ("onnxruntime",),

@@ -1,4 +1,4 @@
-"""Writing nodes at a model's own opset, whichever that is from 11 on."""
+"""Emitting nodes at the source opset of a model, from opset 11 on."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from onnxreduce_cli.containers.values import TensorType
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.values import Dims, zeros
 
-#: Beyond any size: where a Slice is to go through the end.
-_FAR = 1 << 62
+#: The end of a Slice that goes to the end of its axis.
+_TO_END = 1 << 62
 
 
 class Emitter:
@@ -24,7 +24,7 @@ class Emitter:
     Attributes:
         nodes: those of the graph that is being written.
         constants: Constant nodes for the main graph, which all graphs see.
-        types: what is known of new tensors.
+        types: the dtypes and dimensions of new tensors.
     """
 
     def __init__(self, opset: int, target: int, names: Names) -> None:
@@ -38,7 +38,7 @@ class Emitter:
         self._known: dict[tuple[Any, ...], str] = {}
 
     def fresh(self, hint: str, known: TensorType | None = None) -> str:
-        """A new name, of a tensor of which that is known."""
+        """Return a new name for a tensor, whose type is `known`."""
         name = self._names.fresh(hint)
         if known is not None:
             self.types[name] = known
@@ -63,14 +63,14 @@ class Emitter:
         like: NodeProto | None = None,
         **values: Any,
     ) -> str:
-        """Write a node of one output; its name.
+        """Emit a node of one output; return the output's name.
 
         Args:
             op_type: the operator.
             inputs: its inputs.
             hint: what the output is called by default.
             output: its output, where that has a name.
-            like: the node that it stands in for, whose name and documentation it keeps.
+            like: the node that it replaces, whose name, doc_string and metadata it keeps.
             values: its attributes.
         """
         output = output or self.fresh(hint)
@@ -129,11 +129,11 @@ class Emitter:
             ones = self.emit("ConstantOfShape", [count], "ones", value=one)
             numbers = self.flat(self.emit("NonZero", [ones], "numbers"))
             return self.emit("Gather", [name, self.sum(numbers, start)], "part", axis=axis)
-        bounds = [start, end or self.ints(_FAR), self.ints(axis)]
+        bounds = [start, end or self.ints(_TO_END), self.ints(axis)]
         return self.emit("Slice", [name, *bounds], "part")
 
     def at(self, name: str, place: str, hint: str) -> str:
-        """The elements, or rows, of a tensor at places."""
+        """Return a Gather of a tensor's slices at the given indices of axis 0."""
         return self.emit("Gather", [name, place], hint, axis=0)
 
     def sum(self, first: str, second: str) -> str:
@@ -161,13 +161,13 @@ class Emitter:
         return self.emit("Shape", [name], "shape")
 
     def size(self, name: str) -> str:
-        """How many elements a tensor has, as a list of one."""
+        """Return the number of a tensor's elements: int64 of [1]."""
         return self.shaped(self.emit("Size", [name], "size"), self.ints(1), "size")
 
     # Graphs
 
     def info(self, name: str, known: TensorType) -> ValueInfoProto:
-        """What a graph says of a tensor."""
+        """Return the type of a tensor as a graph states it."""
         return helper.make_tensor_value_info(name, known[0], known[1])
 
     def loop(
@@ -212,5 +212,5 @@ class Emitter:
 
 
 def is_static(dims: Dims | None) -> bool:
-    """Whether dimensions are all known numbers."""
+    """Return whether dimensions are all known numbers."""
     return dims is not None and all(isinstance(dim, int) for dim in dims)

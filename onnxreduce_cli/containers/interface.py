@@ -1,4 +1,4 @@
-"""Sequences and optional values that a model itself is given, and those that it gives."""
+"""Sequences and optional values among a model's own inputs and outputs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 
 class Interface(Writing):
-    """Makes what a model gives of what stands for it."""
+    """Makes the model's outputs of the tensors that represent them."""
 
     def __init__(self, main: Scope, facts: Facts, names: Names, target: int) -> None:
         """Begin with nothing written; see `Writing`."""
@@ -21,7 +21,7 @@ class Interface(Writing):
         self._main = main
 
     def give_out(self, node: NodeProto, environment: Environment) -> None:
-        """Make what the model gives of what stands for it."""
+        """Emit the model's outputs from the tensors that represent them."""
         for name in node.output:
             if name not in self._main.outputs or name not in environment:
                 continue

@@ -1,4 +1,4 @@
-"""Values of any kind, where graphs take or give them: what either of two can be brought to."""
+"""Representations of values that graphs take or give, and conversion of one to another."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Kinds:
         return self._sequences.brought_to(value, kind)
 
     def given_by_graph(self, value: Value, kind: Value) -> list[ValueInfoProto]:
-        """What a graph gives for a value, as one of a kind."""
+        """Return the outputs of a graph that represent a value of a kind; emits Identity nodes."""
         names = parts(self.brought_to(value, kind))
         copies = [self._emitter.emit("Identity", [name], "given") for name in names]
         return list(map(self._emitter.info, copies, types(kind)))
@@ -92,7 +92,7 @@ class Kinds:
 
 
 def signature(kind: Value | None) -> object:
-    """What tells kinds apart."""
+    """Return a key that is equal for equal kinds."""
     if kind is None:
         return None
     has = kind.has if isinstance(kind, Maybe) and isinstance(kind.has, bool) else ""

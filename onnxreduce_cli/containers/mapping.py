@@ -78,7 +78,7 @@ def _body(
 
 
 def _elements(original: GraphProto, facts: Facts) -> list[tuple[str, int]]:
-    """What a SequenceMap's body gives: names, and the dtypes of the sequences that collect them."""
+    """Return for each output of a SequenceMap's body its name and dtype."""
     inner = facts.inner(original)
     assert inner is not None
     found = []

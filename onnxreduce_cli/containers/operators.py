@@ -1,4 +1,4 @@
-"""The operators on sequences and optional values, and what takes the place of their nodes."""
+"""The operators on sequences and optional values, and the nodes that replace theirs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnxreduce_cli.containers.values import Given, Listed, Maybe, Tensor, Unwri
 from onnxreduce_cli.containers.writing import Environment, Writing
 from onnxreduce_cli.model import attributes
 
-#: Writes what takes a node's place and notes what stands for its outputs; whether anything does.
+#: Writes a node's replacement, records how its outputs are represented; returns whether it did.
 Writer = Callable[[Writing, NodeProto, Environment], bool]
 
 
@@ -99,7 +99,7 @@ def concat(writing: Writing, node: NodeProto, environment: Environment) -> bool:
 
 
 def optional(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """Optional: what is there, or nothing."""
+    """Optional: its input as the element, or none."""
     name = node.input[0] if node.input else ""
     value = writing.value(environment, name) if name else None
     if isinstance(value, Maybe) or (isinstance(value, Given) and value.optional):
@@ -112,7 +112,7 @@ def optional(writing: Writing, node: NodeProto, environment: Environment) -> boo
 
 
 def has_element(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """OptionalHasElement: a constant, or the tensor that tells."""
+    """OptionalHasElement: a constant, or the bool scalar of the value."""
     value = writing.value(environment, node.input[0]) if node.input and node.input[0] else None
     if isinstance(value, Given) and value.optional:
         return writing.of_given(node, value)
@@ -125,7 +125,7 @@ def has_element(writing: Writing, node: NodeProto, environment: Environment) -> 
 
 
 def get_element(writing: Writing, node: NodeProto, environment: Environment) -> bool:
-    """OptionalGetElement: what is there."""
+    """OptionalGetElement: the element."""
     value = writing.value(environment, node.input[0])
     if isinstance(value, Given) and value.optional:
         return writing.of_given(node, value)

@@ -140,7 +140,7 @@ class _Rewriting(Interface):
     # Graphs
 
     def _nodes(self, scope: Scope, environment: Environment) -> _Results:
-        """Write what takes the place of a scope's nodes."""
+        """Write the replacements of a scope's nodes."""
         around, self.scope = self.scope, scope
         found: _Results = []
         for node in scope.nodes:
@@ -165,7 +165,7 @@ class _Rewriting(Interface):
         self._written.append(written)
 
     def _node(self, scope: Scope, node: NodeProto, environment: Environment) -> bool:
-        """Write what takes a node's place; whether anything does."""
+        """Write a node's replacement; return whether the node differs."""
         if is_default(node.domain) and self.facts.calls.function_of(node) is None:
             if node.op_type == "If":
                 return self._if(node, environment)
@@ -237,7 +237,7 @@ class _Rewriting(Interface):
     def _outputs(
         self, infos: Iterable[ValueInfoProto], environment: Environment
     ) -> list[Container | None]:
-        """What stands for what a graph gives; None for tensors."""
+        """Return the representation of each output of a graph; None for tensors."""
         values = [self.value(environment, info.name) for info in infos]
         return [None if isinstance(value, str) else value for value in values]
 
@@ -265,7 +265,7 @@ class _Rewriting(Interface):
     def _take_outputs(
         self, copy: NodeProto, kinds: list[Value | None], environment: Environment
     ) -> None:
-        """Let a node give the tensors that stand for what it gave."""
+        """Give a node the outputs that represent its own."""
         outputs: list[str] = []
         for name, kind in zip(list(copy.output), kinds, strict=False):
             if kind is None:

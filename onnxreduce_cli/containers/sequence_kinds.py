@@ -1,4 +1,4 @@
-"""The kinds of tensors that stand for a sequence, and how one becomes another."""
+"""The kinds of tensors that represent a sequence, and conversion of one to another."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STATE = "state the shapes of what it holds in the model's value_info"
 
 
 class SequenceKinds:
-    """Writes what brings a sequence from one kind to another.
+    """Writes the conversion of a sequence from one kind to another.
 
     Args:
         emitter: writes nodes.
@@ -40,7 +40,7 @@ class SequenceKinds:
         self._emitter = emitter
 
     def element_dims(self, sequence: Sequence) -> Dims | None:
-        """What all elements' dimensions have in common; None where there is no element.
+        """Return the dimensions that all elements have in common; None where there is no element.
 
         Raises:
             UnwritableError: not even the rank is known, or it is not the same for all.
@@ -128,7 +128,7 @@ class SequenceKinds:
                 "Range", [limits[0], emitter.scalar(more, "limit"), limits[1]], "numbers"
             )
             ends = emitter.emit("Mul", [numbers, each], "ends")
-            repeated = emitter.concat([length, emitter.ints(rank)], "rows")
+            repeated = emitter.concat([length, emitter.ints(rank)], "repeats")
             shapes = emitter.emit("Expand", [dims, repeated], "shapes")
             return Packed(emitter.flat(sequence.stack), ends, shapes, elem_type, rank)
         empty = Packed(
@@ -159,14 +159,14 @@ class SequenceKinds:
         values = emitter.concat([sequence.values, emitter.flat(item)], "values")
         last = emitter.at(sequence.ends, emitter.ints(-1), "last")
         end = emitter.sum(last, emitter.size(item))
-        row = emitter.unsqueezed(emitter.shape(item), 0)
-        shapes = emitter.concat([sequence.shapes, row], "shapes")
+        shape = emitter.unsqueezed(emitter.shape(item), 0)
+        shapes = emitter.concat([sequence.shapes, shape], "shapes")
         ends = emitter.concat([sequence.ends, end], "ends")
         return replace(sequence, values=values, ends=ends, shapes=shapes)
 
 
 def counted_kind(elem_type: int, known: list[Dims]) -> Stacked | Packed:
-    """How a sequence is kept whose elements have, one or the other, these dimensions."""
+    """Return the kind for a sequence whose elements have any of these dimensions."""
     dims = _common(known)
     if dims is None:
         return Packed("", "", "", elem_type, 1)
@@ -178,7 +178,7 @@ def counted_kind(elem_type: int, known: list[Dims]) -> Stacked | Packed:
 
 
 def _common(found: Iterable[Dims]) -> Dims | None:
-    """What dimensions have in common; None of none.
+    """Return the dimensions that several shapes have in common; None where there are none.
 
     Raises:
         UnwritableError: they differ in number.
@@ -205,7 +205,7 @@ def packed_of(kind: Packed, names: list[str]) -> Packed:
 
 
 def known_dims(name: str, dims: Dims | None) -> Dims:
-    """The dimensions of what a sequence holds by this name.
+    """Return the known dimensions of a sequence's element.
 
     Raises:
         UnwritableError: not even the rank is known.

@@ -1,4 +1,4 @@
-"""What the operators on sequences do to the tensors that stand for them."""
+"""The operators on sequences, written as nodes on the tensors that represent them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from onnxreduce_cli.model.values import Dims
 
 
 class Sequences(SequenceKinds):
-    """Writes what becomes of sequences.
+    """Writes the operators on sequences as nodes on tensors.
 
     Args:
         emitter: writes nodes.
@@ -124,7 +124,7 @@ class Sequences(SequenceKinds):
         Args:
             sequence: the sequence.
             item: what comes in.
-            dims: its dimensions as far as they are known.
+            dims: its known dimensions.
             place: where, as a number or the name of a tensor of one; None at the end.
         """
         if isinstance(sequence, Listed) and not isinstance(place, str):
@@ -235,16 +235,16 @@ class Sequences(SequenceKinds):
         length = emitter.shaped(self.length(counted), emitter.ints(1), "length")
         known = (counted.elem_type, (None,) * (counted.rank + new_axis))
 
-        def piece(place: str) -> str:
+        def part_at(place: str) -> str:
             item = self.element(counted, place)
             return emitter.unsqueezed(item, axis) if new_axis else item
 
         def write(place: str, current: list[str]) -> tuple[list[str], list[Collected]]:
             next_place = emitter.sum(place, emitter.ints(1))
-            return [emitter.concat([current[0], piece(next_place)], "longer", axis)], []
+            return [emitter.concat([current[0], part_at(next_place)], "longer", axis)], []
 
         rounds = emitter.difference(length, emitter.ints(1))
-        (whole,) = emitter.loop(rounds, [(piece(emitter.ints(0)), known)], write)
+        (whole,) = emitter.loop(rounds, [(part_at(emitter.ints(0)), known)], write)
         emitter.emit("Identity", [whole], "", output=output, like=like)
 
     def _stack_together(

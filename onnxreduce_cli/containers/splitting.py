@@ -89,7 +89,7 @@ def _split_at_run_time(
 
 
 def _ends(known: np.ndarray | None, dim: int | str | None) -> list[int] | None:
-    """Where each part of a split ends; None where that is not known."""
+    """Return the offset at which each part of a split ends; None where that is not known."""
     if known is None or (not known.ndim and (not isinstance(dim, int) or int(known) < 1)):
         return None
     if known.ndim:

@@ -1,4 +1,4 @@
-"""What stands for a sequence or an optional value."""
+"""The tensors by which sequences and optional values are represented."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Listed:
     Attributes:
         items: its tensors by name.
         elem_type: their dtype.
-        dims: the dimensions of each as far as they are known; None if not even the rank is.
+        dims: the known dimensions of each; None if not even the rank is known.
     """
 
     items: tuple[str, ...]
@@ -70,9 +70,9 @@ class Packed:
     """A sequence of tensors of one rank, one after the other.
 
     Attributes:
-        values: their elements, in one dimension.
-        ends: 0, and where each ends there: one more than there are tensors.
-        shapes: the shape of each.
+        values: their elements, of rank 1.
+        ends: int64 of [length + 1]: 0, and the offset at which each ends in `values`.
+        shapes: int64 of [length, rank]: the shape of each.
         elem_type: the dtype.
         rank: how many dimensions each has, at least one.
     """
@@ -89,9 +89,9 @@ class Given:
     """A sequence, or an optional value, that stays one, as the model is given it.
 
     Attributes:
-        name: what it is called.
+        name: its name.
         elem_type: the dtype of its tensors.
-        dims: their dimensions as far as they are known; None if not even the rank is.
+        dims: their known dimensions; None if not even the rank is known.
         optional: whether it is an optional value.
     """
 
@@ -109,8 +109,8 @@ class Maybe:
     """An optional value.
 
     Attributes:
-        has: whether there is one, or the name of a tensor that tells.
-        value: it; None where there never is one.
+        has: whether there is a value, or the name of a bool scalar that says so at run time.
+        value: the value; None where there never is one.
     """
 
     has: bool | str
@@ -122,7 +122,7 @@ Value = Tensor | Container
 
 
 def parts(value: Value) -> tuple[str, ...]:
-    """The tensors that stand for a value."""
+    """Return the names of the tensors that represent a value."""
     match value:
         case Tensor(name, _):
             return (name,)
@@ -139,7 +139,7 @@ def parts(value: Value) -> tuple[str, ...]:
 
 
 def types(kind: Value) -> list[TensorType]:
-    """What is known of each of these tensors for every value of the kind."""
+    """Return dtype and dimensions of each of these tensors, for any value of the kind."""
     match kind:
         case Tensor(_, elem_type):
             return [(elem_type, None)]
@@ -158,7 +158,7 @@ def types(kind: Value) -> list[TensorType]:
 
 
 def made_of(kind: Value, names: Names[str]) -> Value:
-    """The value of a kind for which these tensors stand."""
+    """Return the value of a kind that these tensors represent."""
     match kind:
         case Tensor():
             return replace(kind, name=names[0])
@@ -177,7 +177,7 @@ def made_of(kind: Value, names: Names[str]) -> Value:
 
 
 def shared(first: Dims | None, second: Dims | None) -> Dims | None:
-    """What is known of the dimensions of a tensor that has either."""
+    """Return the dimensions that two shapes have in common; None where the ranks differ."""
     if first is None or second is None or len(first) != len(second):
         return None
     pairs = zip(first, second, strict=True)

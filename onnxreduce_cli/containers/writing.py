@@ -1,4 +1,4 @@
-"""What the rewriting of one model knows and shares."""
+"""The state that the rewriting of one model shares: facts, target opset and new nodes."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Writing:
     """A model whose containers are written out.
 
     Attributes:
-        facts: what is known of its values.
+        facts: the types and constants of its values.
         target: the opset that it is to be converted to.
         emitter: writes nodes.
-        sequences: writes what becomes of sequences.
+        sequences: writes the operators on sequences as nodes on tensors.
         scope: the scope that is being written.
     """
 
@@ -55,7 +55,7 @@ class Writing:
         return scope
 
     def tensor(self, name: str) -> TensorType:
-        """What is known of a tensor; its dtype is 0 where that is not."""
+        """Return a tensor's dtype, 0 if unknown, and its dimensions, None if unknown."""
         if name in self.emitter.types:
             return self.emitter.types[name]
         known = self.facts.type(self.scope, name)
@@ -71,15 +71,15 @@ class Writing:
         return elem_type
 
     def number(self, name: str) -> int | str:
-        """A position: a number if it is known, else the name."""
+        """Return a position: a number if it is constant, else the name of its tensor."""
         array = self.facts.constant(self.scope, name)
         return name if array is None or array.size != 1 else int(array.reshape(-1)[0])
 
     def value(self, environment: Environment, name: str) -> Container | str:
-        """What stands for a value; its own name if it is a tensor.
+        """Return the representation of a value as tensors; its own name if it is a tensor.
 
         Raises:
-            UnwritableError: the model is given it, in a form that the target does not have.
+            UnwritableError: it is an input of the model, of a type that the target does not have.
         """
         value = environment.get(name, name)
         if isinstance(value, Given) and self.target < (15 if value.optional else 11):
@@ -92,7 +92,7 @@ class Writing:
         return value
 
     def sequence(self, environment: Environment, name: str) -> Sequence:
-        """What stands for a sequence; raises `UnwritableError` where nothing does."""
+        """Return the representation of a sequence; raises `UnwritableError` if there is none."""
         value = self.value(environment, name)
         if isinstance(value, str | Maybe):
             raise UnwritableError(f"how {name!r} is made is not known", "choose a later opset")

@@ -1,4 +1,4 @@
-"""Doing what was planned: no step is taken here, and nothing is decided."""
+"""Applying a plan: the edits that were planned, with no step and no decision left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnxreduce_cli.model.skeleton import adopt
 
 
 def apply_plan(plan: SitePlan, model: ModelProto) -> None:
-    """Make a model what was planned, in place.
+    """Edit a model as planned, in place.
 
     Args:
         plan: a finished plan without blockers, of the model or of a copy without weights.

@@ -1,4 +1,4 @@
-"""The core: takes one node, and whatever it becomes, across one boundary after another."""
+"""Taking one node, and the nodes that replace it, across one opset boundary after another."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BODY_OPSET = 18
 
 
 def after_step(_: Context) -> None:
-    """What tests assert of every step that was taken, which they put in place of this."""
+    """Do nothing after a step; tests replace this with their assertions on every step."""
 
 
 @dataclass(slots=True)
@@ -34,9 +34,9 @@ class _Crossing:
     """One step that was taken.
 
     Attributes:
-        context: what it saw and emitted.
+        context: the node that it took, and the nodes that it emitted.
         description: what it did, for people.
-        opset: the one that it led to, by which the node is read if it is unchanged.
+        opset: the opset after the step, by which the node is read if it is unchanged.
         expand: the operators still to be replaced by their function bodies.
     """
 
@@ -51,7 +51,7 @@ class Carrier:
 
     Attributes:
         facts: what is known of the model's values, and of those that steps emitted.
-        swept: how many generated nodes went again, as a later step stopped reading them.
+        swept: how many generated nodes were removed again, as a later step stopped reading them.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Carrier:
     def carry(
         self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
     ) -> list[NodeProto]:
-        """Take a node, and whatever it becomes, from `opset` to the target.
+        """Take a node, and the nodes that replace it, from `opset` to the target.
 
         Args:
             site: what is done for; descriptions, warnings and initializers are added to it.
@@ -95,7 +95,7 @@ class Carrier:
             expand: operators to replace by their function bodies.
 
         Returns:
-            what is at the target, in order, without what a later step stopped reading.
+            the nodes at the target, in order, without those that a later step stopped reading.
 
         Raises:
             Blocked: there is no way across some boundary.
@@ -135,7 +135,7 @@ class Carrier:
     def _cross(
         self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
     ) -> _Crossing | None:
-        """Take the next step with a node; None where there is none left."""
+        """Take the next step of a node and return it; None where there is none left."""
         if not is_default(node.domain):
             return None
         target, workspace = self._route.target, self.workspace(site.scope)
@@ -187,7 +187,7 @@ class Carrier:
             state_types(graph, uninferred_types(self.facts, target, inner, graph.node, stated))
 
     def workspace(self, scope: Scope) -> Workspace:
-        """What steps in one of the model's scopes share; names are shared by its whole tree."""
+        """Return the workspace of one of the model's scopes; its whole tree shares the names."""
         workspace = self._workspaces.get(id(scope))
         if workspace is None:
             root = id(scope.root)
@@ -212,7 +212,7 @@ def _note(site: Site, context: Context) -> None:
 
 
 def _successors(context: Context) -> list[NodeProto]:
-    """What a step emitted that takes over the subgraphs of the node, if no graphs in it do."""
+    """Return the emitted nodes that take over the node's subgraphs as a whole, not by name."""
     node = context.node
     if context.taken_over or node.op_type not in GRAPH_OPERATORS:
         return []

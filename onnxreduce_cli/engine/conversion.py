@@ -1,4 +1,4 @@
-"""The engine's face: one model on its way to one opset.
+"""The interface of the engine: one model, converted to one opset.
 
 Two phases. `Conversion` reads the model and works out, for each scope, the nodes that replace a
 node; nothing of it is edited, so blockers over the whole model can be reported together. `apply`
@@ -61,12 +61,12 @@ class Conversion:
                 target opset came with, or the least that the model needs, if anything changes;
                 ``"keep"`` for the model's own.
             base_dir: the folder that external data is relative to.
-            facts: what is known of the model, where another conversion has begun to ask for that.
+            facts: the model's facts, where another conversion of it has begun to compute them.
 
         Raises:
             UsageError: no such opset, or an operator to expand has no function body.
             InvalidModelError: the model contradicts itself.
-            ConversionError: the IR version asked for is not possible, or the model's opset is newer
+            ConversionError: the requested IR version is not possible, or the model's opset is newer
                 than the installed onnx.
         """
         _check_request(target, expand)
@@ -100,17 +100,17 @@ class Conversion:
 
     @property
     def facts(self) -> ConversionFacts:
-        """What is known of the values in them, and of those that steps generated."""
+        """The types and constants of the values in them, and of those that steps generated."""
         return self._plan.facts
 
     @property
     def sites(self) -> Sequence[Site]:
-        """The nodes that change, and those that cannot get there."""
+        """The nodes that change, and those that are blocked."""
         return self._plan.sites
 
     @property
     def swept(self) -> int:
-        """How many generated nodes went again, as a later step stopped reading them."""
+        """The number of generated nodes removed again, as a later step stopped reading them."""
         return self._plan.carrier.swept
 
     def constants(self, scope: Scope) -> Constants:
@@ -129,12 +129,12 @@ class Conversion:
 
     @property
     def rewrites_nodes(self) -> bool:
-        """Whether there is anything to check: a node that becomes something else."""
+        """True if there is anything to check: a node that steps rewrite."""
         return any(site.description for site in self.sites if site.blocked is None)
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the model is where it should be already, byte for byte."""
+        """True if the converted model equals the given one, byte for byte."""
         return self._plan.changes_nothing
 
     def plan(self) -> Plan:

@@ -1,4 +1,4 @@
-"""What a conversion would do, described as data."""
+"""The description of a conversion as data: its changes and its blockers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Change:
         node: the node's name, or a description by its first output where it has none.
         op_type: its operator.
         scope: where it is: empty for the main graph, else the path of subgraphs or the function.
-        steps: what happens to it, in words, in order.
+        steps: descriptions of the steps that it takes, in order.
         result: the operators of the nodes that take its place.
         warnings: remarks that a user should read.
     """
@@ -75,11 +75,11 @@ class Inlined:
 
 @dataclass(frozen=True)
 class Plan:
-    """What moving a model to an opset takes.
+    """The changes that moving a model to an opset takes, and the nodes that block it.
 
     Attributes:
         source: the model's opset of the default domain; None where it imports none.
-        target: the opset asked for.
+        target: the target opset.
         ir_version: the model's IR version now.
         target_ir_version: the IR version after the conversion.
         changes: the nodes that are rewritten, in order.
@@ -106,7 +106,7 @@ class Plan:
 
     @property
     def possible(self) -> bool:
-        """Whether the conversion can be done."""
+        """True if the conversion can be done: there are no blockers."""
         return not self.blockers
 
 

@@ -1,4 +1,4 @@
-"""What a model is made of, and which opsets it can reach."""
+"""The inspection of a model: its opsets, functions and operators, and the opsets in reach."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FamilyNode:
         node: its name, or a description by its first output.
         op_type: its operator.
         scope: where it is; empty for the main graph.
-        axes: its axes or axis, and where they come from, in words.
+        axes: its axes or axis, and where they come from, as text.
     """
 
     node: str
@@ -40,7 +40,7 @@ class FamilyNode:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a model is made of.
+    """The opsets, functions and operators of a model, and the opsets that it can reach.
 
     Attributes:
         ir_version: the IR version.
@@ -101,7 +101,7 @@ def _operator(node: NodeProto) -> str:
 
 
 def _axes(facts: Facts, scope: Scope, node: NodeProto) -> str:
-    """Where a Reduce node's axes come from."""
+    """Return a Reduce or Softmax node's axes and where they come from, as text."""
     if node.op_type in SOFTMAX:
         axis = attributes.find(node, "axis")
         return "default axis" if axis is None else f"axis {axis.ref_attr_name or axis.i}"

@@ -1,4 +1,4 @@
-"""What becomes of every node of a model, worked out without editing anything."""
+"""The plan of a conversion: the replacement of every node, with nothing edited yet."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class NewConstants:
 
 
 class SitePlan:
-    """The sites of a model: its nodes, each with what takes its place.
+    """The sites of a model: the nodes that change, each with its replacement.
 
     Attributes:
         subject: the model.
@@ -60,7 +60,7 @@ class SitePlan:
         sites: the nodes that change, and those that cannot get there.
         ir_version: the IR version that the model gets.
         ir_version_reason: why it is not the one that the target came with; may be empty.
-        dead: what nobody reads once the nodes are replaced, known when the plan is finished.
+        dead: the values and nodes that are dead after that, known when the plan is finished.
         constants: by the identity of a scope those that it gets, known when the plan is finished.
         unread: the imports that nothing reads, by domain, and go.
         written: the nodes whose sequences and optional values were written out before.
@@ -88,12 +88,12 @@ class SitePlan:
 
     @property
     def blocked(self) -> list[Site]:
-        """The nodes that cannot get there."""
+        """The nodes that cannot be converted."""
         return [site for site in self.sites if site.blocked is not None]
 
     @property
     def blockers(self) -> tuple[Blocker, ...]:
-        """Why they cannot."""
+        """The report of each blocked node, in the order of `blocked`."""
         return tuple(site.blocker for site in self.blocked)
 
     @property
@@ -134,7 +134,7 @@ class SitePlan:
             )
 
     def _fill(self, scope: Scope, node: NodeProto, template: Template, drafts: GraphProto) -> None:
-        """Take a node to the target as another was that is like it."""
+        """Replace a node by filling the template of an earlier node like it."""
         if template.description:
             made = [template.fill(node, drafts.node.add())]
             self.sites.append(
@@ -166,7 +166,7 @@ class SitePlan:
         return site
 
     def _need_types(self) -> None:
-        """Block what gives a function's body values that shape inference cannot type there."""
+        """Block nodes of a function's body whose output types inference cannot infer there."""
         bodies = [
             scope for scope in self.subject.scopes if isinstance(scope.container, FunctionProto)
         ]
@@ -192,7 +192,7 @@ class SitePlan:
     # What follows from all sites together
 
     def finish(self) -> None:
-        """Find out what nobody reads any more, and which constants new nodes read."""
+        """Find the values that are dead now, and the constants that new nodes read."""
         done = [site for site in self.sites if site.blocked is None]
         self.dead = dead_values(
             self.subject.scopes,
@@ -210,12 +210,12 @@ class SitePlan:
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether the model is where it should be already, byte for byte."""
+        """True if the converted model equals the given one, byte for byte."""
         return not self._changes_more and self.ir_version == self.subject.model.ir_version
 
     @property
     def _changes_more(self) -> bool:
-        """Whether anything changes but the IR version."""
+        """True if anything but the IR version changes."""
         opsets = {default_opset(function) for function in self.subject.model.functions}
         return (
             bool(self.written or self.inlined)
@@ -224,7 +224,7 @@ class SitePlan:
         )
 
     def _settle_ir_version(self) -> None:
-        """Keep the IR version of a model that nothing else changes in, unless it is asked for."""
+        """Keep the IR version of a model that nothing else changes in, unless one is requested."""
         if self.route.ir_version != "auto" or self._changes_more:
             return
         found, self.ir_version_reason = self.ir_version, ""
@@ -272,7 +272,7 @@ class SitePlan:
         return found
 
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
-        """By the identity of each node that is replaced, what takes its place."""
+        """Return, by the identity of each node that is replaced, the nodes in its place."""
         return {id(site.node): site.result for site in self.sites if site.blocked is None}
 
 

@@ -1,4 +1,4 @@
-"""Planning: passes over the whole model where nodes block without them, then its nodes."""
+"""Planning: the passes over the whole model where nodes block without them, then every node."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnxreduce_cli.engine.subject import Route, Subject
 
 
 def make_plan(subject: Subject, route: Route) -> SitePlan:
-    """Plan what becomes of a model; nothing of it is touched.
+    """Plan the conversion of a model, which is not edited.
 
     Returns:
         the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.

@@ -1,4 +1,4 @@
-"""One source node together with what its steps turned it into."""
+"""A site: one source node together with the nodes that its steps replace it by."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Site:
         taken_over: the names of graphs within them, each with that of the attribute of `node`
             whose graph it takes over.
         initializers: the initializers that replace it.
-        blocked: why it cannot get there; None if it can.
+        blocked: why it cannot be converted; None if it can.
         depends_on: the facts that what its steps emit depends on.
-        template: what `result` was made by, if it was.
+        template: the template that `result` was filled from, if any.
     """
 
     scope: Scope
@@ -47,7 +47,7 @@ class Site:
 
     @property
     def outcome(self) -> Hashable:
-        """All that the steps made of the node, in a form that can be compared."""
+        """A key of all that the steps made of the node: equal keys, equal replacements."""
         made = (*self.result, *self.initializers)
         reason = None if self.blocked is None else self.blocked.reason
         contents = tuple(message.SerializeToString() for message in made)
@@ -62,12 +62,12 @@ class Site:
 
     @property
     def is_plain(self) -> bool:
-        """Whether there is nothing to it but the nodes that replace it."""
+        """True if the site is not blocked and has neither warnings nor initializers."""
         return self.blocked is None and not self.warnings and not self.initializers
 
     @property
     def blocker(self) -> Blocker:
-        """Why the node cannot get there."""
+        """The report of why the node cannot be converted; requires that `blocked` is set."""
         scope, node, blocked = self.scope, self.node, self.blocked
         assert blocked is not None
         return Blocker(
@@ -81,5 +81,5 @@ class Site:
 
     @property
     def base(self) -> str:
-        """What names of generated nodes and values begin with."""
+        """The prefix of the names of generated nodes and values."""
         return self.node.name or next((name for name in self.node.output if name), "node")

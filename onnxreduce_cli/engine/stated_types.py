@@ -1,7 +1,7 @@
-"""Types that a model must state, as shape inference cannot tell them at the target opset.
+"""Types that a model must state, as shape inference at the target opset cannot infer them.
 
-The oldest definitions of some operators came without inference: what they give has no type unless
-the graph says so in its value_info.
+The oldest definitions of some operators came without inference: their outputs have no type unless
+the graph states it in its value_info.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import kind_of
 
-#: Before this opset Reshape's inference tells no rank where the shape is computed.
+#: Before this opset Reshape's inference gives no rank where the shape is computed.
 _RESHAPE_INFERS = 14
 
 #: From this opset on inference knows of every operator that steps put into a model going up.
@@ -24,7 +24,7 @@ _CAST_INFERS = 6
 
 
 def lacks_inference(node: NodeProto, target: int) -> bool:
-    """Whether shape inference at the target cannot tell the types of what a node gives."""
+    """Return whether shape inference at opset `target` cannot infer a node's output types."""
     return is_default(node.domain) and not schemas.infers_types(node.op_type, target)
 
 
@@ -35,7 +35,7 @@ def uninferred_types(
     nodes: Sequence[NodeProto],
     stated: Collection[str],
 ) -> list[ValueInfoProto]:
-    """The types of what nodes give where inference cannot tell them, but for those stated."""
+    """Return the types of the nodes' outputs that lack inference, without those stated."""
     found = []
     for node in nodes:
         for name in node.output if lacks_inference(node, target) else ():
@@ -61,7 +61,7 @@ def types_to_state(
     scopes: Sequence[Scope],
     results: Mapping[int, Sequence[NodeProto]],
 ) -> Iterator[tuple[GraphProto, list[ValueInfoProto]]]:
-    """The types that shape inference could tell at the source opset but cannot at the target.
+    """Find the types that shape inference gives at the source opset but not at the target.
 
     On the way up only a new node can be of the operators without inference, such as a Cast, of
     which inference knows from opset 6 on.
@@ -73,7 +73,7 @@ def types_to_state(
         results: by the identity of each node that is replaced, what takes its place.
 
     Yields:
-        a graph, and what it must state.
+        a graph, and the types that it must state as value_info or output.
     """
     scans = target < _RESHAPE_INFERS and any("Scan" in scope.op_types for scope in scopes)
     for scope in scopes:
@@ -98,9 +98,9 @@ def types_to_state(
 
 
 def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
-    """The types of what a Scan reads and of what its body reshapes, but for those stated.
+    """Return the types of a Scan's inputs and of its body's Reshapes, without those stated.
 
-    ONNX Runtime must know the ranks of what its body gives, which follow from these.
+    ONNX Runtime must know the ranks of its body's outputs, which follow from these.
     """
     read = [name for node in scope.nodes if node.op_type == "Scan" for name in node.input]
     if scope.subgraph:
@@ -117,7 +117,7 @@ def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> li
 def uninferred_in_function(
     target: int, scope: Scope, results: Mapping[int, Sequence[NodeProto]]
 ) -> Iterator[tuple[NodeProto, str]]:
-    """What gives a function's body values that shape inference could type, but can no longer.
+    """Find the nodes of a function's body whose types shape inference can infer no longer.
 
     A graph states such types in its value_info; those that a function states are not read.
 

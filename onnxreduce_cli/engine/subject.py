@@ -1,4 +1,4 @@
-"""What a conversion is about: a model with what is known of it, and its route."""
+"""The subject of a conversion, a model with its facts, and its route from opset to opset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnxreduce_cli.model.specialisation import Specialisation
 
 @dataclass(frozen=True)
 class Route:
-    """From where a conversion leads where.
+    """The source and target opset of a conversion, and its options.
 
     Attributes:
         source: the model's opset; None where it imports no default domain.
@@ -53,7 +53,7 @@ class Subject:
         return Subject(model, found, Facts(model, found, base_dir))
 
     def own_function(self, scope: Scope) -> FunctionProto | None:
-        """The function of `model` that a scope is in, or in a copy of which it is."""
+        """Return the function of `model` that a scope belongs to, itself or by a copy of it."""
         function = scope.function
         if function is None or self.specialisation is None:
             return function

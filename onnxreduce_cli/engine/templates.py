@@ -1,8 +1,8 @@
-"""What steps made of one node, made again of the nodes that differ from it in names alone.
+"""Templates: one node's replacement, reused for the nodes that differ from it in names alone.
 
-Large models are a few nodes many times over. A step that asks nothing about a node's values (see
-`Context.depends_on`) makes the same of all with the same operator and attributes, one that asks for
-no more than their kinds the same of those of the same kinds.
+Large models repeat a few nodes many times. A step that reads no facts of a node's values (see
+`Context.depends_on`) emits the same for all nodes of equal operator and attributes; one that reads
+only the values' kinds emits the same for those of equal kinds as well.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _PLAIN = frozenset(
 
 
 def signature(node: NodeProto) -> Hashable:
-    """What nodes of one operator have in common that differ in names alone.
+    """Return a key that is equal for nodes of one operator that differ in names alone.
 
-    None where a value is read twice, as which of the two a step meant could not be told, and where
+    None where a value is read twice, as it is ambiguous which of the two a step meant, and where
     attributes hold tensors or graphs, which are too large to compare and hardly ever alike.
     """
     inputs, outputs = node.input[:], node.output[:]
@@ -67,7 +67,7 @@ class Template:
     def of(
         node: NodeProto, made: Sequence[NodeProto], description: tuple[str, ...]
     ) -> Template | None:
-        """A template of what was made of `node`; None where that is more than one like it."""
+        """Return a template of what replaces `node`; None unless that is one node like it."""
         if len(made) != 1 or made[0].output != node.output or node.op_type in GRAPH_OPERATORS:
             return None
         places: dict[str, int | str] = {name: place for place, name in enumerate(node.input)}
@@ -75,7 +75,7 @@ class Template:
         return Template(description, made[0].op_type, tuple(made[0].attribute), inputs)
 
     def fill(self, node: NodeProto, empty: NodeProto) -> NodeProto:
-        """Make of an empty message what replaces `node`."""
+        """Turn an empty message into the node that replaces `node`, and return it."""
         empty.CopyFrom(node)
         empty.op_type = self.op_type
         del empty.attribute[:]
@@ -97,7 +97,7 @@ class Templates:
         self._templates: dict[Hashable, Template] = {}
 
     def find(self, node: NodeProto, op_type: str) -> Template | None:
-        """The template that a node fits, whose operator is `op_type`."""
+        """Return the template that a node of operator `op_type` fits, if there is one."""
         return self._templates.get(self._key(node, op_type))
 
     def add(
@@ -108,7 +108,7 @@ class Templates:
         made: Sequence[NodeProto],
         description: tuple[str, ...],
     ) -> Template | None:
-        """Make a template of what steps made of a node, where that is possible.
+        """Make a template of the nodes that replace a node, where that is possible.
 
         Args:
             node: the node.
@@ -125,7 +125,7 @@ class Templates:
         return template
 
     def _key(self, node: NodeProto, op_type: str) -> Hashable:
-        """What nodes of one template have in common; None where nothing can be said."""
+        """Return a key that is equal for nodes of one template; None where none is possible."""
         depends_on = self._depends_on.get(op_type, DependsOn.NOTHING)
         common = None if depends_on is DependsOn.MORE else signature(node)
         if common is None or depends_on is DependsOn.NOTHING:

@@ -159,7 +159,7 @@ def copy(
 
 
 def _copy_file_range(source: BinaryIO, start: int, size: int, target: IO[bytes]) -> int:
-    """Let the kernel copy bytes; return how many it did, 0 where there is no such call."""
+    """Copy bytes by copy_file_range; return their number, 0 where there is no such call."""
     if not hasattr(os, "copy_file_range"):
         return 0
     return os.copy_file_range(source.fileno(), target.fileno(), size, start)

@@ -1,4 +1,4 @@
-"""Which nodes call a model's functions, and what they give for the functions' attributes."""
+"""The nodes that call a model's functions, and the values of the functions' attributes there."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Calls:
     # Attributes
 
     def resolve_attribute(self, scope: Scope, attribute: AttributeProto) -> Any:
-        """An attribute's value; for a reference, what every call of the function gives.
+        """Return an attribute's value; for a reference, the one that all calls agree on.
 
         Returns:
             the value, None if no call sets it and it has no default, or `UNKNOWN`.
@@ -123,7 +123,7 @@ class Calls:
     def arguments(
         self, function: FunctionProto, name: str
     ) -> list[tuple[Scope, AttributeProto | None]]:
-        """What each call gives for the function's attribute `name`, defaults filled in."""
+        """Return for each call the value of the function's attribute `name`, or its default."""
         default = next((item for item in function.attribute_proto if item.name == name), None)
         return [
             (caller, attributes.find(call, name) or default) for caller, call in self.of(function)

@@ -2,7 +2,7 @@
 
 Found through initializers, every form of Constant, outer scopes, Identity, and small computations
 on constants and known shapes. Each value is worked out once, and without recursion: a chain may be
-as long as the model, and what is known of a value does not depend on which was asked for first.
+as long as the model, and the result does not depend on the order of look-ups.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
 
 
 class KnownTypes(Protocol):
-    """What is known of types; see `onnxreduce_cli.model.facts.Facts`."""
+    """The types of values as far as they are known; see `onnxreduce_cli.model.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """A value's type as far as it is known."""
 
 
 class Constants(ABC):
-    """What is known of values before the run; a subclass says which values, and where from.
+    """Values known before the run, in whole or in part; a subclass says which, and where from.
 
     Attributes:
         calls: the calls of the model's functions.
@@ -68,7 +68,7 @@ class Constants(ABC):
         return None if folded is None else folded.constant
 
     def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
-        """The elements of a list of integers as far as they are known; None if not their number."""
+        """Return a list of integers with None for unknown ones; None if its length is unknown."""
         folded = self.folded(scope, name)
         if folded is not None and folded.values.ndim == 1:
             pairs = zip(folded.values.tolist(), folded.known.tolist(), strict=True)
@@ -80,7 +80,7 @@ class Constants(ABC):
         return (None,) * dims[0]
 
     def folded(self, scope: Scope, name: str) -> Folded | None:
-        """The value that `scope` reads by a name, as far as it is known; None if it is not."""
+        """Return what is known of the value that `scope` reads by a name; None if nothing is."""
         owner = self._owner(scope, name)
         if owner is None:
             return self._from_elsewhere(scope, name)
@@ -110,7 +110,7 @@ class Constants(ABC):
 
     @abstractmethod
     def _owner(self, scope: Scope, name: str) -> Scope | None:
-        """What tells a value apart together with its name; None where it is not one of these."""
+        """Return the scope that defines a value; None where it is not one of these."""
 
     @abstractmethod
     def _work(self, owner: Scope, name: str) -> Work:
@@ -118,7 +118,7 @@ class Constants(ABC):
 
     @abstractmethod
     def _from_elsewhere(self, scope: Scope, name: str) -> Folded | None:
-        """What is known of a value that is not one of these."""
+        """Return a value that is not one of these, as far as it is known."""
 
     @abstractmethod
     def _type(self, scope: Scope, name: str) -> ValueType | None:
@@ -126,15 +126,15 @@ class Constants(ABC):
 
     @abstractmethod
     def _shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
-        """What ``Shape`` gives for a value of the dimensions `dims`."""
+        """Return the output of ``Shape`` for a value of the dimensions `dims`: int64 of [rank]."""
 
     def _fold_node(self, scope: Scope, node: NodeProto, opset: int) -> Work:
-        """What a node gives, which stands in `scope` and is read by `opset`."""
+        """Fold the first output of a node of `scope`, read by the definitions of `opset`."""
         if node.op_type not in _FOLDED or not is_default(node.domain):
             return None
         if self.calls.function_of(node) is not None:
             return None
-        # Looked at first: in the chains that models are, the first input tells it.
+        # Checked first: in the usual chains of nodes the first input decides.
         if node.op_type in folding.STRICT:
             for name in node.input:
                 if (yield scope, name) is None:
@@ -158,7 +158,7 @@ class Constants(ABC):
         return folding.fold(node.op_type, opset, values, inputs)
 
     def _measured(self, scope: Scope, node: NodeProto, values: dict[str, Any]) -> Folded | None:
-        """What a Shape or Size gives."""
+        """Fold a Shape (int64 of [rank]) or a Size (an int64 scalar) of known dimensions."""
         known = self._type(scope, node.input[0]) if node.input else None
         if known is None or known.dims is None:
             return None
@@ -218,7 +218,7 @@ class Constants(ABC):
         return dense
 
     def _fold_in_container(self, owner: Scope, name: str) -> Work:
-        """A value that a scope defines: an input, an initializer, or what a node gives."""
+        """Fold a value that a scope defines: an input, an initializer, or a node's output."""
         if name in owner.inputs:
             return (yield from self._fold_argument(owner, name))
         tensor = owner.initializers.get(name)
@@ -244,7 +244,7 @@ class Constants(ABC):
 
 
 class ModelConstants(Constants):
-    """What is known before the run of the values that a model has as it is given."""
+    """The values of the given model, as far as they are known before the run."""
 
     def __init__(self, calls: Calls, types: KnownTypes, base_dir: str) -> None:
         """Prepare; nothing is worked out yet.
@@ -263,7 +263,7 @@ class ModelConstants(Constants):
         self._folded.clear()
 
     def shape(self, scope: Scope, name: str, dims: Dims) -> Folded:
-        """A value's shape, in which each unknown dimension is a number that stands for just it."""
+        """Return a value's shape, with a unique negative number for each unknown dimension."""
         shape, owner = folding.shape_of(dims), scope.resolve(name)
         for axis in np.flatnonzero(~shape.known).tolist():
             key = (id(owner), name, axis)
@@ -271,9 +271,9 @@ class ModelConstants(Constants):
         return shape
 
     def kept_dims(self, sizes: Folded | None, scope: Scope, data: str) -> tuple[bool, ...]:
-        """For each of a list of sizes, whether it is what `data` has there, whatever that is.
+        """Return for each of a list of sizes whether it is the unknown dimension of `data` there.
 
-        Only for those not known before the run; none where the list is not known at all.
+        False for those known before the run; empty where the list is not known at all.
         """
         owner = scope.resolve(data)
         if sizes is None or sizes.values.ndim != 1 or owner is None:

@@ -1,4 +1,4 @@
-"""What is known of values in one conversion: of those that it adds, and of the model's own."""
+"""Types and constants of the values in one conversion: those that it adds, and the model's own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ConversionFacts(Constants):
     conversion, while what is known of the model is shared.
 
     Attributes:
-        model: what is known of the model as it is given.
+        model: the facts of the model as it is given.
     """
 
     def __init__(self, model: Facts) -> None:
@@ -45,13 +45,13 @@ class ConversionFacts(Constants):
         self._types: dict[_Value, ValueType | None] = {}
         self._kinds: dict[_Value, str] = {}
         self._arrays: dict[_Value, Array] = {}
-        #: Scopes of generated graphs, kept as values are told apart by their identity.
+        #: Scopes of generated graphs, kept as values are identified by them.
         self._added: dict[int, Scope] = {}
 
     # What steps generate
 
     def declare(self, scope: Scope, node: NodeProto, opset: int, names: Iterable[str]) -> None:
-        """Make known that a generated node, read at `opset`, gives the named values."""
+        """Declare that a generated node, read at `opset`, computes the named values."""
         for name in names:
             if name:
                 self._generated[id(scope.root), name] = (node, opset, scope)
@@ -68,7 +68,7 @@ class ConversionFacts(Constants):
     # Types
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """What is known of a value's type where `scope` reads it; None if nothing is."""
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
         key = (id(scope.root), name)
         if key in self._types:
             return self._types[key]
@@ -118,7 +118,7 @@ class ConversionFacts(Constants):
     def _type_within(
         self, scope: Scope, opset: int, graph: GraphProto, place: int
     ) -> ValueType | None:
-        """The type of what a generated node's graph gives."""
+        """Return the type of an output of a generated node's graph."""
         name = graph.output[place].name
         own = next((inner for inner in self.model.tree(scope) if name in inner.producers), None)
         if own is not None:
@@ -158,7 +158,7 @@ class ConversionFacts(Constants):
         return None
 
     def _infer_node(self, key: _Value) -> ValueType | None:
-        """What onnx's inference of a single node tells of one of its outputs."""
+        """Return the type that onnx's inference of a single node gives for one of its outputs."""
         node, opset, scope = self._generated[key]
         types, constants = {}, {}
         for name in node.input:
@@ -198,7 +198,7 @@ class ConversionFacts(Constants):
     # Constants
 
     def kept_dims(self, scope: Scope, sizes: str, data: str) -> tuple[bool, ...]:
-        """For each of a list of sizes, whether `data` has the same, whatever that is."""
+        """Return for each of a list of sizes whether it is the dimension of `data` there."""
         return self.model.constants.kept_dims(self.folded(scope, sizes), scope, data)
 
     def _is_generated(self, scope: Scope, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Dead values: what nobody reads any more once nodes are replaced, and need not be computed."""
+"""Dead values: those that are no longer read once nodes are replaced, and their nodes."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ class DeadValues:
         self.names: tuple[str, ...] = ()
 
     def covers(self, node: NodeProto) -> bool:
-        """Whether the node goes."""
+        """Return whether the node is dead, and is removed."""
         return id(node) in self._nodes
 
     @property
     def scopes(self) -> list[Scope]:
-        """The scopes that something goes from."""
+        """The scopes that have dead nodes or values."""
         return [scope for scope, _, _ in self._by_scope.values()]
 
     def of(self, scope: Scope) -> tuple[set[int], set[str]]:
-        """The identities of the nodes, and the names of the values, that go from a scope."""
+        """Return the identities of a scope's dead nodes, and the names of its dead values."""
         _, nodes, names = self._by_scope[id(scope)]
         return nodes, names
 
     def add(self, scope: Scope, name: str, node: NodeProto | None) -> None:
-        """Let an initializer, or the node that makes a value, go."""
+        """Mark an initializer, or the node that computes a value, as dead."""
         _, nodes, names = self._by_scope.setdefault(id(scope), (scope, set(), set()))
         names.add(name)
         if node is not None:
@@ -61,7 +61,7 @@ def dead_values(
     replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
     bound: Iterable[str] = (),
 ) -> DeadValues:
-    """Find what goes when nodes are replaced.
+    """Find the values and nodes that are dead once nodes are replaced.
 
     Args:
         scopes: every scope of the model, the main graph's first.
@@ -125,13 +125,13 @@ def _dropped_reads(
 
 
 def _reads(node: NodeProto) -> Iterator[str]:
-    """What a node reads, its subgraphs included."""
+    """Return the names of the values that a node reads, its subgraphs included."""
     yield from node.input
     yield from _reads_within(node)
 
 
 def _reads_within(node: NodeProto) -> Iterator[str]:
-    """What a node's subgraphs read."""
+    """Return the names that a node's subgraphs read, their outputs included."""
     waiting = [graph for _, graph in subgraphs(node)]
     while waiting:
         graph = waiting.pop()
@@ -142,7 +142,7 @@ def _reads_within(node: NodeProto) -> Iterator[str]:
 
 
 class _Readers:
-    """How many reads each value has left."""
+    """The number of reads that each value has left."""
 
     def __init__(
         self,
@@ -159,7 +159,7 @@ class _Readers:
             self._count(scope, chain(scope.outputs, _parameters(scope), reads))
 
     def _reads_of(self, node: NodeProto) -> list[str]:
-        """What a node, or what takes its place, reads; without what subgraphs of the model read."""
+        """Return the reads of a node or of its replacement, without the model's subgraphs."""
         result = self._replacements.get(id(node))
         if result is None:
             return node.input[:]
@@ -180,11 +180,11 @@ class _Readers:
                 self._counts[id(owner), name] += count
 
     def any(self, value: Value) -> bool:
-        """Whether anybody still reads the value."""
+        """Return whether the value has any read left."""
         return self._counts[value] > 0
 
     def forget(self, scope: Scope, node: NodeProto) -> list[Value]:
-        """Take away what a node, or what takes its place, reads; the values it read."""
+        """Subtract the reads of a node or of its replacement; return the values that it read."""
         values = []
         for name in self._reads_of(node):
             owner_id = self._resolved[id(scope)].get(name)

@@ -10,7 +10,7 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 
 
 def is_default(domain: str) -> bool:
-    """Whether `domain` names the default operator set, which has two spellings."""
+    """Return whether `domain` names the default operator set, which has two spellings."""
     return domain in DEFAULT_DOMAINS
 
 

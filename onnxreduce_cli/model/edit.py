@@ -1,4 +1,4 @@
-"""Editing a model in place: only what was asked for is touched."""
+"""Editing a model in place: only the requested edits, all else as it was."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Constants:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What they are called."""
+        """The names of the values that the constants define."""
         return (*self.arrays, *self.references)
 
     def add(self, key: tuple[Any, ...], name: str) -> None:
@@ -47,7 +47,7 @@ class Constants:
 
 @dataclass
 class Edits:
-    """What changes in one scope.
+    """The edits of one scope.
 
     Attributes:
         replaced: by a node's identity, the nodes that take its place.
@@ -57,8 +57,8 @@ class Edits:
             each with that of the attribute whose graph it takes over.
         initializers: those that take the place of nodes.
         first: nodes to put before all others.
-        removed_nodes: identities of the nodes that go.
-        removed_values: names of the values that go.
+        removed_nodes: identities of the nodes to remove.
+        removed_values: names of the values to remove, with all that the graph states of them.
     """
 
     replaced: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class Edits:
         self.initializers += initializers
 
     def remove(self, going: tuple[set[int], set[str]]) -> None:
-        """Let nodes and values go."""
+        """Remove nodes and values, by identity and by name."""
         self.removed_nodes |= going[0]
         self.removed_values |= going[1]
 
@@ -112,7 +112,7 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
 
 
 def _give_subgraphs(node: NodeProto, successor: NodeProto) -> None:
-    """Give a node's subgraphs, edited by now, to the one that stands in for it.
+    """Move a node's subgraphs, already edited, to the node that replaces it.
 
     Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs;
     so do the nodes that make what was an input before.
@@ -194,7 +194,7 @@ def reference_nodes(constants: Constants, read: set[str]) -> list[NodeProto]:
 
 
 def constant_node(tensor: TensorProto) -> NodeProto:
-    """A Constant node that gives a tensor under its name."""
+    """Return a Constant node whose output is a tensor, under the tensor's name."""
     return helper.make_node("Constant", [], [tensor.name], name=tensor.name, value=tensor)
 
 

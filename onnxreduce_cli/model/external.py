@@ -106,7 +106,7 @@ def relocate(document: Document, files: list[DataFile], folder: str) -> bool:
 
 
 def destinations(files: list[DataFile], folder: str) -> list[tuple[str, str]]:
-    """Where data files are, and where they go when their model goes to a folder."""
+    """Return the path and the new path of each data file that moves with its model to a folder."""
     return [
         (file.path, os.path.normpath(os.path.join(folder, file.location)))
         for file in files
@@ -118,13 +118,13 @@ def destinations(files: list[DataFile], folder: str) -> list[tuple[str, str]]:
 def brought(
     files: list[DataFile], folder: str, way: Way, progress: Progress | None = None
 ) -> Iterator[list[str]]:
-    """Bring data files into another folder; should what follows fail, they go again.
+    """Link or copy data files into another folder, and remove them again if the block fails.
 
     Args:
         files: the files; those outside their model's folder stay where they are.
         folder: the folder, which is there.
         way: how.
-        progress: is told how many bytes of all are there.
+        progress: called with the bytes copied, the bytes in all, and the file.
 
     Yields:
         the new files that are hard links: onnx refuses to load data that has several.
@@ -155,7 +155,7 @@ def brought(
 
 
 def _is_there(source: str, target: str) -> bool:
-    """Whether a data file is where it would go already."""
+    """Return whether a data file is at its target already, as itself or as an equal copy."""
     if not os.path.lexists(target):
         return False
     if not os.path.exists(target) or not _same(os.stat(source), os.stat(target)):
@@ -164,9 +164,9 @@ def _is_there(source: str, target: str) -> bool:
 
 
 def _same(first: os.stat_result, second: os.stat_result) -> bool:
-    """Whether two files are one, or one is a copy of the other that kept its time.
+    """Return whether two files are one, or one is a copy of the other with its modification time.
 
-    A time in whole seconds says little: many tools give all files one.
+    A time in whole seconds proves nothing: many tools set one time for all files.
     """
     if (first.st_dev, first.st_ino) == (second.st_dev, second.st_ino):
         return True
@@ -175,7 +175,7 @@ def _same(first: os.stat_result, second: os.stat_result) -> bool:
 
 
 class _Meter:
-    """Tells how much of all is done."""
+    """Counts the bytes that are done, and reports them."""
 
     def __init__(self, total: int, progress: Progress | None) -> None:
         self._total, self._done, self._progress = total, 0, progress
@@ -224,11 +224,11 @@ def _share_blocks(reader: BinaryIO, writer: IO[bytes]) -> bool:
 
 
 def _extents(file: BinaryIO, size: int) -> Iterator[tuple[int, int]]:
-    """Where a file has data; what it has none for reads as zeros and takes no space."""
+    """Find the start and end of a file's data; the holes between read as zeros."""
     end = 0
     while end < size:
         start, end = end, size
-        with suppress(AttributeError):  # Not every platform can tell.
+        with suppress(AttributeError):  # Not every platform has the request.
             try:
                 start = os.lseek(file.fileno(), start, os.SEEK_DATA)
                 end = os.lseek(file.fileno(), start, os.SEEK_HOLE)

@@ -1,7 +1,7 @@
-"""What is known of a model as it is given: looked up when it is asked for, and computed once.
+"""The facts of a model as it is given, such as types and constants, each computed once on demand.
 
-Nothing here depends on what the model is to become, so all conversions of a model share one
-`Facts`. What is known of the values that a conversion adds is in `conversion_facts`.
+Nothing here depends on the target opset, so all conversions of a model share one `Facts`. Those of
+the values that a conversion adds are in `conversion_facts`.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Facts:
         return self._by_container.get(id(graph))
 
     def owns(self, scope: Scope) -> bool:
-        """Whether a scope is one of the model's, and not of a graph that a conversion adds."""
+        """Return whether a scope is one of the model's, and not of a graph that is generated."""
         return id(scope) in self._own
 
     def without_functions(self) -> Facts:
@@ -86,9 +86,9 @@ class Facts:
         self.calls.add(tree)
 
     def is_read(self, scope: Scope, name: str) -> bool:
-        """Whether a node reads the value, or a graph around it gives it out.
+        """Return whether a node reads the value, or a graph has it as an output.
 
-        Of a value that no node of the model makes, it was made to be read.
+        True for a value that no node of the model computes: it was generated to be read.
         """
         root = scope.root
         if id(root) not in self._unread:
@@ -102,7 +102,7 @@ class Facts:
     # Types
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """What is known of a value's type where `scope` reads it; None if nothing is."""
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
         return self._types.type(scope, name)
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
@@ -115,7 +115,7 @@ class Facts:
         return self._types.kind(scope, name)
 
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
-        """The types that a value of unknown type may have, by what the schemas around it demand."""
+        """Return the types that a value of unknown type may have by the schemas of its nodes."""
         return self._types.allowed_kinds(scope, name)
 
     # Constants
@@ -125,10 +125,10 @@ class Facts:
         return self.constants.constant(scope, name)
 
     def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
-        """The elements of a list of integers as far as they are known; None if not their number."""
+        """Return a list of integers with None for unknown ones; None if its length is unknown."""
         return self.constants.elements(scope, name)
 
     def forget(self) -> None:
-        """Let go of what followed from less than shape inference has found by now."""
+        """Drop the results computed before shape inference found more types."""
         self._types.forget()
         self.constants.forget()

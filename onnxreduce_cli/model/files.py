@@ -80,7 +80,7 @@ class Document:
         return byte_ranges
 
     def whole(self) -> ModelProto:
-        """The model, with what was left out put back into it."""
+        """Return the model with the data that was left out put back into its tensors."""
         if self.outline:
             self.outline.fill(tensors(self.model))
         return self.model

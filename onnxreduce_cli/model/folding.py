@@ -42,7 +42,7 @@ class Folded:
 
 
 def shape_of(dims: Dims) -> Folded:
-    """What ``Shape`` gives for a tensor of these dimensions."""
+    """Return the output of ``Shape`` for a tensor of these dimensions: int64 of [len(dims)]."""
     values = np.array([dim if isinstance(dim, int) else 0 for dim in dims], np.int64)
     return Folded(values, np.array([isinstance(dim, int) for dim in dims], bool))
 
@@ -50,7 +50,7 @@ def shape_of(dims: Dims) -> Folded:
 def fold(
     op_type: str, opset: int, attributes: Attributes, inputs: Sequence[Folded | None]
 ) -> Folded | None:
-    """Evaluate one operator, or None where it, or what it needs, is not known."""
+    """Evaluate one operator; None where it is not supported or too little is known."""
     if any(item is not None and item.values.size > LIMIT for item in inputs):
         return None
     try:

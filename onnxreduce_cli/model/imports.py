@@ -10,12 +10,12 @@ from onnxreduce_cli.model.scope import subgraphs
 
 
 def _is_known(domain: str) -> bool:
-    """Whether a domain is onnx's own, but not the default one, or Microsoft's."""
+    """Return whether a domain is Microsoft's, or onnx's own and not the default one."""
     return domain == "com.microsoft" or domain.startswith(("ai.onnx.", "com.microsoft.", "com.ms."))
 
 
 def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
-    """What a model or a function imports of onnx's and Microsoft's domains and does not read.
+    """Find the imports of onnx's and Microsoft's domains that a model or a function does not read.
 
     A model reads what its functions do: their bodies take the place of the nodes that call them.
 
@@ -33,7 +33,7 @@ def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
 
 
 def unread_everywhere(model: ModelProto) -> dict[str, int]:
-    """What a model or any of its functions imports and does not read, as `unread_imports` does."""
+    """Collect the `unread_imports` of a model and of all its functions."""
     found = unread_imports(model)
     for function in model.functions:
         found |= unread_imports(function)

@@ -1,7 +1,7 @@
 """Bodies of model-local functions in the place of their calls, in a model's graphs.
 
-Within a function less can be said than in a graph: it has no initializers, nobody reads the types
-that it states, and one body serves many calls. What cannot be moved there may be moved here.
+A function can express less than a graph: it has no initializers, the types that it states are not
+read, and one body serves many calls. A node that is blocked there may convert in a graph.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _Functions = Mapping[FunctionKey, FunctionProto]
 
 
 def function_key(function: FunctionProto) -> FunctionKey:
-    """What nodes call a function by."""
+    """Return the domain, name and overload by which nodes call a function."""
     return function.domain, function.name, function.overload
 
 
@@ -30,7 +30,7 @@ def _called(node: NodeProto) -> FunctionKey:
 
 
 def can_inline(model: ModelProto, function: FunctionProto) -> bool:
-    """Whether a function's nodes mean the same by the imports of the model."""
+    """Return whether the model imports all that the function does, at the same versions."""
     imported = {entry.domain: entry.version for entry in model.opset_import}
     return default_opset(function) in (None, default_opset(model)) and all(
         imported.get(entry.domain, entry.version) == entry.version
@@ -42,9 +42,9 @@ def can_inline(model: ModelProto, function: FunctionProto) -> bool:
 def inline(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[FunctionKey, list[str]]:
     """Put functions' bodies in the place of the nodes that call them, in place.
 
-    Whatever calls one of the functions must be a graph, or one of them. Their nodes keep their
-    texts and metadata, and get those of the call and of the function where they have none of
-    their own. Names derive from the call's; the same model gives the same bytes.
+    All calls of the functions must be in graphs, or in these functions. Their nodes keep their
+    doc_string and metadata, and get those of the call and of the function where they have none.
+    Names derive from the call's; the same model gives the same bytes.
 
     Args:
         model: the model; the functions are taken out of it.
@@ -109,9 +109,9 @@ def _expanded(
     calls: dict[FunctionKey, list[str]],
     infos: list[ValueInfoProto],
 ) -> Iterator[NodeProto]:
-    """The nodes that stand in for a call, calls among them expanded as well.
+    """Expand a call into the nodes of the function's body, in which calls are expanded as well.
 
-    What functions state of their values is added to `infos`.
+    The types that functions state of their values are added to `infos`.
     """
     waiting = [call]
     while waiting:
@@ -140,7 +140,7 @@ class _Body:
     """A function's body as one call runs it.
 
     Attributes:
-        nodes: its nodes, with names of their own, attributes bound.
+        nodes: its nodes, with unique names, attributes bound.
         infos: the types that it states of the values that it makes.
     """
 
@@ -185,7 +185,7 @@ class _Body:
             bind(node, bound)
 
     def _rename(self, node: NodeProto, given: dict[str, str]) -> None:
-        """Rename what a node reads and makes, in its subgraphs too; `given` grows."""
+        """Rename a node's inputs and outputs, in its subgraphs too; adds to `given`."""
         node.input[:] = [self._actual(name, given) for name in node.input]
         node.output[:] = [self._actual(name, given) for name in node.output]
         if node.name:
@@ -232,7 +232,7 @@ def _named(info: ValueInfoProto, name: str) -> ValueInfoProto:
 
 
 def _inherit(node: NodeProto, call: NodeProto, function: FunctionProto) -> None:
-    """Let a node of a body say what is said of the call and of the function."""
+    """Give a node of a body the doc_string and metadata of the call and of the function."""
     for owner in (call, function):
         node.doc_string = node.doc_string or owner.doc_string
         known = {entry.key for entry in node.metadata_props}

@@ -62,24 +62,23 @@ _BY_ELEM_TYPE = {
 _WITH_TENSORS = frozenset({"Constant", "ConstantOfShape", "Optional"})
 
 
-#: An IR version, and what of a model readers of older ones would misread.
+#: An IR version, and the feature of a model for which it is needed.
 Feature = tuple[int, str]
 
 
 def least_for_opset(opset: int) -> int:
-    """The IR version that came with an opset of the default domain, or before it.
+    """Return the IR version that came with an opset of the default domain, or before it.
 
     An opset that is in no release yet, which the installed onnx may know, has the newest.
     """
-    releases = ((row[2], row[1]) for row in helper.VERSION_TABLE)
-    versions = (ir_version for released, ir_version in releases if released >= opset)
+    versions = (item for _, item, released, *_ in helper.VERSION_TABLE if released >= opset)
     return min(versions, default=int(IR_VERSION))
 
 
 def choose(
     wanted: Wanted, model: ModelProto, scopes: Sequence[Scope], opset: int
 ) -> tuple[int, str]:
-    """The IR version that a model gets at an opset, and what holds it above the opset's own.
+    """Return the IR version that a model gets at an opset, and why it is not the opset's own.
 
     Args:
         wanted: ``"auto"`` for the opset's own, or the least that the model needs if that is higher;

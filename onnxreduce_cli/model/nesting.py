@@ -10,7 +10,7 @@ from onnx import ModelProto
 
 from onnxreduce_cli.model import wire
 
-#: Messages within messages up to which models are read, three for each graph within a graph. Far
+#: Messages within messages up to which models are read, three for each graph within a graph. Much
 #: deeper ones would overflow the stack of protobuf's parser.
 DEEPEST = 1000
 
@@ -19,10 +19,10 @@ _deep = False
 
 
 def parse(content: bytes) -> ModelProto:
-    """A model from its protobuf form, nested up to `DEEPEST`.
+    """Parse a model in protobuf's wire format, nested up to `DEEPEST`.
 
     Raises:
-        DecodeError: it is none, or nests deeper.
+        DecodeError: the bytes are no model, or nest deeper.
     """
     global _deep
     if _deep:
@@ -41,9 +41,9 @@ def parse(content: bytes) -> ModelProto:
 
 
 def depth(content: bytes) -> int:
-    """How deep messages nest in a model's protobuf form, as far as it can be followed.
+    """Return the depth to which messages nest in a serialised model, as far as it is well-formed.
 
-    Beyond `DEEPEST` the depth is not exact.
+    Beyond `DEEPEST` the depth is a lower bound.
     """
     deepest = 0
     read = wire.in_memory(content)
@@ -61,7 +61,7 @@ def depth(content: bytes) -> int:
 
 
 def _lift_limit(lifted: bool) -> bool:
-    """Let protobuf parse messages nested more than 100 deep, or not; whether it can be told to."""
+    """Lift protobuf's limit of 100 nested messages, or restore it; return whether that works."""
     try:
         from google._upb import _message
     except ImportError:

@@ -1,4 +1,4 @@
-"""The order of a graph's nodes: each after those that make what it reads.
+"""The topological order of a graph's nodes: each after those that compute its inputs.
 
 Looking at every name of a large graph takes as long as reading its file. But tools that leave nodes
 out of order add them at the end, so only a graph whose last nodes are out of order, or make what no
@@ -18,11 +18,11 @@ _LAST = 64
 
 
 def misplaced(nodes: Sequence[NodeProto], outputs: Collection[str]) -> NodeProto | None:
-    """The first node that reads what a later one makes, if there is one; see above.
+    """Return the first node that reads an output of a later one, if there is one; see above.
 
     Args:
         nodes: a graph's.
-        outputs: the names of what the graph gives.
+        outputs: the names of the graph's outputs.
     """
     # First without what graphs within read: each would be looked at once for each around it.
     suspect = _is_suspect(nodes, outputs, _inputs) and _is_suspect(nodes, outputs, _reads)
@@ -90,7 +90,7 @@ def _inputs(node: NodeProto) -> set[str]:
 
 
 def _reads(node: NodeProto) -> set[str]:
-    """What a node reads, its graphs included, but for what these make themselves."""
+    """Return the names that a node and its graphs read from the scope of the node."""
     found = set(node.input)
     for attribute in node.attribute:
         if attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS):

@@ -2,9 +2,8 @@
 
 The file is walked rather than parsed, and only through messages that are large enough to hold a
 large tensor. Such a tensor's data is left out: in the outline it has a placeholder, external data
-of a name that no file has, so that whatever knows external data takes it for what it is: not here.
-When the model is written each placeholder gives way to the bytes that it stands for, a range of the
-file.
+of a name that no file has, so that all code that handles external data knows that it is elsewhere.
+When the model is written each placeholder is replaced by its data, a byte range of the file.
 
 What is unusual, if legal, is not left out: a tensor with data in several fields, a field that must
 be there once but is there twice, groups.
@@ -32,7 +31,7 @@ from onnxreduce_cli.model.tensors import holders, single_holders
 #: `LIMIT`, whose values may decide what a conversion does.
 LARGE = 1 << 16
 
-#: What nests deeper stays in the outline, as in models far from usual.
+#: Data nested deeper stays in the outline; usual models have none there.
 _DEPTH = 100
 
 _MODEL, _TENSOR = ModelProto.DESCRIPTOR, TensorProto.DESCRIPTOR
@@ -58,8 +57,8 @@ class LeftOut:
     Attributes:
         number: the field that it belongs in.
         header: that field's tag and length.
-        byte_ranges: what the field holds.
-        stated: whether the tensor says that its data is in it, which goes without saying.
+        byte_ranges: the field's content.
+        stated: whether the tensor states ``data_location`` DEFAULT, which is optional.
     """
 
     number: int
@@ -69,7 +68,7 @@ class LeftOut:
 
 
 class Outline:
-    """What was left out of one model."""
+    """The tensor data that was left out of one model, by placeholder."""
 
     def __init__(self) -> None:
         # Random, so that no name in a model, nor a file, is taken for a placeholder.
@@ -77,11 +76,11 @@ class Outline:
         self._left_out: list[LeftOut] = []
 
     def __len__(self) -> int:
-        """How many tensors' data was left out."""
+        """The number of tensors whose data was left out."""
         return len(self._left_out)
 
     def read(self, file: BinaryIO, stored: StoredFile) -> bytes:
-        """A model file's content, placeholders in place of what is left out.
+        """Return a model file's content with placeholders in place of large tensors' data.
 
         Raises:
             OSError: it cannot be read.
@@ -91,7 +90,7 @@ class Outline:
         return walk.kept(0, stored.size) if found is None else found
 
     def leave_out(self, left_out: LeftOut) -> TensorProto:
-        """What a tensor has in place of its data."""
+        """Register data that is left out; return the fields that a tensor has in its place."""
         placeholder = TensorProto(data_location=TensorProto.EXTERNAL)
         name = f"{self._prefix}{len(self._left_out):08d}"
         placeholder.external_data.add(key="location", value=name)
@@ -99,7 +98,7 @@ class Outline:
         return placeholder
 
     def of(self, tensor: TensorProto) -> LeftOut | None:
-        """What was left out of a tensor, if anything was."""
+        """Return the data that was left out of a tensor; None where none was."""
         if tensor.data_location == TensorProto.EXTERNAL and len(tensor.external_data) == 1:
             name = tensor.external_data[0].value
             if name.startswith(self._prefix):
@@ -107,7 +106,7 @@ class Outline:
         return None
 
     def fill(self, tensors: Iterable[TensorProto]) -> None:
-        """Put what was left out back into tensors, in memory."""
+        """Put the data that was left out back into tensors, in memory."""
         for tensor in tensors:
             left_out = self.of(tensor)
             if left_out is None:
@@ -122,7 +121,7 @@ class Outline:
             tensor.MergeFromString(left_out.header + b"".join(byte_ranges))
 
     def embed(self, content: bytes) -> list[ByteRange]:
-        """A serialised model as byte ranges: in place of placeholders what they stand for."""
+        """Return a serialised model as byte ranges, with the data in place of placeholders."""
         if not self:
             return [content]
         found = re.finditer(re.escape(self._prefix.encode()) + rb"(\d{8})", content)
@@ -142,7 +141,7 @@ class _Walk:
         return self._file.read(end - start)
 
     def message(self, start: int, end: int, kind: Any, depth: int) -> bytes | None:
-        """A message's content with placeholders; None where there are none in it."""
+        """Return a message's content with placeholders; None where there are none in it."""
         try:
             if kind is _TENSOR:
                 return self._tensor(start, end)
@@ -196,7 +195,7 @@ class _Walk:
         return rest + placeholder.SerializeToString()
 
     def _is_sound(self, data: wire.Field) -> bool:
-        """Whether protobuf reads what a field holds: it is not to be copied unread otherwise."""
+        """Return whether protobuf can parse a field's content, which is copied without parsing."""
         if data.number in _VARINTS:
             return wire.are_varints(self._file, data.body, data.end)
         return (data.end - data.body) % _WIDTHS.get(data.number, 1) == 0

@@ -41,14 +41,14 @@ _RANKS: dict[tuple[str, str], tuple[int, ...]] = {
 
 
 def ranks(node: NodeProto, first_input: int | None) -> tuple[int, ...]:
-    """The ranks of what a node of another domain gives, where they are certain, else none.
+    """Return the ranks of the outputs of a node of another domain; empty where not certain.
 
     Args:
         node: the node.
         first_input: the rank of its first input, if known.
     """
     if (node.domain, node.op_type) == (LEARNING, "ArrayFeatureExtractor"):
-        # A vector is taken for a row.
+        # A vector counts as a matrix of one row.
         return () if first_input is None else (max(first_input, 2),)
     return _RANKS.get((node.domain, node.op_type), ())
 
@@ -67,7 +67,7 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Collection[Functi
         node = waiting.pop()
         op_type = node.op_type
         if op_type not in _OPERATORS and op_type not in GRAPH_OPERATORS and not node.domain:
-            continue  # As nearly all.
+            continue  # The usual case.
         for _, subgraph in subgraphs(node):
             waiting += subgraph.node
         key = ("" if is_default(node.domain) else node.domain, node.op_type)

@@ -58,12 +58,12 @@ class Scope:
 
     @cached_property
     def nodes(self) -> list[NodeProto]:
-        """The nodes as they were before any change, each after those that make what it reads."""
+        """The nodes before any change, in topological order."""
         return self._given if self.misplaced is None else in_order(self._given)
 
     @cached_property
     def misplaced(self) -> NodeProto | None:
-        """The first node of a graph that reads what a later one makes, if there is one."""
+        """The first node of a graph that reads an output of a later one, if there is one."""
         if isinstance(self.container, FunctionProto):
             return None
         return misplaced(self._given, self.outputs)

@@ -1,7 +1,7 @@
 """onnx's shape inference over a model and its functions.
 
 It runs at most twice over the model, without its large tensors, and once for each call of a
-function whose types are asked for.
+function whose types are needed.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SHAPED_BY_VALUES = frozenset(
 
 
 class Known(Protocol):
-    """What is known of a model's values otherwise; see `onnxreduce_cli.model.facts.Facts`."""
+    """Types and constants of a model's values; see `onnxreduce_cli.model.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """A value's type as far as it is known."""
@@ -46,7 +46,7 @@ class Known(Protocol):
         """The elements of a list of integers as far as they are known."""
 
     def forget(self) -> None:
-        """Let go of what followed from less than is known now."""
+        """Drop the results that were computed from less than is known now."""
 
 
 class ShapeInference:
@@ -89,7 +89,7 @@ class ShapeInference:
         return self._inferred.get(id(scope), {})
 
     def take_graphs(self, other: ShapeInference) -> None:
-        """Take over what was inferred for the model's graphs, if that was asked for there."""
+        """Take over the types that `other` has inferred for the model's graphs, if it has."""
         own = {id(scope) for scope in self._graphs}
         self._done |= other._done & own
         self._inferred |= {key: other._inferred[key] for key in own & other._inferred.keys()}
@@ -125,7 +125,7 @@ class ShapeInference:
 
     @cached_property
     def _ends_the_process(self) -> bool:
-        """Whether onnx would end the process: on a Split into fewer parts than outputs."""
+        """Return whether onnx would crash: on a Split into fewer parts than it has outputs."""
         for scope in (scope for tree in self._trees.values() for scope in tree):
             if "Split" not in scope.op_types:
                 continue

@@ -1,4 +1,4 @@
-"""A model without its weights, for shape inference and whatever else needs no numbers."""
+"""A model without its weights, for shape inference and for planning."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def without_weights(model: ModelProto) -> ModelProto:
 
 
 def adopt(model: ModelProto, copy: ModelProto) -> None:
-    """Make a model what a copy of it without weights has become, in place.
+    """Make the edits of a copy without weights in the model itself, in place.
 
     Initializers of the main graph that both have are neither moved nor copied: they may be large.
     """

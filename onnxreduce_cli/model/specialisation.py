@@ -82,7 +82,7 @@ class Specialisation:
         self.facts.add_scopes(rest)
 
     def __bool__(self) -> bool:
-        """Whether any function has copies."""
+        """Return whether any function has copies."""
         return bool(self._copies)
 
     @property
@@ -99,10 +99,10 @@ class Specialisation:
         return result
 
     def settle(self, outcome: Callable[[Scope], Hashable]) -> None:
-        """Make copies that came out the same one, and name the others.
+        """Merge copies whose nodes became the same, and name those that remain.
 
         Args:
-            outcome: what becomes of a scope's nodes, but for what they call.
+            outcome: a key of the replacements of a scope's nodes, without the functions called.
         """
         for function in reversed(self._order):
             copies = self._copies.get(id(function), [])
@@ -216,7 +216,7 @@ def _by_signature(facts: Facts, function: FunctionProto) -> list[list[Call]]:
 
 
 def could_know_more(facts: Facts, function: FunctionProto) -> bool:
-    """Whether a copy of a function for some of its calls may know more than it does."""
+    """Return whether calls of a function differ, so that copies of it may have more facts."""
     callers = {id(item): item for scope, _ in facts.calls.of(function) if (item := scope.function)}
     return len(_by_signature(facts, function)) > 1 or any(
         could_know_more(facts, caller) for caller in callers.values()
@@ -224,7 +224,7 @@ def could_know_more(facts: Facts, function: FunctionProto) -> bool:
 
 
 def _signature(facts: Facts, function: FunctionProto, call: Call) -> Hashable:
-    """All that a call tells its function: types and constants of inputs, values of attributes."""
+    """Return a key of a call: types and constants of its inputs, values of its attributes."""
     scope, node = call
     inputs = []
     for position, _ in enumerate(function.input):

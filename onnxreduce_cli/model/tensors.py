@@ -57,7 +57,7 @@ def single_holders(kind: Any) -> frozenset[int]:
 
 @cache
 def _holds_tensors(kind: Any) -> bool:
-    """Whether messages of a kind are tensors, or hold some at any depth."""
+    """Return whether messages of a protobuf type are tensors, or contain some at any depth."""
     found, waiting = {kind}, [kind] if kind is not None else []
     while waiting:
         for field in waiting.pop().fields:

@@ -1,4 +1,4 @@
-"""The types of a model's values: stated, inferred, or what the schemas around them leave."""
+"""The types of a model's values: stated, inferred, or constrained by schemas."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Types:
         self._unified: dict[int, Unification] = {}
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
-        """What is known of a value's type where `scope` reads it; None if nothing is."""
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
         owner = scope.resolve(name) if name else None
         if owner is None:
             return None
@@ -53,12 +53,12 @@ class Types:
         return None if known is None else known.kind
 
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
-        """The types that a value of unknown type may have, by what the schemas around it demand."""
+        """Return the types that a value of unknown type may have by the schemas of its nodes."""
         owner = scope.resolve(name)
         return None if owner is None else self._unification(owner.root).allowed(owner, name)
 
     def forget(self) -> None:
-        """Forget what follows from inference, which has found more since."""
+        """Drop the results that were computed before shape inference found more types."""
         self._unified.clear()
 
     def _unify(self, owner: Scope, name: str) -> ValueType | None:
@@ -66,7 +66,7 @@ class Types:
         return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)
 
     def _unification(self, root: Scope) -> Unification:
-        """What schemas demand of each other in one tree: none of their rules leads to another."""
+        """Return the type constraints of one tree's nodes; no tree's constraints affect another."""
         found = self._unified.get(id(root))
         if found is None:
             tree = self._trees[id(root)]

@@ -1,4 +1,4 @@
-"""Types by what schemas demand of each other: where shape inference is silent.
+"""Types by the type constraints of schemas, where shape inference gives none.
 
 Operators of other domains often come without shape inference, but their schemas still say which
 inputs and outputs have one type, and so do the schemas of the operators around them: in a valid
@@ -92,7 +92,7 @@ class Unification:
         return next(iter(allowed)) if allowed is not None and len(allowed) == 1 else kind
 
     def allowed(self, owner: Scope, name: str) -> frozenset[str] | None:
-        """The types that a value may have, by the schemas around it; None if there are none."""
+        """Return the types that a value may have by its nodes' schemas; None if there are none."""
         return self._classes.allowed((id(owner), name))
 
     def _add(
@@ -113,7 +113,7 @@ class Unification:
                 self._classes.join(variables.setdefault(variable, value), value)
 
     def _join_branches(self, scopes: Sequence[Scope]) -> None:
-        """What If's branches give is what it gives; what a Loop carries keeps its type."""
+        """Join the types of If's outputs with its branches', and of Loop's carried values."""
         for scope in scopes:
             parent = scope.parent
             if parent is None or not scope.subgraph:

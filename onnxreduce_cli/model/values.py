@@ -1,4 +1,4 @@
-"""What is known of a value: its kind, dtype and dimensions."""
+"""The type of a value as far as it is known: its kind, dtype and dimensions."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def zeros(elem_type: int, dims: tuple[int, ...] = ()) -> npt.NDArray[Any]:
 
 
 def from_proto(proto: TypeProto) -> ValueType | None:
-    """The value type that a protobuf message tells, or None where it tells no dtype."""
+    """Return the value type that a protobuf message states; None where it states no dtype."""
     return _from_content(proto.SerializeToString())
 
 
@@ -125,7 +125,7 @@ def kind_of(proto: TypeProto) -> str | None:
 
 
 def merge(first: ValueType | None, second: ValueType | None) -> ValueType | None:
-    """What both accounts of one value tell together; the first is believed where they differ."""
+    """Return two types of one value combined; the first takes precedence where they differ."""
     if first is None or second is None:
         return first or second
     if first.kind != second.kind or second.dims is None:
@@ -142,7 +142,7 @@ def merge(first: ValueType | None, second: ValueType | None) -> ValueType | None
 
 
 def common(types: list[ValueType | None]) -> ValueType | None:
-    """What holds of all the given types at once; None where their kinds differ."""
+    """Return the type that covers all of `types`; None where a kind is unknown or differs."""
     known = [value for value in types if value is not None]
     if not known or len(known) < len(types) or len({value.kind for value in known}) > 1:
         return None

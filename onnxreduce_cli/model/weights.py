@@ -163,7 +163,7 @@ def _refer(tensor: TensorProto, location: str, start: int, size: int) -> None:
 
 
 def _clear(tensor: TensorProto) -> None:
-    """Take all data, and where it is, from a tensor."""
+    """Clear a tensor's data, and the reference to external data."""
     for field, _ in tensor.ListFields():
         if field.name.endswith("_data") or field.name == "data_location":
             tensor.ClearField(field.name)

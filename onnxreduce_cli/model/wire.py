@@ -19,7 +19,8 @@ _WINDOW = 1 << 16
 #: So much is looked through at once where every byte counts.
 _CHUNK = 1 << 20
 
-#: Gives for a position some bytes and the position of their first: all there are within `_HEADER`.
+#: Returns for a position a window of bytes around it, at least `_HEADER` from there on or up to the
+#: end, and the position at which the window begins.
 Reader = Callable[[int], tuple[bytes, int]]
 
 
@@ -63,7 +64,7 @@ def in_file(file: BinaryIO) -> Reader:
 def fields(
     read: Reader, start: int, end: int, least: int = 0, always: Container[int] = ()
 ) -> Iterator[Field]:
-    """The fields of the message that lies between two positions, or the large ones of them.
+    """Find the fields of the message that lies between two positions, or the large ones of them.
 
     Args:
         read: gives the bytes.
@@ -111,7 +112,7 @@ def fields(
 
 
 def _end_of_scalar(window: bytes, at: int, kind: int) -> int:
-    """Where a field's value ends that is a number."""
+    """Return the position at which a field's value ends that is a number."""
     if kind == _VARINT:
         return _varint(window, at)[1]
     if kind == _FIXED32:
@@ -122,7 +123,7 @@ def _end_of_scalar(window: bytes, at: int, kind: int) -> int:
 
 
 def _varint(window: bytes, at: int) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """Return the number encoded at a position, and the position at which it ends."""
     byte = window[at]
     if byte < 128:
         return byte, at + 1
@@ -138,7 +139,7 @@ def _varint(window: bytes, at: int) -> tuple[int, int]:
 
 
 def are_varints(file: BinaryIO, start: int, end: int) -> bool:
-    """Whether a part of a file is numbers of one to ten bytes each, and no more."""
+    """Return whether a byte range of a file is varints of one to ten bytes each, and no more."""
     file.seek(start)
     pending = np.zeros(0, np.uint8)
     while start < end:

@@ -1,4 +1,4 @@
-"""What a user is told where something fails, and how the command then ends."""
+"""The messages and exit codes of failures."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from onnxreduce_cli.errors import OnnxreduceError
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure in words.
+    """The message and the exit code of a failure.
 
     Attributes:
         code: the exit code.
-        state: what became of the model, in a few words.
+        state: the result for the model, in a few words.
         text: what is wrong, and what to do; one line or several.
     """
 
@@ -23,7 +23,7 @@ class Failure:
 
 
 def failure(error: Exception) -> Failure:
-    """What to tell about an exception that ended a command."""
+    """Return the message and exit code for an exception that ended a command."""
     if isinstance(error, OnnxreduceError):
         return Failure(error.exit_code, error.state, _text(error))
     if isinstance(error, OSError):

@@ -61,7 +61,7 @@ def _boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
 
 
 def _what(op_type: str, boundary: int) -> str:
-    """What changed at a boundary, as the audit says; by the schemas alone where it doesn't."""
+    """Return the change at a boundary by the audit, or by the schemas where it has none."""
     change = audit.change(op_type, boundary)
     if change is not None:
         return change.what
@@ -87,8 +87,8 @@ def _totals() -> str:
 
 
 def _way(boundary: int, direction: Direction) -> str:
-    near, far = (boundary - 1, boundary) if direction == "up" else (boundary, boundary - 1)
-    return f"{near} to {far}"
+    older, newer = boundary - 1, boundary
+    return f"{older} to {newer}" if direction == "up" else f"{newer} to {older}"
 
 
 def _verdict(step: Step) -> str:

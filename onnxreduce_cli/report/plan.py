@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 
 def changes_text(plan: Plan, source: str, target: str) -> str:
-    """What a conversion did: a headline, then a line for each kind of change."""
+    """Describe a finished conversion: a headline, then a line for each kind of change."""
     return "\n".join([f"{source} -> {target}: {headline(plan)}", *_whole(plan), *_kinds(plan)])
 
 
 def remarks(done: Converted) -> list[str]:
-    """What a user should read of a conversion that was done: a line each."""
+    """Return the warnings and remarks of a finished conversion, a line each."""
     found = []
     if done.sites is not None:
         found += [f"warning: not checked: {item}" for item in done.sites.unchecked]
@@ -43,7 +43,7 @@ def remarks(done: Converted) -> list[str]:
 
 
 def plan_text(plan: Plan, source: str) -> str:
-    """What a conversion would do: a headline, each change, what goes, whether it can be done."""
+    """Describe a plan: a headline, each change, the values removed, and the blockers."""
     lines = [f"{source}: {headline(plan)}"]
     lines += _whole(plan)
     lines += [_change(change) for change in plan.changes]
@@ -73,7 +73,7 @@ def headline(plan: Plan) -> str:
 
 
 def _whole(plan: Plan) -> list[str]:
-    """What happens to more than nodes: functions and imports."""
+    """Describe the changes of functions and of imports, a line each."""
     found = [f"  {item}" for item in (*plan.specialised, *plan.inlined)]
     if plan.unread:
         found.append(f"  imports that nothing reads, removed: {', '.join(plan.unread)}")

@@ -1,4 +1,4 @@
-"""How two definitions of one operator differ, as far as the installed onnx's schemas tell."""
+"""The differences of two definitions of one operator in the installed onnx's schemas."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OPTION = OpSchema.FormalParameterOption
 
 
 def schema_changes(op_type: str, boundary: int) -> list[str]:
-    """What differs between an operator's definition of an opset and the one before, in words.
+    """Describe the differences of an operator's definition at an opset from the one before.
 
     Signature and types are compared; of texts it is only said that they differ, as a meaning that
     changed takes a reader.
@@ -72,7 +72,7 @@ def _default(attribute: OpSchema.Attribute) -> object:
 def _formals(
     side: str, old: Sequence[OpSchema.FormalParameter], new: Sequence[OpSchema.FormalParameter]
 ) -> Iterator[str]:
-    """What changed in the formal inputs, or outputs, matched by their names."""
+    """Describe the changes of the formal inputs, or outputs, matched by their names."""
     before = {formal.name: formal for formal in old}
     after = {formal.name: formal for formal in new}
     yield from (f"{side} {name} went away" for name in before if name not in after)
@@ -108,7 +108,7 @@ def _ties(old: OpSchema, new: OpSchema) -> Iterator[str]:
 
 
 def _texts(schema: OpSchema) -> list[str]:
-    """All that a definition says in words, without its white space."""
+    """Return all texts of a definition, without white space."""
     formals = [*schema.inputs, *schema.outputs]
     return " ".join(
         [

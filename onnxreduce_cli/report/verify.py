@@ -24,8 +24,8 @@ def _lines(report: VerifyReport) -> Iterator[str]:
         yield f"  {line}"
     for run in report.runs:
         if run.reason or not run.trials:
-            told = f": {run.reason}" if run.reason else ""
-            yield f"  {run.executor} ran {run.model} on {run.trials} inputs{told}"
+            reason = f": {run.reason}" if run.reason else ""
+            yield f"  {run.executor} ran {run.model} on {run.trials} inputs{reason}"
     for comparison in report.comparisons:
         yield f"  {_comparison(comparison)}"
     if report.divergence is not None:
@@ -54,19 +54,20 @@ def _verdict(report: VerifyReport) -> str:
         return f"NOT VERIFIED: nothing could compare {what}, so nothing is known"
     if not report.equivalent:
         return f"NOT EQUIVALENT: {what} differ"
-    told = sum(not trial.void for trial in report.trials)
-    return f"EQUIVALENT: {what} agree on {told} inputs"
+    compared = sum(not trial.void for trial in report.trials)
+    return f"EQUIVALENT: {what} agree on {compared} inputs"
 
 
-def _comparison(row: Comparison) -> str:
-    if row.first[0] == row.second[0]:
-        sides = f"{row.first[0]}, {row.first[1]} and {row.second[1]}"
-    elif row.first[1] == row.second[1]:
-        sides = f"both models in {row.first[1]}"
+def _comparison(found: Comparison) -> str:
+    first, second = found.first, found.second
+    if first[0] == second[0]:
+        sides = f"{first[0]}, {first[1]} and {second[1]}"
+    elif first[1] == second[1]:
+        sides = f"both models in {first[1]}"
     else:
-        sides = f"{row.first[0]} in {row.first[1]} and {row.second[0]} in {row.second[1]}"
-    state = "ok" if row.errors.agree else "DIFFERENT"
-    return f"{row.output}: {sides}: {state}, {row.errors}"
+        sides = f"{first[0]} in {first[1]} and {second[0]} in {second[1]}"
+    state = "ok" if found.errors.agree else "DIFFERENT"
+    return f"{found.output}: {sides}: {state}, {found.errors}"
 
 
 def _divergence(found: Divergence) -> str:

@@ -47,13 +47,13 @@ _finfo: Any = ml_dtypes.finfo
 
 _FLOAT_NAMES = ("float", "bfloat")
 
-#: Up to this many elements, equal tensors are told by their bytes at once.
+#: Tensors of up to so many elements are first compared by their bytes.
 _FEW = 4096
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """How far two values may be apart; see the table of this module.
+    """The allowed difference of two values; the table of this module has the defaults.
 
     Attributes:
         rtol: relative to the larger of the two; None for the dtype's own.
@@ -70,7 +70,7 @@ class Tolerance:
     factor: float = 1.0
 
     def between_executors(self) -> Tolerance:
-        """The same with defaults ten times as large; exactness is asked within one executor."""
+        """Return the same with defaults ten times as large, and without exactness."""
         return replace(self, exact=False, factor=10.0)
 
     def limits(self, dtype: np.dtype[Any], scale: float) -> tuple[float, float]:
@@ -93,7 +93,7 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Errors:
-    """How two values, or many pairs of them, differ.
+    """The difference of two values, or of many pairs of them.
 
     Attributes:
         count: elements compared.
@@ -119,7 +119,7 @@ class Errors:
 
     @property
     def agree(self) -> bool:
-        """Whether no element is further apart than the tolerance allows."""
+        """True if no element differs by more than the tolerance allows."""
         return not self.mismatches and not self.problem
 
     def __add__(self, other: Errors) -> Errors:
@@ -163,7 +163,7 @@ def failed(problem: str) -> Errors:
 
 @cache
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is a float of any size, the ones of ml_dtypes included."""
+    """Return whether a dtype is a float of any size, those of ml_dtypes included."""
     return dtype.name.startswith(_FLOAT_NAMES)
 
 
@@ -285,8 +285,8 @@ def _floats(a: Array, b: Array, tolerance: Tolerance) -> Errors:
 def _largest(array: Array) -> float:
     """The largest magnitude; 0 where there is none.
 
-    What comes near to the dtype's own largest does not count: special values reach it, and all
-    others would be lost beside them.
+    Magnitudes close to the dtype's maximum do not count: special values reach it, and the absolute
+    tolerance that follows from them would hide all other differences.
     """
     top = float(_finfo(array.dtype).max)
     limit = top / (16.0 if top < 1e5 else 2.0**20)
@@ -295,7 +295,7 @@ def _largest(array: Array) -> float:
 
 
 def _ulps(a: Array, b: Array, dtype: np.dtype[Any]) -> Array:
-    """Distances between floats given by their bits, as unsigned 64-bit integers."""
+    """Return the distances in ULPs, as uint64, between floats given by their bits."""
     width = 4 if dtype.name.startswith("float4") else 8 * dtype.itemsize
     sign = np.uint64(1 << (width - 1))
 

@@ -122,7 +122,7 @@ def _read_folder(folder: Path, types: Mapping[str, TypeProto]) -> Inputs:
     for match, file in sorted(files, key=lambda item: int(item[0][1])):
         index = int(match[1])
         content = _bytes(file)
-        # All three messages keep their name in a field of their own.
+        # Each of the three kinds of messages has its name in another field.
         candidates = [order[index]] if index < len(order) else []
         name = _stated_name(content) or (candidates[0] if candidates else "")
         if name not in types:
@@ -141,7 +141,7 @@ def _bytes(file: Path) -> bytes:
 
 
 def _stated_name(content: bytes) -> str:
-    """The name in a tensor's message; other kinds of messages are told by their place."""
+    """Return the name in a tensor's message; empty for other messages, which go by their index."""
     try:
         return str(TensorProto.FromString(content).name)
     except DecodeError:

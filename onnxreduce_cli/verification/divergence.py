@@ -30,7 +30,7 @@ def first_divergence(
     feeds: Mapping[str, Any],
     tolerance: Tolerance,
 ) -> Divergence | None:
-    """Where two runs that differ at an output differ first.
+    """Find the first value at which two runs differ that differ at an output.
 
     Values that both models share by name are compared in topological order. Of many, only some
     are looked at: what agrees clears what it was made from, what differs clears what it was not
@@ -41,7 +41,7 @@ def first_divergence(
         second: those on the other side; the same model in another executor, or another model.
         output: the output that differs.
         feeds: the inputs on which it differs.
-        tolerance: how far values may be apart.
+        tolerance: the allowed difference of values.
 
     Returns:
         the first value found to differ; None where the values could not be looked at.
@@ -83,7 +83,7 @@ class _Graph:
         return found
 
     def sources(self, name: str, known: set[str]) -> set[str]:
-        """The nearest values among `known` that `name` is made from."""
+        """Return the values among `known` that `name` is computed from with none between."""
         return self._walk(name, known)[0]
 
     def made(self, name: str, known: set[str]) -> tuple[str, ...]:
@@ -162,10 +162,10 @@ class _Search:
                     cleared |= self._graph.ancestors(name)
                 suspects = [name for name in self._suspects(value) if name not in cleared]
             # A difference may have been hidden on one way and not on another.
-            nearest = self._graph.sources(value, set(self._order) - {value} - self._dead)
-            unseen = [n for n in nearest if n not in self.agreed and n not in self.errors]
+            sources = self._graph.sources(value, set(self._order) - {value} - self._dead)
+            unseen = [n for n in sources if n not in self.agreed and n not in self.errors]
             if not unseen:
-                wrong = [n for n in nearest if n in self.errors]
+                wrong = [n for n in sources if n in self.errors]
                 if not wrong:
                     return value
                 value = wrong[0]

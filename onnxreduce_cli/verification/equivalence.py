@@ -79,10 +79,10 @@ def verify(
         trials: how many sets of inputs to draw.
         seed: of what is drawn; equal seeds give equal inputs.
         special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
-        tolerance: how far values may be apart; by default the table of `compare`.
+        tolerance: the allowed difference of values; by default the table of `compare`.
         executors: those to ask, among `EXECUTORS`.
         save_failure: a folder for the first inputs on which the models differ.
-        progress: is told how far it is.
+        progress: called with the steps done, the steps in all, and the current one.
 
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
@@ -119,7 +119,7 @@ def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inpu
 
 
 def _interface(a: Source, b: Source) -> Iterator[str]:
-    """How the names, types and ranks of inputs and outputs differ."""
+    """Find the differences of two models in names, types and ranks of inputs and outputs."""
     for what, first, second in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
         for name in [*first, *(name for name in second if name not in first)]:
             if name not in second or name not in first:

@@ -1,4 +1,4 @@
-"""What stands between a model and its results."""
+"""The errors of running models and of comparing their results."""
 
 from __future__ import annotations
 

@@ -15,7 +15,13 @@ from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 from onnxreduce_cli.model.values import Dims, from_proto, numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.open_dims import dim_key, required_sizes
-from onnxreduce_cli.verification.profiles import NEAR, ORDINARY, ZEROS, draw_array, with_constants
+from onnxreduce_cli.verification.profiles import (
+    NEAR_CONSTANTS,
+    ORDINARY,
+    ZEROS,
+    draw_array,
+    with_constants,
+)
 from onnxreduce_cli.verification.ranges import Bound, bounds
 from onnxreduce_cli.verification.source import Source
 
@@ -139,7 +145,7 @@ class Drawer:
             yield Attempt(self.dims, 2, integers=integers)
 
     def elements(self, attempt: Attempt) -> int:
-        """How many elements the largest tensor has."""
+        """Return the number of elements of the largest tensor that `attempt` draws."""
         shapes = (_shape(name, dims, attempt) for name, dims in self._types.items())
         return max((math.prod(shape) for shape in shapes), default=0)
 
@@ -224,7 +230,7 @@ class Drawer:
                 return _bounded(shape, dtype, limits, attempt, rng)
         if attempt.integers is not None and dtype.kind in "iu":
             return np.full(shape, attempt.integers, dtype)
-        if values != NEAR:
+        if values != NEAR_CONSTANTS:
             return draw_array(shape, elem_type, values, rng, negative=negative)
         drawn = draw_array(shape, elem_type, ORDINARY, rng, negative=negative)
         return with_constants(drawn, self._constants, rng)
@@ -244,7 +250,7 @@ class Drawer:
 
 
 def _dense(proto: TypeProto) -> Dims | None:
-    """The dimensions of a tensor; of what else there is, none."""
+    """Return the dimensions of a tensor, None if unknown; () for other types."""
     if proto.WhichOneof("value") != "tensor_type":
         return ()
     found = from_proto(proto)

@@ -1,4 +1,4 @@
-"""Runners in a process of their own.
+"""Runners in a separate process.
 
 ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) and some models
 (attention over no heads), and a loop need not end. Here that costs a run, not the caller.
@@ -44,7 +44,7 @@ class _Child:
     """A process that runs models for the thread that started it.
 
     Attributes:
-        forgotten: keys of the models that nobody needs any more; it is told with the next request.
+        forgotten: keys of the models that are no longer needed; sent with the next request.
     """
 
     def __init__(self) -> None:
@@ -54,15 +54,15 @@ class _Child:
             [sys.executable, "-c", _START.format(sys.path)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            # What native code says as it ends is not for the user; how it ended is told.
+            # Output of native code that crashes is not for the user; its exit status is reported.
             stderr=subprocess.DEVNULL,
         )
-        # It may be in a loop without end, so it is not asked to go.
+        # It may be in a loop without end, so it is killed.
         self._end = weakref.finalize(self, _end, self._process)
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked: after a fork only by the process that started it."""
+        """True if it can take requests: after a fork only those of the process that started it."""
         return self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, request: str, key: int, *arguments: Any, limit: float | None = None) -> Any:
@@ -140,12 +140,12 @@ class IsolatedRunner:
         *,
         limit: float | None = None,
     ) -> None:
-        """Open the model there.
+        """Open the model in the process.
 
         Args:
             source: the model.
             executor: one of `runtime.EXECUTORS`.
-            extra: values of the main graph that may be asked for beside its outputs.
+            extra: names of values of the main graph that a run can return beside its outputs.
             limit: how long a run may take, in seconds; None for as long as it takes.
 
         Raises:
@@ -159,7 +159,7 @@ class IsolatedRunner:
         self._open()
 
     def __del__(self) -> None:
-        """Let the model go there too: one session in memory at a time."""
+        """Free the model in the process too: one session in memory at a time."""
         if self._opened_in is not None:
             self._opened_in.forgotten.append(self._key)
 
@@ -199,7 +199,7 @@ def open_isolated(
     Args:
         source: the model.
         executor: one of `runtime.EXECUTORS`.
-        extra: values of the main graph that may be asked for beside its outputs.
+        extra: names of values of the main graph that a run can return beside its outputs.
         patient: whether a model with loops may take longer than `LIMIT`.
 
     Raises:

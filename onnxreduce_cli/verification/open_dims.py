@@ -1,4 +1,4 @@
-"""Dimensions that a model leaves open: what they go by, and what sizes its weights ask of them."""
+"""Dimensions that a model leaves open: their keys, and the sizes that its weights require."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnxreduce_cli.verification.source import Source
 
 
 def dim_key(name: str, axis: int, dim: int | str | None) -> str:
-    """What a dimension that is not fixed goes by: its name, or its place."""
+    """Return the key of a dimension that is not fixed: its name, or ``input[axis]``."""
     return dim if isinstance(dim, str) else f"{name}[{axis}]"
 
 

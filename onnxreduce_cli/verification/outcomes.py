@@ -1,4 +1,4 @@
-"""What came of running models, and who is to blame where results differ."""
+"""The outcomes of running models, and which model or executor is at fault where they differ."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def known(self) -> bool:
-        """Whether the executor has a say: it ran the model or failed on its inputs."""
+        """True if the executor ran the model or failed on its inputs; false if it lacks support."""
         return self.values is not None or bool(self.failure)
 
 
@@ -46,7 +46,7 @@ UNSUPPORTED = Outcome()
 
 
 def run_once(runner: Runner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:
-    """Run a model and keep what comes of it.
+    """Run a model and return its outputs, or why it failed.
 
     Raises:
         CannotRunError: the executor turned out not to support something.
@@ -64,13 +64,13 @@ def difference(
     tolerance: Tolerance,
     sides: tuple[str, str] = ("the first model", "the second model"),
 ) -> Errors | None:
-    """How one output differs; None where one side is not known or both failed.
+    """Return the difference of one output; None where one side is not known or both failed.
 
     Args:
         first: one outcome.
         second: the other.
         name: the output.
-        tolerance: how far they may be apart.
+        tolerance: the allowed difference.
         sides: what messages call the two.
     """
     if not first.known or not second.known or (first.failure and second.failure):
@@ -84,7 +84,7 @@ def difference(
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the executors say of one output of two models on one set of inputs.
+    """The judgement of one output of two models on one set of inputs, by all executors.
 
     Attributes:
         pairs: by executor, how it finds the two models to differ.
@@ -123,7 +123,7 @@ def judge(
         name: the output.
         tolerance: for the two models in one executor.
         between: for one model in two executors, and for models run by different ones.
-            An exact `tolerance` is asked of every executor: no deviation excuses one.
+            An exact `tolerance` applies to every executor: no deviation excuses one.
         always: whether the executors are compared with each other even if the models agree.
     """
     pairs: dict[str, Errors] = {}
@@ -149,7 +149,7 @@ def judge(
 def _models_differ(
     outcomes: Outcomes, name: str, executors: tuple[str, str], limit: Tolerance
 ) -> Errors | None:
-    """How an output of the reference in one executor and of the candidate in another differ."""
+    """Return the difference of the reference in one executor and the candidate in another."""
     # Inputs that the reference does not accept tell nothing about the candidate.
     if any(_get(outcomes, Side.REFERENCE, executor).failure for executor in executors):
         return None
@@ -159,7 +159,7 @@ def _models_differ(
 
 
 def _deviations(outcomes: Outcomes, name: str, limit: Tolerance) -> dict[Side, Errors]:
-    """How the executors differ from each other on each model."""
+    """Return by model how the executors differ from each other on it."""
     found = {}
     for side in Side:
         first, second = (_get(outcomes, side, executor) for executor in EXECUTORS)

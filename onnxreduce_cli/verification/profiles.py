@@ -21,8 +21,8 @@ ORDINARY, SMALL, LARGE, ZEROS, SPECIAL = "ordinary", "small", "large", "zeros", 
 UNUSUAL, ORDERED = "unusual", "ordered"
 
 #: Ordinary values, some of them the model's own constants and their neighbours: limits and what
-#: is compared with something would else never be met.
-NEAR = "near"
+#: is compared with a constant would else never be met.
+NEAR_CONSTANTS = "near"
 
 #: Value profiles in the order of the trials; with special values, the last is `SPECIAL`.
 PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
@@ -31,11 +31,11 @@ PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
 _finfo: Any = ml_dtypes.finfo
 _iinfo: Any = ml_dtypes.iinfo
 
-_WORDS = ("", "a", "word", "Word two", "été", "日本", "0")
+_STRINGS = ("", "a", "word", "Word two", "été", "日本", "0")
 
 
 def profile(trial: int, trials: int, special: bool) -> str:
-    """The value profile of one of several trials; where special values are asked for, some have."""
+    """Return the value profile of one of several trials; with `special`, some have those values."""
     if special and trial % len(PROFILES) == min(trials, len(PROFILES)) - 1:
         return SPECIAL
     return PROFILES[trial % len(PROFILES)]
@@ -63,8 +63,8 @@ def draw_array(
         negative: whether integers may be negative.
     """
     if elem_type == TensorProto.STRING:
-        words = np.array(_WORDS, object)
-        chosen: Array = words[rng.integers(0, len(words), shape)]
+        strings = np.array(_STRINGS, object)
+        chosen: Array = strings[rng.integers(0, len(strings), shape)]
         return np.asarray(chosen, object).reshape(shape)
     dtype = numpy_dtype(elem_type)
     if dtype.kind == "b":
@@ -131,17 +131,17 @@ def with_constants(array: Array, constants: list[Array], rng: np.random.Generato
     if not array.size or not (integers or is_float(array.dtype)):
         return array
     limits = _iinfo(array.dtype) if integers else _finfo(array.dtype)
-    near = array.astype(object if integers else np.float64)
+    mixed = array.astype(object if integers else np.float64)
     for constant in constants:
         if (constant.dtype.kind in "iu") != integers or not constant.size:
             continue
-        values = constant.astype(near.dtype)
+        values = constant.astype(mixed.dtype)
         try:
             # Of the same shape, each beside the element that it meets.
-            values = np.broadcast_to(values, near.shape)
+            values = np.broadcast_to(values, mixed.shape)
         except ValueError:
-            values = rng.choice(values.reshape(-1), near.shape)
-        values = values + rng.integers(-1, 2, near.shape)
+            values = rng.choice(values.reshape(-1), mixed.shape)
+        values = values + rng.integers(-1, 2, mixed.shape)
         fits = (values >= float(limits.min)) & (values <= float(limits.max))
-        near = np.where(np.asarray(fits, bool) & (rng.random(near.shape) < 0.3), values, near)
-    return near.astype(array.dtype)
+        mixed = np.where(np.asarray(fits, bool) & (rng.random(mixed.shape) < 0.3), values, mixed)
+    return mixed.astype(array.dtype)

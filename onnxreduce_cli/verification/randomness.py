@@ -1,4 +1,4 @@
-"""Which results are random: they cannot be compared."""
+"""Finding the random results of a model, which cannot be compared."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _RANDOM = frozenset(
 
 
 def is_random(node: NodeProto, opset: int | None, off: Collection[str]) -> bool:
-    """Whether a node's own results may be random.
+    """Return whether a node's own results may be random.
 
     Args:
         node: the node.
         opset: by which it is read: before 7 an attribute says whether a Dropout drops anything.
-        off: what is known to be false, as a training mode.
+        off: the names of values known to be false, such as a training mode.
     """
     if not is_default(node.domain):
         return False
@@ -62,14 +62,14 @@ def random_outputs(source: Source) -> set[str]:
 
 
 def _is_set(tensor: TensorProto) -> bool:
-    """Whether a tensor may be a training mode that is on."""
+    """Return whether a tensor may be a training mode that is on."""
     return tensor.data_type != TensorProto.BOOL or bool(np.any(numpy_helper.to_array(tensor)))
 
 
 def _random(
     node: NodeProto, opset: int | None, functions: set[tuple[str, str]], off: set[str]
 ) -> bool:
-    """Whether a node's results are random; `off` names what is false, as a training mode."""
+    """Return whether a node's results, or those of nodes in its subgraphs, may be random."""
     if (node.domain, node.op_type) in functions or is_random(node, opset, off):
         return True
     inner = (item for _, graph in subgraphs(node) for item in graph.node)

@@ -262,7 +262,7 @@ _ROLE_OPERATORS = {"EmbedLayerNormalization"}
 
 
 def bounds(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[Bound, ...]]:
-    """What the model's graph asks of the elements of its inputs.
+    """Find the bounds that the model's graph sets to the elements of its inputs.
 
     Args:
         model: the model; its large tensors may be left out.

@@ -1,4 +1,4 @@
-"""What nodes read, through their subgraphs too."""
+"""The names that nodes read, their subgraphs included."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What verifying found, as data."""
+"""The results of verifying, as data."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class ExecutorRun:
-    """How one executor fared with one model.
+    """The runs of one model in one executor.
 
     Attributes:
         model: the model's label.
@@ -104,7 +104,7 @@ class Disagreement:
 
 @dataclass(frozen=True)
 class VerifyReport:
-    """Whether two models are the same function, or executors agree on one.
+    """The result of comparing two models, or two executors on one model.
 
     Attributes:
         a: the first model's label.

@@ -1,4 +1,4 @@
-"""The two executors behind one face: ONNX Runtime and the NumPy executor."""
+"""The two executors behind one interface: ONNX Runtime and the NumPy executor."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from onnxreduce_cli.model.weights import mappable
 from onnxreduce_cli.verification.errors import CannotRunError, RefusedError, RunFailedError
 from onnxreduce_cli.verification.source import Source
 
-#: The executors by name, in the order in which they are asked.
+#: The executors by name, in the order in which they run.
 EXECUTORS = ("onnxruntime", "numpy")
 
 #: Element types that ONNX Runtime's Python interface has no arrays for.
@@ -49,7 +49,7 @@ def open_runner(
     Args:
         source: the model.
         executor: one of `EXECUTORS`.
-        extra: values of the main graph that may be asked for beside its outputs.
+        extra: names of values of the main graph that a run can return beside its outputs.
         threads: how many threads ONNX Runtime may use; 0 for its own choice.
 
     Raises:
@@ -150,7 +150,7 @@ def _content(source: Source, extra: Sequence[str]) -> bytes:
 
 
 def _message(error: Exception) -> str:
-    """The first line of what ONNX Runtime says, without its own decoration."""
+    """Return the first line of ONNX Runtime's message, without its prefix."""
     text = str(error).strip().splitlines()
     first = text[0] if text else type(error).__name__
     return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", first)

@@ -1,4 +1,4 @@
-"""What a site is run on: shapes and values that its node takes, and that its results rest on."""
+"""The inputs that a site is run on: shapes and values that are valid for its node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.inputs import Attempt, Drawer
 from onnxreduce_cli.verification.profiles import (
     LARGE,
-    NEAR,
+    NEAR_CONSTANTS,
     ORDERED,
     ORDINARY,
     SPECIAL,
@@ -23,18 +23,18 @@ from onnxreduce_cli.verification.profiles import (
 )
 from onnxreduce_cli.verification.site_models import Pair
 
-#: Whether what has the weight zero counts is not written down: NaN and infinities tell nothing.
+#: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
 #: No definition says where a NaN stands in an order, nor whether it does at all.
 _ORDERING = frozenset({"TopK", "Unique"})
 #: Reductions that give minus infinity or no number for nothing, which no integer stands for.
 _NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 
-#: Ways to choose what is left open that are tried for one shape.
+#: The number of choices of open values that are tried for one shape.
 _TRIES = 18
 
 #: What is run where nothing is left open, and the shapes (by number) where something is.
-_RUNS = ((0, ORDINARY), (1, NEAR), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
+_RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
 
 
 def special_profile(pair: Pair) -> str:
@@ -48,7 +48,7 @@ def special_profile(pair: Pair) -> str:
 
 
 def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
-    """Let lists of sizes be what is known of them.
+    """Set the known elements of drawn lists of sizes, in place.
 
     The shape that a Reshape reads fits its data, and what the model says of its output.
     """
@@ -108,10 +108,10 @@ def fit_regions(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> 
 
 
 def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
-    """Whether the node's result is defined.
+    """Return whether the node's result on `feeds` is defined.
 
-    Of no integers at all some reductions have none, an image of no size none to interpolate, and of
-    sizes that differ under one letter no Einsum has, even if kernels repeat a size of 1.
+    It is not for some reductions of an empty tensor of integers, for interpolation in an empty
+    image, and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1.
     """
     for node in pair.before.graph.node:
         array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
@@ -126,7 +126,7 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
 
 
 def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
-    """Whether each letter of an Einsum's equation stands for one size."""
+    """Return whether each letter of an Einsum's equation stands for one size."""
     equation = next(item.s.decode() for item in node.attribute if item.name == "equation")
     terms = equation.replace(" ", "").split("->")[0].split(",")
     sizes: dict[str, int] = {}
@@ -143,7 +143,7 @@ def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
 
 
 def required_shapes(pair: Pair) -> list[Attempt]:
-    """What the node itself requires of tensors whose rank is not known.
+    """Return shapes that the node itself requires of tensors whose rank is not known.
 
     That is the shape that its output is known to have, and for a Split the sum of its parts.
     """

@@ -1,4 +1,4 @@
-"""A site as two tiny models: the node before, and what replaces it."""
+"""A site as two small models: the node before, and the nodes that replace it."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ Array = npt.NDArray[Any]
 _SMALL = 16
 
 
-#: What is known of a list of integers: for each element its number, or the tensor and the axis of
-#: which it is the size, or None.
+#: A partly known list of integers: for each element its value, or the tensor and the axis of which
+#: it is the size, or None.
 Sizes = tuple[int | tuple[str, int] | None, ...]
 
 
@@ -47,12 +47,12 @@ class Pair:
 
     Attributes:
         before: the original node at its own opset.
-        after: what it became at the target opset.
+        after: its replacement at the target opset.
         moved: whether only attributes and inputs moved: the same operator, once.
         full: whether the dimensions are the model's own, none of them made smaller.
-        promised: what the model says of its outputs' dimensions, by output, where `full`: inputs
-            that lead elsewhere are not the model's.
-        sizes: what is known of lists of integers that are drawn, by input.
+        promised: the dimensions that the model states of its outputs, by output, where `full`:
+            smaller inputs lead to others.
+        sizes: the known elements of lists of integers that are drawn, by input.
     """
 
     before: ModelProto
@@ -64,7 +64,7 @@ class Pair:
 
     @property
     def key(self) -> bytes:
-        """What tells distinct sites apart: equal keys, equal sites."""
+        """A key by which distinct sites are recognised: equal keys, equal sites."""
         sides = (self.before, self.after)
         parts = [side.SerializeToString(deterministic=True) for side in sides]
         return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
@@ -72,7 +72,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a pair is made of, by the names of the model that the site is from.
+    """The nodes and values of a pair, by the names of the model that the site is from.
 
     Attributes:
         before: the original node, on its own.
@@ -80,7 +80,7 @@ class _Parts:
         constants: the values that both models hold, by name.
         drawn: the inputs that are no constants.
         outputs: the node's outputs that are compared.
-        names: what each name becomes in the pair.
+        names: the name in the pair for each of those names.
     """
 
     before: list[NodeProto]
@@ -130,7 +130,7 @@ class PairMaker:
         return tuple(parts)
 
     def _known(self, site: Site, name: str) -> Any:
-        """What is known of an input: its type, and its value where that is small."""
+        """Return a key of an input's facts: its type, and its value where that is small."""
         known = self._facts.type(site.scope, name)
         array = self._facts.constant(site.scope, name)
         if array is None:
@@ -201,7 +201,7 @@ class PairMaker:
         return _Parts(before, after, constants, drawn, outputs, names)
 
     def _made_smaller(self, site: Site, types: Mapping[str, TypeProto]) -> bool:
-        """Whether some dimension of the model is not among those that an input has now."""
+        """Return whether some known dimension of the model was replaced by a smaller one."""
         return any(
             isinstance(dim, int) and dim not in fixed_dims(proto)
             for name, proto in types.items()
@@ -209,12 +209,12 @@ class PairMaker:
         )
 
     def _promised(self, site: Site, parts: _Parts) -> dict[str, Dims]:
-        """What the model says of the outputs' dimensions, by new name."""
+        """Return the dimensions that the model states of the outputs, by names in the pair."""
         known = {name: self._known_dims(site, name) for name in parts.outputs}
         return {parts.names[name]: dims for name, dims in known.items() if dims is not None}
 
     def _known_sizes(self, site: Site, parts: _Parts) -> dict[str, Sizes]:
-        """What is known of the elements of lists of integers that are drawn, by new name."""
+        """Return the known elements of drawn lists of integers, by their names in the pair."""
         names, found = parts.names, {}
         for name in parts.drawn:
             known = self._sizes(site, name, parts.drawn)
@@ -225,7 +225,7 @@ class PairMaker:
         return found
 
     def _sizes(self, site: Site, name: str, drawn: Sequence[str]) -> Sizes | None:
-        """What is known of the elements of a list of integers that is computed."""
+        """Return the known elements of a computed int64 list of rank 1; None if none is known."""
         known = self._facts.type(site.scope, name)
         if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
             return None
@@ -239,7 +239,7 @@ class PairMaker:
         return tuple(found) if any(item is not None for item in found) else None
 
     def _is_random(self, site: Site) -> bool:
-        """Whether the node, or what replaces it, may draw random numbers."""
+        """Return whether the node, or a node that replaces it, may draw random numbers."""
         arrays = {name: self._facts.constant(site.scope, name) for name in site.node.input if name}
         off = [name for name, array in arrays.items() if array is not None and not array.any()]
         target = self._conversion.target
@@ -313,7 +313,7 @@ class PairMaker:
         return found
 
     def _types(self, site: Site, parts: _Parts, full: bool) -> dict[str, TypeProto]:
-        """The types of what is drawn, by name."""
+        """Return the types of the drawn inputs, by name."""
         known: dict[str, ValueType] = {}
         for name in parts.drawn:
             found = self._facts.type(site.scope, name)

@@ -1,4 +1,4 @@
-"""What checking the sites of a conversion found, as data."""
+"""The result of checking the sites of a conversion, as data."""
 
 from __future__ import annotations
 
@@ -87,13 +87,13 @@ class Unchecked:
 
 @dataclass(frozen=True)
 class SiteReport:
-    """What checking the sites of a conversion found.
+    """The result of checking the sites of a conversion.
 
     Attributes:
         sites: how many there are.
         distinct: how many differ in operator, attributes, dtypes, ranks or replacement.
         exact: distinct sites that agree in every bit.
-        errors: of each distinct site that agrees, but not in every bit, how far it is off.
+        errors: of each distinct site that agrees, but not in every bit, the differences.
         unchecked: sites that nothing could run.
         failures: distinct sites that do not agree.
         remarks: where ONNX Runtime deviates from the specification on a site.
@@ -109,7 +109,7 @@ class SiteReport:
 
     @property
     def ok(self) -> bool:
-        """Whether no site fails; unchecked ones do not count as failing."""
+        """True if no site fails; unchecked ones do not count as failing."""
         return not self.failures
 
     @property

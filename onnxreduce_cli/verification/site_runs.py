@@ -1,4 +1,4 @@
-"""Running both sides of a site, on whatever inputs the original node accepts."""
+"""Running both sides of a site on inputs that the original node accepts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _runner(source: Source, executor: str) -> Runner:
 
 
 def _may_end(node: NodeProto) -> bool:
-    """Whether a kernel of ONNX Runtime may end the process on a node that nobody has checked."""
+    """Return whether a kernel of ONNX Runtime may crash the process on a node not yet checked."""
     absent = node.op_type == "BatchNormalization" and "" in node.output[1:]
     return absent or node.op_type in _ENDING
 
@@ -121,7 +121,7 @@ def _runners_for(feeds: dict[str, Any], runners: dict[Ran, Runner]) -> dict[Ran,
 
 
 def _as_promised(outcome: Outcome, pair: Pair) -> bool:
-    """Whether the node ran and gave what the model says of its outputs."""
+    """Return whether the node ran, and its outputs have the shapes that the model states."""
     if outcome.values is None:
         return False
     for name, dims in pair.promised.items():

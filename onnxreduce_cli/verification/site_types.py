@@ -29,7 +29,7 @@ class SmallDims:
         self._symbols: dict[str, str] = {}
 
     def __call__(self, dim: int | str | None) -> int | str | None:
-        """What a dimension becomes."""
+        """Return the dimension that takes the place of `dim`."""
         if isinstance(dim, str):
             return self._symbols.setdefault(dim, f"d{len(self._symbols)}")
         if dim is None:

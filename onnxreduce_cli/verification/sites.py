@@ -128,7 +128,7 @@ def _failure(site: Site, found: _Found, count: int) -> SiteFailure:
 
 @dataclass
 class _Found:
-    """What checking one pair found: `failure` and `unchecked` are reasons, empty if neither."""
+    """The result of checking one pair: `failure` and `unchecked` are reasons, empty if neither."""
 
     pair: Pair | None = None
     errors: Errors = field(default_factory=Errors)
@@ -149,7 +149,7 @@ def _check(maker: PairMaker, site: Site, pair: Pair, seed: int) -> _Found:
             return _Found(unchecked=_TOO_LARGE)
         found = _check_pair(pair, seed)
     if found.unchecked == _REFUSED and pair.promised:
-        # What a model says of its values may be wrong; then agreement still tells something.
+        # The shapes that a model states may be wrong; agreement without them still counts.
         without = _check_pair(replace(pair, promised={}), seed)
         if not without.failure:
             return without
@@ -157,7 +157,7 @@ def _check(maker: PairMaker, site: Site, pair: Pair, seed: int) -> _Found:
 
 
 def _elements(model: ModelProto) -> int:
-    """The size of the largest tensor that the model reads or makes, as far as it is known."""
+    """Return the number of elements of the model's largest tensor, as far as it is known."""
     try:
         graph = onnx.shape_inference.infer_shapes(model, data_prop=True).graph
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
@@ -208,7 +208,7 @@ def _check_pair(pair: Pair, seed: int) -> _Found:
 
 
 def _take(found: _Found, judgement: Judgement, values: str) -> bool:
-    """Add what was found of one output on inputs of a profile; whether that lets the site pass."""
+    """Add the result of one output on inputs of a profile; return whether the site passes."""
     if judgement.agree is None:
         return True
     if not judgement.agree:
@@ -229,7 +229,7 @@ def _take(found: _Found, judgement: Judgement, values: str) -> bool:
 def _judge(outcomes: dict[Ran, Outcome], name: str, moved: bool) -> Judgement:
     """A site's judgement: where only attributes and inputs moved, every bit must agree.
 
-    The NumPy executor is asked for that; ONNX Runtime may have another kernel for each version.
+    The NumPy executor decides that; ONNX Runtime may have another kernel for each version.
     """
     if not moved:
         return judge(outcomes, name, _COMPUTED, _BETWEEN, always=False)
@@ -240,9 +240,9 @@ def _judge(outcomes: dict[Ran, Outcome], name: str, moved: bool) -> Judgement:
 
 
 def _undetermined(judgement: Judgement) -> bool:
-    """Whether the executors differ on the original node itself, in where a NaN or infinity is.
+    """Return whether the executors place NaN or infinity differently on the original node itself.
 
-    Then the specification does not say what becomes of them, as of an infinity whose weight in an
+    Then the specification leaves them undefined, such as an infinity whose weight in an
     interpolation is zero.
     """
     errors = judgement.deviations.get(Side.REFERENCE)
@@ -267,7 +267,7 @@ def _deviation(judgement: Judgement) -> str:
 
 
 def _invalid(model: ModelProto) -> str:
-    """Why the replacement is no model of its opset, or lacks an output; empty if it is well."""
+    """Return why a replacement is invalid at its opset or lacks an output; empty if it is valid."""
     made = {tensor.name for tensor in model.graph.initializer}
     made.update(name for node in model.graph.node for name in node.output)
     for output in model.graph.output:

@@ -67,7 +67,7 @@ class Source:
 
     @cached_property
     def loops(self) -> bool:
-        """Whether there is a Loop anywhere, which need not end."""
+        """True if there is a Loop anywhere, in subgraphs and functions too; it may never end."""
         waiting = list(self.skeleton.graph.node)
         waiting += [node for function in self.skeleton.functions for node in function.node]
         while waiting:
@@ -92,7 +92,7 @@ class Source:
 
 
 def _is_text(path: str) -> bool:
-    """Whether a path is one in Unicode, as ONNX Runtime wants it; file systems take any bytes."""
+    """Return whether a path is valid Unicode, as ONNX Runtime needs it; not all paths are."""
     try:
         path.encode()
     except UnicodeEncodeError:

@@ -13,7 +13,7 @@ from onnxreduce_cli.verification import InputError, verify
 from onnxreduce_cli.verification.inputs import Attempt, Drawer
 from onnxreduce_cli.verification.profiles import (
     LARGE,
-    NEAR,
+    NEAR_CONSTANTS,
     ORDINARY,
     SMALL,
     SPECIAL,
@@ -234,7 +234,7 @@ def test_limits_of_the_model_are_met() -> None:
     )
     drawer = Drawer(Source(source(text), "m"))
     rng = np.random.default_rng(0)
-    feeds = drawer.draw(next(drawer.attempts(0, rng)), NEAR, rng)
+    feeds = drawer.draw(next(drawer.attempts(0, rng)), NEAR_CONSTANTS, rng)
     for column, limit in enumerate((50, -70, 3000)):
         assert {limit - 1, limit, limit + 1} < set(feeds["x"][:, column].tolist())
     assert {122.5, 123.5, 124.5} < set(feeds["z"].tolist())

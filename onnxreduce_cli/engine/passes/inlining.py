@@ -1,4 +1,4 @@
-"""Functions inlined: the bodies of blocked functions in the place of what calls them."""
+"""Inlining of blocked functions: their bodies in the place of the nodes that call them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Calls = dict[FunctionKey, list[str]]
 def inline_functions(
     given: Subject, plan: SitePlan
 ) -> Iterator[tuple[ModelProto, list[FunctionProto], Calls]]:
-    """Put the bodies of blocked functions in the place of what calls them.
+    """Put the bodies of blocked functions in the place of the nodes that call them.
 
     Requires: functions whose nodes mean the same by the imports of the model; others stay.
 
@@ -53,7 +53,7 @@ def inline_functions(
 
 
 def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:
-    """Whether no node of the functions that are gone is blocked where it is now.
+    """Return whether inlining unblocks all nodes of the functions that it removes.
 
     Args:
         plan: that of the model with the functions.

@@ -50,7 +50,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
 
 
 def _is_about_them(plan: SitePlan, site: Site) -> bool:
-    """Whether a node is about sequences or optional values."""
+    """Return whether a node takes or gives sequences or optional values."""
     node = site.node
     if node.op_type not in _PASSING_ON:
         return node.op_type in OPERATORS

@@ -44,7 +44,7 @@ def specialise_functions(plan: SitePlan) -> SitePlan | None:
 
 
 def _outcome(plan: SitePlan, scope: Scope, sites: Mapping[int, Site]) -> Hashable:
-    """What tells apart what becomes of the same nodes in two copies of a function."""
+    """Return a key that is equal for copies of a function whose nodes become the same."""
     found = [
         (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
     ]
