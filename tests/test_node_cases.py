@@ -77,11 +77,15 @@ def test_the_document_tells_of_every_operator() -> None:
 
 
 def test_targets_are_around_the_boundaries() -> None:
-    case = next(case for case in cases() if case.name == "test_reduce_sum_keepdims_random")
+    def reduce_sum(name: str) -> node_cases.Case:
+        model = one_node("ReduceSum", 13, {"x": np.zeros((2, 3), np.float32)})
+        return node_cases.Case(name, "ReduceSum", model, (), (), 1e-3)
+
+    case = reduce_sum("test_reduce_sum")
     assert {7, 9, 10, 11, 12, 17, node_cases.NEWEST} <= set(some_targets(case))
     assert min(some_targets(case)) < 7
     assert some_targets(case) == some_targets(case)
-    drawn = {tuple(some_targets(case)) for case in cases() if case.operator == "ReduceSum"}
+    drawn = {tuple(some_targets(reduce_sum(f"test_reduce_sum_{n}"))) for n in range(12)}
     assert len(drawn) > 3, "another draw for each case"
     assert all_targets(case) == [*range(1, 13), *range(14, node_cases.NEWEST + 1)]
     assert 13 not in some_targets(case), "that is its own opset"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
+
 import onnx
 
 import onnxreduce_cli.steps.dispatch  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
+from onnxreduce_cli.executor import reference
+from onnxreduce_cli.executor.registry import find
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit, without_equivalent
 from onnxreduce_cli.steps.registry import STEPS, Step
 
-#: Where steps are, and their tests.
-_STEPS, _TESTS = "onnxreduce_cli/steps", "tests/steps"
+#: Where steps are, their tests, and the kernels that tests run models with.
+_STEPS, _TESTS, _KERNELS = "onnxreduce_cli/steps", "tests/steps", "onnxreduce_cli/executor"
 
 
 def undeclared() -> list[tuple[str, int]]:
@@ -31,6 +35,17 @@ def newest_declared() -> int:
     return min((boundary - 1 for _, boundary in undeclared()), default=schemas.newest_opset())
 
 
+def is_computed(op_type: str, since: int) -> bool:
+    """Whether the executor computes a definition: by a kernel, a function body, onnx.reference."""
+    schema = schemas.schema(op_type, since)
+    return bool(
+        find(op_type, since)
+        or schema.has_function
+        or schema.has_context_dependent_function
+        or reference.is_right(op_type, since)
+    )
+
+
 def checklist() -> str:
     """For each boundary that is not declared: what changed, where a step belongs, what to test."""
     lines = [f"onnx {onnx.__version__} has boundaries that onnxreduce does not know:"]
@@ -38,6 +53,7 @@ def checklist() -> str:
         is_new = boundary == schemas.versions(op_type)[0]
         lines += ["", f"{op_type} {boundary}"]
         lines += _new_operator(op_type, boundary) if is_new else _boundary(op_type, boundary)
+        lines += _kernel(op_type, boundary)
     lines += ["", "When this test passes: python -m onnxreduce_cli.report.operators"]
     return "\n".join(lines)
 
@@ -69,6 +85,22 @@ def _new_operator(op_type: str, boundary: int) -> list[str]:
         f"  2. If nothing can, name it in {_file(without_equivalent)}.",
         f"  3. Test it in {test}: the same results before and after (`converts`).",
     ]
+
+
+def _kernel(op_type: str, boundary: int) -> list[str]:
+    """Where the kernel belongs; nothing where there is one, or the operator never had any."""
+    versions = schemas.versions(op_type)
+    older = versions[: versions.index(boundary)]
+    never = bool(older) and not any(is_computed(op_type, since) for since in older)
+    if never or is_computed(op_type, boundary) or schemas.schema(op_type, boundary).deprecated:
+        return []
+    kernels = [found.kernel for since in older if (found := find(op_type, since))]
+    file = f"{_KERNELS}/{op_type.lower()}.py"
+    if kernels:
+        file = _file(inspect.getmodule(kernels[-1]))
+    elif any(reference.is_right(op_type, since) for since in older):
+        file = _file(reference)
+    return [f"  4. Register its kernel in {file}: ONNX Runtime has none at first."]
 
 
 def _homes(op_type: str, step: Step | None) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 
 import onnxreduce_cli
@@ -48,7 +49,8 @@ def _noting_run(run: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(run)
     def noted(model: Any, *args: Any, **options: Any) -> Any:
         outputs = run(model, *args, **options)
-        _notes.ran(model, outputs)
+        if isinstance(model, onnx.ModelProto):  # not the path of one
+            _notes.ran(model, outputs)
         return outputs
 
     return noted

@@ -20,12 +20,17 @@ pytestmark = pytest.mark.newest
 
 ROOT = Path(__file__).parents[2]
 
-#: Every test of what is told about boundaries.
+#: Every test of what is told about boundaries, and those that go through all definitions.
 TESTS = (
     "tests/steps/test_audit.py",
     "tests/steps/test_every_boundary.py",
     "tests/report/test_operators.py",
     "tests/model/test_ir_version.py",
+    "tests/executor/test_backend_cases.py",
+    "tests/executor/test_coverage.py",
+    "tests/executor/test_family_matrix.py",
+    "tests/executor/test_run.py",
+    "tests/test_node_cases.py::test_targets_are_around_the_boundaries",
 )
 
 CHECKLIST = """\
@@ -38,6 +43,7 @@ definition, and in which directions every node stays as it is.
   2. For the other directions write a step in {file}: @up("ReduceSum", {opset}, ...), \
 @down("ReduceSum", {opset}, ...).
   3. Test it in {test}: the same results before and after (`converts`).
+  4. Register its kernel in onnxreduce_cli/executor/reduce.py: ONNX Runtime has none at first.
 
 When this test passes: python -m onnxreduce_cli.report.operators
 """
@@ -99,6 +105,8 @@ def test_conversions_stop_at_what_is_undeclared_only(tmp_path: Path) -> None:
     assert f"ReduceSum changed at opset {opset}, and this onnxreduce does not know how" in stopped
     assert f"choose opset {opset - 1} or earlier" in stopped
     assert "Traceback" not in stopped
+    told = command_line("inspect", tmp_path / "ReduceSum.onnx")
+    assert f"can reach opset 1-{opset - 1}\ncannot reach opset {opset}:\n  ReduceSum node n" in told
     target = tmp_path / "target.onnx"
     told = command_line("convert", tmp_path / "Neg.onnx", "--opset", opset, "-o", target)
     assert target.exists(), told
