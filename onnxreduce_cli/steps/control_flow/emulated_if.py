@@ -48,8 +48,7 @@ def as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
         inputs = [count, "", *values]
         turn_into_loop_body(context, body, carried)
         if name == BRANCHES[0]:
-            values = [context.fresh("chosen") for _ in outputs]
-            op.Loop(*inputs, outputs=values, body=body)
+            values = [*op.Loop(*inputs, outputs=len(outputs), body=body)]
             for value, elem_type in zip(values, types, strict=True):
                 context.state_type(value, tensor_type(elem_type, None))
         else:
