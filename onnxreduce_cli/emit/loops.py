@@ -1,4 +1,4 @@
-"""The bodies of Loop and the branches of If."""
+"""The bodies of Loop and Scan, and the branches of If."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Carried:
     """A value that goes from round to round, or that each round gives.
 
     Attributes:
-        name: what it is at the beginning, or what a round gives; of any dtype and shape.
-        elem_type: its `TensorProto.DataType`.
+        name: what it is at the beginning, or what a round gives.
+        elem_type: its `TensorProto.DataType`; 0 if it is not known.
         dims: its dimensions as far as they are known; None if not even the rank is.
     """
 
@@ -31,7 +31,9 @@ class Carried:
     dims: Dims | None
 
     def info(self, name: str) -> Any:
-        """Return its dtype and shape as a ValueInfoProto of another name."""
+        """Its type under another name; without a type where it is for shape inference to tell."""
+        if not self.elem_type:
+            return ValueInfoProto(name=name)
         return helper.make_tensor_value_info(name, self.elem_type, self.dims)
 
 
@@ -81,18 +83,19 @@ class Body(Nodes):
         return self.Gather(name, self.Reshape(self.round, one), axis=axis)
 
 
-def branch(context: Context, write: Callable[[Nodes], str]) -> GraphProto:
-    """Return a branch of an If: a graph without inputs that gives the value that `write` emits.
+def branch(context: Context, write: Callable[[Nodes], str], elem_type: int = 0) -> GraphProto:
+    """A branch of an If: a graph without inputs that gives the one value whose nodes `write` emits.
 
-    The value is of any dtype and shape; shape inference finds them.
+    Its shape is for shape inference to tell, and its dtype too if `elem_type` is 0.
     """
     nodes = Nodes(context)
     given = write(nodes)
-    return GraphProto(name=given, node=nodes.nodes, output=[ValueInfoProto(name=given)])
+    output = Carried(given, elem_type, None).info(given)
+    return GraphProto(name=given, node=nodes.nodes, output=[output])
 
 
-def loop_body_of_one_round(
-    context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto]
+def turn_into_loop_body(
+    context: Context, graph: GraphProto, carried: Sequence[ValueInfoProto], number: str = ""
 ) -> None:
     """Make a graph of what one round does the body of a Loop of a count, without a condition.
 
@@ -102,9 +105,10 @@ def loop_body_of_one_round(
     Args:
         context: the node's.
         graph: the nodes that give what the round does, and what they give.
-        carried: what goes in, of any dtypes, without shapes.
+        carried: what goes in; without shapes where these may change.
+        number: what the nodes call the number of the round, an int64 of rank 0, if they read it.
     """
-    names = (context.fresh("round"), context.fresh("unfinished"))
+    names = (number or context.fresh("round"), context.fresh("unfinished"))
     again = context.fresh("again")
     outputs = [helper.make_tensor_value_info(again, TensorProto.BOOL, []), *graph.output]
     graph.node.add(op_type="Identity", name=again, input=[names[1]], output=[again])
@@ -142,12 +146,7 @@ def loop(
     unfinished = context.fresh("unfinished")
     again = body.Identity(body.again or unfinished)
     given = [body.Identity(name) for name in following]
-    # Outputs of a graph must not be its inputs.
-    inputs = {body.round, *body.values}
-    collected = [
-        replace(item, name=body.Identity(item.name)) if item.name in inputs else item
-        for item in collected
-    ]
+    collected = _outputs(body, [body.round, *body.values], collected)
     graph = GraphProto(
         name=again,
         node=body.nodes,
@@ -164,6 +163,43 @@ def loop(
     )
     true = context.array(np.array(True), "true")
     return [_scalar(context, count), true, *(item.name for item in carried)], graph
+
+
+def scan_body(
+    context: Context,
+    inputs: Sequence[Carried],
+    write: Callable[[Nodes, list[Value]], Sequence[Carried]],
+) -> GraphProto:
+    """The body of a Scan.
+
+    Args:
+        context: of the step.
+        inputs: the types that the body gets: of the states, and of a slice of what is scanned.
+        write: emits a round's nodes, of its inputs; gives the states for the next round, and what
+            is stacked of each.
+    """
+    body = Nodes(context)
+    names = [context.fresh("current") for _ in inputs]
+    given = _outputs(body, names, write(body, names))
+    return GraphProto(
+        name=context.fresh("scan"),
+        node=body.nodes,
+        input=[item.info(name) for item, name in zip(inputs, names, strict=True)],
+        output=[item.info(item.name) for item in given],
+    )
+
+
+def _outputs(body: Nodes, inputs: Sequence[str], given: Sequence[Carried]) -> list[Carried]:
+    """What a graph gives, through an Identity where that is one of its inputs or was given before.
+
+    The outputs of a graph must be neither.
+    """
+    taken, outputs = set(inputs), []
+    for item in given:
+        output = replace(item, name=body.Identity(item.name)) if item.name in taken else item
+        taken.add(output.name)
+        outputs.append(output)
+    return outputs
 
 
 def _scalar(context: Context, count: str) -> str:

@@ -1,13 +1,16 @@
-"""The bodies of Loop and the branches of If, and what counts by them."""
+"""The bodies of Loop and Scan and the branches of If, and what counts by them."""
 
 from __future__ import annotations
 
+import numpy as np
+import onnx
 import pytest
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.loops import Carried, branch, loop
+from onnxreduce_cli.emit.loops import Carried, branch, loop, scan_body, turn_into_loop_body
 from onnxreduce_cli.emit.sizes import arange, size_of
+from onnxreduce_cli.executor import run
 from tests.emit.test_context import context, nodes
 
 
@@ -38,6 +41,78 @@ def test_a_branch_has_no_inputs_and_gives_what_is_written() -> None:
     assert [node.op_type for node in graph.node] == ["Abs", "Neg"]
     assert not graph.input
     assert [value.name for value in graph.output] == [graph.node[1].output[0]]
+
+
+def test_a_branch_states_a_dtype_only_where_it_is_told_one() -> None:
+    here = context()
+    untold = branch(here, lambda body: body.Neg("x"))
+    told = branch(here, lambda body: body.Neg("x"), TensorProto.FLOAT)
+    assert not untold.output[0].HasField("type")
+    assert told.output[0].type.tensor_type.elem_type == TensorProto.FLOAT
+    assert not told.output[0].type.tensor_type.HasField("shape")
+
+
+@pytest.mark.parametrize(("count", "expected"), [(0, [1.0, -2.0]), (1, [-1.0, 2.0])])
+def test_a_loop_of_one_round_or_none_does_what_a_branch_does(count, expected) -> None:
+    here = context()
+    body = branch(here, lambda nodes: nodes.Neg("carried"), TensorProto.FLOAT)
+    turn_into_loop_body(here, body, [Carried("", TensorProto.FLOAT, None).info("carried")])
+    node = helper.make_node("Loop", ["n", "", "v"], ["out"], body=body)
+    value = np.array([1.0, -2.0], np.float32)
+    (out,) = given_by(node, n=np.array(count), v=value)
+    assert out.tolist() == expected
+
+
+def test_nodes_may_read_the_round_that_a_loop_body_counts() -> None:
+    here = context()
+    body = branch(here, lambda nodes: nodes.Add("carried", "number"), TensorProto.INT64)
+    carried = [Carried("", TensorProto.INT64, ()).info("carried")]
+    turn_into_loop_body(here, body, carried, "number")
+    node = helper.make_node("Loop", ["n", "", "v"], ["out"], body=body)
+    (out,) = given_by(node, n=np.array(4), v=np.array(10))
+    assert out == 10 + 0 + 1 + 2 + 3
+
+
+def test_a_scan_may_give_its_state_and_its_slices_as_they_are() -> None:
+    here = context()
+    scalar = Carried("", TensorProto.FLOAT, ())
+
+    def write(body, values):
+        total = body.Add(*values)
+        return [Carried(name, TensorProto.FLOAT, ()) for name in (total, values[0], total)]
+
+    graph = scan_body(here, [scalar, scalar], write)
+    assert [node.op_type for node in graph.node] == ["Add", "Identity", "Identity"]
+    names = [value.name for value in (*graph.input, *graph.output)]
+    assert len(set(names)) == len(names) == 5
+    node = helper.make_node("Scan", ["s", "v"], ["t", "a", "b"], body=graph, num_scan_inputs=1)
+    start, value = np.array(1.0, np.float32), np.array([2.0, 3.0, 4.0], np.float32)
+    total, before, after = given_by(node, s=start, v=value)
+    assert total == 10.0
+    assert before.tolist() == [1.0, 3.0, 6.0]
+    assert after.tolist() == [3.0, 6.0, 10.0]
+
+
+def test_a_scan_states_no_type_that_is_not_known() -> None:
+    graph = scan_body(
+        context(), [Carried("", 0, None)], lambda body, values: [Carried(values[0], 0, None)]
+    )
+    assert not graph.input[0].HasField("type")
+    assert not graph.output[0].HasField("type")
+
+
+def given_by(node: onnx.NodeProto, **inputs: np.ndarray) -> list[np.ndarray]:
+    """What a model of one node gives for its inputs, at opset 11."""
+    types = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape
+        )
+        for name, value in inputs.items()
+    ]
+    outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
+    graph = helper.make_graph([node], "g", types, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=6)
+    return list(run(model, inputs).values())
 
 
 def test_up_to_a_size_at_run_time_a_loop_counts_before_opset_9() -> None:

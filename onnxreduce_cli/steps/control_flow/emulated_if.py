@@ -6,7 +6,7 @@ from onnx import GraphProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import loop_body_of_one_round
+from onnxreduce_cli.emit.loops import turn_into_loop_body
 from onnxreduce_cli.model.values import ValueType, tensor_type, zeros
 
 BRANCHES = ("then_branch", "else_branch")
@@ -46,10 +46,9 @@ def as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
             output.type.CopyFrom(proto)
             carried.append(ValueInfoProto(name=context.fresh("carried"), type=proto))
         inputs = [count, "", *values]
-        loop_body_of_one_round(context, body, carried)
+        turn_into_loop_body(context, body, carried)
         if name == BRANCHES[0]:
-            values = [context.fresh("chosen") for _ in outputs]
-            op.Loop(*inputs, outputs=values, body=body)
+            values = [*op.Loop(*inputs, outputs=len(outputs), body=body)]
             for value, elem_type in zip(values, types, strict=True):
                 context.state_type(value, tensor_type(elem_type, None))
         else:

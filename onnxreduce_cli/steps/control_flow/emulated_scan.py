@@ -10,20 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import (
-    AttributeProto,
-    GraphProto,
-    NodeProto,
-    TensorProto,
-    ValueInfoProto,
-    helper,
-    numpy_helper,
-)
+from onnx import GraphProto, numpy_helper
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.builder import Value, fill
+from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Nodes
+from onnxreduce_cli.emit.loops import Body, Carried, Nodes, scan_body, turn_into_loop_body
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
@@ -41,31 +33,27 @@ def as_scan_over_batch(context: Context) -> None:
     op = context.op
     lengths, names = context.input(0), list(context.node.input[1:])
     states = len(names) - context.value("num_scan_inputs")
-    inner = Nodes(context)
-    entries = [context.fresh("of_one") for _ in names]
-    given: list[str] = list(entries)
-    infos = [_entry(context, name, entry) for name, entry in zip(names, entries, strict=True)]
+    inputs = [*names, lengths] if lengths else names
     longest = ""
     if lengths:
         longest = op.Gather(op.Shape(names[-1]), context.array([1], "one"), axis=0)
-        length = context.fresh("length")
-        infos.append(_entry(context, lengths, length))
-        within = inner.Less(arange(context, sizes(context, longest)), length)
-        places = inner.Squeeze(inner.NonZero(within), axes=[0])
-        given[states:] = [inner.Gather(entry, places, axis=0) for entry in entries[states:]]
-    results = _inner_scan(context, inner, given)
-    if lengths:
-        types = context.subgraph_types("body")
-        for index, known in enumerate(types[states:], states):
-            results[index] = _filled_up(context, inner, results[index], longest, known)
-    graph = GraphProto(
-        name=context.fresh("batch"),
-        node=inner.nodes,
-        input=infos,
-        output=[ValueInfoProto(name=name) for name in results],
-    )
-    outputs = [*context.node.output, *[""] * len(results)][: len(results)]
-    inputs = [*names, lengths] if lengths else names
+
+    def write(inner: Nodes, values: list[Value]) -> list[Carried]:
+        if lengths:
+            *values, length = values
+            within = inner.Less(arange(context, sizes(context, longest)), length)
+            places = inner.Squeeze(inner.NonZero(within), axes=[0])
+            values[states:] = [inner.Gather(value, places, axis=0) for value in values[states:]]
+        results = _inner_scan(context, inner, values)
+        if lengths:
+            types = context.subgraph_types("body")
+            for index, known in enumerate(types[states:], states):
+                results[index] = _filled_up(context, inner, results[index], longest, known)
+        return [Carried(name, 0, None) for name in results]
+
+    graph = scan_body(context, [_entry(context, name) for name in inputs], write)
+    number = len(graph.output)
+    outputs = [*context.node.output, *[""] * number][:number]
     context.replace(
         inputs=inputs,
         outputs=[name or context.fresh("unused") for name in outputs],
@@ -75,7 +63,7 @@ def as_scan_over_batch(context: Context) -> None:
     )
 
 
-def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[str]:
+def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[Value]:
     """Add the Scan over one sequence, with the node's body; return the names of its outputs."""
     attribute = context.attribute("body")
     assert attribute is not None
@@ -83,26 +71,22 @@ def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[s
     body.CopyFrom(attribute.g)
     body.name = context.fresh("sequence")
     context.taken_over[body.name] = attribute.name
-    scan = NodeProto(op_type="Scan", name=context.fresh("over_time"))
-    attributes = {
-        "body": body,
-        "num_scan_inputs": context.value("num_scan_inputs"),
-        "scan_input_directions": context.value("directions"),
-    }
-    fill(scan, inputs, attributes)
-    results: list[str] = [context.fresh("result") for _ in body.output]
-    scan.output.extend(results)
-    inner.nodes.append(scan)
-    return results
+    results = inner.Scan(
+        *inputs,
+        outputs=len(body.output),
+        body=body,
+        num_scan_inputs=context.value("num_scan_inputs"),
+        scan_input_directions=context.value("directions"),
+    )
+    return list(results)
 
 
-def _entry(context: Context, name: str, entry: str) -> ValueInfoProto:
-    """Return the input `entry` of a Scan's body that scans a value along its first axis."""
+def _entry(context: Context, name: str) -> Carried:
+    """Return what a Scan's body gets of a value that is scanned along its first axis."""
     known = context.type(name)
     if known is None or not known.elem_type:
-        return ValueInfoProto(name=entry)
-    dims = known.dims and known.dims[1:]
-    return helper.make_tensor_value_info(entry, known.elem_type, dims)
+        return Carried(name, 0, None)
+    return Carried(name, known.elem_type, known.dims and known.dims[1:])
 
 
 def _filled_up(
@@ -175,29 +159,18 @@ def _loop_body(context: Context, states: int, axes: Sequence[int], count: str) -
     """
     attribute = context.attribute("body")
     assert attribute is not None
-    body, original = GraphProto(), attribute.g
-    hints = ("round", "unfinished", "again")
-    number, unfinished, again = (context.fresh(hint) for hint in hints)
-    scalar = helper.make_tensor_value_info
-    body.input.add().CopyFrom(scalar(number, TensorProto.INT64, []))
-    body.input.add().CopyFrom(scalar(unfinished, TensorProto.BOOL, []))
-    body.input.extend(original.input[:states])
-    _add_slices(context, body, original.input[states:], axes, count)
-    body.MergeFrom(GraphProto(name=original.name, node=original.node))
-    body.initializer.extend(original.initializer)
-    body.value_info.extend(original.value_info)
-    body.node.add(op_type="Identity", name=again, input=[unfinished], output=[again])
-    body.output.add().CopyFrom(scalar(again, TensorProto.BOOL, []))
-    body.output.extend(original.output)
+    slices = Body(context, ())
+    given = [value.name for value in attribute.g.input[states:]]
+    _add_slices(context, slices, given, axes, count)
+    body = GraphProto(node=slices.nodes)
+    body.MergeFrom(attribute.g)
+    del body.input[:]
+    turn_into_loop_body(context, body, attribute.g.input[:states], slices.round)
     return body
 
 
 def _add_slices(
-    context: Context,
-    body: GraphProto,
-    slices: Sequence[ValueInfoProto],
-    axes: Sequence[int],
-    count: str,
+    context: Context, body: Body, slices: Sequence[str], axes: Sequence[int], count: str
 ) -> None:
     """Add a Gather to a Loop's body for each of the `slices` that a round of the Scan reads."""
     names = context.node.input[len(context.node.input) - len(slices) :]
@@ -207,14 +180,10 @@ def _add_slices(
             "it scans an input from its end, and before opset 6 Sub takes floats only",
             "choose opset 6 or later",
         )
-    number, last = body.input[0].name, ""
-    for name, value, axis, backwards in zip(names, slices, axes, directions, strict=True):
-        at: str = number
+    last = ""
+    for name, given, axis, backwards in zip(names, slices, axes, directions, strict=True):
+        at = body.round
         if backwards:
             last = last or context.op.Sub(count, context.scalar(1, "one"))
-            at = context.fresh("from_back")
-            body.node.add(op_type="Sub", name=at, input=[last, number], output=[at])
-        node = body.node.add(
-            op_type="Gather", name=context.fresh("slice"), input=[name, at], output=[value.name]
-        )
-        node.attribute.add(name="axis", i=axis, type=AttributeProto.INT)
+            at = body.Sub(last, body.round)
+        body.Gather(name, at, outputs=[given], axis=axis)

@@ -121,8 +121,7 @@ def _doubled(context: Context, start: Value, dividend: Value) -> tuple[Value, Va
         Carried(context.scalar(0, "none"), TensorProto.INT64, ()),
     ]
     inputs, graph = loop(context, context.scalar(_MOST_DOUBLINGS, "most"), carried, write)
-    largest, count = context.fresh("largest"), context.fresh("count")
-    op.Loop(*inputs, outputs=[largest, count], body=graph)
+    largest, count = op.Loop(*inputs, outputs=2, body=graph)
     return largest, count
 
 
@@ -162,6 +161,5 @@ def _remainder(
     dims = dims_of(context, dividend)
     carried = [Carried(name, TensorProto.DOUBLE, dims) for name in (dividend, largest)]
     inputs, graph = loop(context, rounds, carried, write)
-    rest, last = context.fresh("rest"), context.fresh("last")
-    op.Loop(*inputs, outputs=[rest, last], body=graph)
+    rest, _ = op.Loop(*inputs, outputs=2, body=graph)
     return rest

@@ -104,6 +104,5 @@ def _run_time_power(
     kinds = ((base, TensorProto.INT64), (ones, TensorProto.INT64), (exponent, elem_type))
     carried = [Carried(name, kind, dims_of(context, name)) for name, kind in kinds]
     inputs, graph = loop(context, context.scalar(bits, "bits"), carried, write)
-    outputs = [context.fresh(hint) for hint in ("squares", "power", "left")]
-    op.Loop(*inputs, outputs=outputs, body=graph)
-    return outputs[1]
+    _, power, _ = op.Loop(*inputs, outputs=3, body=graph)
+    return power

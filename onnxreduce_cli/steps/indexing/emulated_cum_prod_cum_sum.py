@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import GraphProto, NodeProto, helper, numpy_helper
+from onnx import GraphProto, numpy_helper
 
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import non_negative_axes
+from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import Carried, Nodes, scan_body
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP, need_loops
 from onnxreduce_cli.model.values import numpy_dtype
@@ -79,20 +81,16 @@ def _accumulation(context: Context, op_type: str, elem_type: int, rank: int) -> 
         elem_type: the dtype of all values.
         rank: the rank of a slice.
     """
-    exclusive = context.value("exclusive", 0)
-    hints = ("sum", "slice", "next_sum", "given")
-    before, item, after, given = (context.fresh(hint) for hint in hints)
-    value = helper.make_tensor_value_info
-    chosen = before if exclusive else after
-    return GraphProto(
-        name=given,
-        node=[
-            NodeProto(op_type=op_type, name=after, input=[before, item], output=[after]),
-            NodeProto(op_type="Identity", name=given, input=[chosen], output=[given]),
-        ],
-        input=[value(name, elem_type, [None] * rank) for name in (before, item)],
-        output=[value(name, elem_type, [None] * rank) for name in (after, given)],
-    )
+    dims = (None,) * rank
+
+    def write(body: Nodes, values: list[Value]) -> list[Carried]:
+        before, _ = values
+        after = body.emit(op_type, *values)
+        given = before if context.value("exclusive", 0) else after
+        return [Carried(name, elem_type, dims) for name in (after, given)]
+
+    inputs = [Carried(name, elem_type, dims) for name in ("total", "slice")]
+    return scan_body(context, inputs, write)
 
 
 def _around_axis(context: Context, axis: int | None) -> None:

@@ -47,9 +47,7 @@ def non_max_suppression(context: Context) -> None:
     dims = dims_of(context, scores)
     carried = Carried(candidates, TensorProto.BOOL, dims)
     inputs, body = loop(context, _rounds(context, count, scores), [carried], write)
-    names = [context.fresh(hint) for hint in ("left", "taken", "was_left")]
-    op.Loop(*inputs, outputs=names, body=body)
-    _, taken, was_left = names
+    _, taken, was_left = op.Loop(*inputs, outputs=3, body=body)
     perm = [1, 2, 0, 3]
     taken, was_left = (op.Transpose(name, perm=perm) for name in (taken, was_left))
     places = op.NonZero(was_left)

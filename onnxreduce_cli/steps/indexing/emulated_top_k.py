@@ -90,12 +90,10 @@ def of_64_bits(context: Context) -> None:
     scaled = op.Mul(apart, inverse)
     upper = op.Floor(op.Add(scaled, half))
     values = {"axis": axis, "largest": context.attribute("largest")}
-    names = [context.fresh("values"), context.fresh("order")]
-    order = [context.fresh("values"), context.fresh("places")]
-    op.TopK(rest, length, outputs=names, **values)
-    upper = op.GatherElements(upper, names[1], axis=axis)
-    op.TopK(upper, number, outputs=order, **values)
-    chosen = op.GatherElements(names[1], order[1], axis=axis)
+    _, order = op.TopK(rest, length, outputs=2, **values)
+    upper = op.GatherElements(upper, order, axis=axis)
+    _, places = op.TopK(upper, number, outputs=2, **values)
+    chosen = op.GatherElements(order, places, axis=axis)
     gather_at(context, chosen, axis)
 
 

@@ -66,9 +66,7 @@ def det(context: Context) -> None:
         Carried(ones, _DOUBLE, (None, 1)),
     ]
     inputs, graph = loop(context, as_name(context, size), carried, step)
-    outputs = [context.fresh(hint) for hint in ("left", "none", "product")]
-    op.Loop(*inputs, outputs=outputs, body=graph)
-    result = outputs[2]
+    _, _, result = op.Loop(*inputs, outputs=3, body=graph)
     if given != _DOUBLE:
         result = cast(context, result, given)
     reshaped(context, result, batch, output=output)

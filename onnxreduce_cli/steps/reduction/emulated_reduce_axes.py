@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx import TensorProto, helper
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import loop_body_of_one_round
+from onnxreduce_cli.emit.loops import Nodes, branch, turn_into_loop_body
 from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
@@ -98,13 +98,12 @@ def _as_if(
     context: Context, condition: str, value: str, axes: tuple[int, ...], elem_type: int
 ) -> Conditional:
     """Return ``If(condition)`` with a branch that reduces `value` and one that doesn't."""
-    reduced, kept = context.fresh("reduced"), context.fresh("kept")
     branches = {
-        "then_branch": GraphProto(name=reduced, node=[_reduction(context, value, reduced, axes)]),
-        "else_branch": GraphProto(name=kept, node=[_identity(value, kept)]),
+        "then_branch": branch(
+            context, lambda nodes: _reduction(context, nodes, value, axes), elem_type
+        ),
+        "else_branch": branch(context, lambda nodes: nodes.Identity(value), elem_type),
     }
-    for graph in branches.values():
-        graph.output.append(_value_info(graph.name, elem_type))
     return "If", [condition], branches
 
 
@@ -113,27 +112,14 @@ def _as_loop(
 ) -> Conditional:
     """Return ``Loop(count, , value)`` with a body that reduces, and a count of 1 or 0."""
     count = cast(context, condition, TensorProto.INT64)
-    reduced, carried = context.fresh("reduced"), context.fresh("carried")
-    body = GraphProto(name=reduced, node=[_reduction(context, carried, reduced, axes)])
-    body.output.append(_value_info(reduced, elem_type))
-    loop_body_of_one_round(context, body, [_value_info(carried, elem_type)])
+    carried = context.fresh("carried")
+    body = branch(context, lambda nodes: _reduction(context, nodes, carried, axes), elem_type)
+    of_any_rank = helper.make_tensor_value_info(carried, elem_type, None)
+    turn_into_loop_body(context, body, [of_any_rank])
     return "Loop", [count, "", value], {"body": body}
 
 
-def _reduction(context: Context, value: str, name: str, axes: tuple[int, ...]) -> NodeProto:
-    """Return a node of the same operator, with its `keepdims`, over the given axes."""
-    node = NodeProto(op_type=context.node.op_type, name=name, input=[value], output=[name])
+def _reduction(context: Context, nodes: Nodes, value: str, axes: tuple[int, ...]) -> Value:
+    """Emit the same operator into a graph, with its `keepdims`, over the given axes."""
     keepdims = context.attribute("keepdims")
-    if keepdims is not None:
-        node.attribute.add().CopyFrom(keepdims)
-    node.attribute.append(helper.make_attribute("axes", list(axes)))
-    return node
-
-
-def _identity(value: str, name: str) -> NodeProto:
-    return NodeProto(op_type="Identity", name=name, input=[value], output=[name])
-
-
-def _value_info(name: str, elem_type: int) -> ValueInfoProto:
-    """Return the description of a value of unknown rank."""
-    return helper.make_tensor_value_info(name, elem_type, None)
+    return nodes.emit(context.node.op_type, value, keepdims=keepdims, axes=axes)

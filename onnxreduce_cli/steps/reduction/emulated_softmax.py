@@ -5,11 +5,9 @@ The shape of the result is restored by a Loop or an If then, before Reshape had 
 
 from __future__ import annotations
 
-from onnx import GraphProto, NodeProto
-
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.emit.loops import branch
 
 
 def as_rows(context: Context, axis: int) -> None:
@@ -52,26 +50,13 @@ def reshape_unless_empty(context: Context, matrix: str, shape: str) -> None:
     """
     op = context.op
     data = context.input(0)
-    like = data.type
+    elem_type = data.elem_type or 0
     zero = context.scalar(0, "zero")
     empty = op.Equal(op.Size(data), zero)
     op.If(
         empty,
         outputs=[context.node.output[0]],
-        like=like,
-        then_branch=_branch(context, "Identity", [data], like),
-        else_branch=_branch(context, "Reshape", [matrix, shape], like),
+        like=data.type,
+        then_branch=branch(context, lambda nodes: nodes.Identity(data), elem_type),
+        else_branch=branch(context, lambda nodes: nodes.Reshape(matrix, shape), elem_type),
     )
-
-
-def _branch(
-    context: Context, op_type: str, inputs: list[str], like: ValueType | None
-) -> GraphProto:
-    """Return a graph of one node, whose output has the dtype of `like`."""
-    name = context.fresh(op_type)
-    graph = GraphProto(name=name)
-    graph.node.append(NodeProto(op_type=op_type, name=name, input=inputs, output=[name]))
-    output = graph.output.add(name=name)
-    if like is not None and like.elem_type:
-        output.type.tensor_type.elem_type = like.elem_type
-    return graph

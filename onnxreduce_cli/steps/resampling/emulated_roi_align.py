@@ -49,8 +49,7 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
     count = scalar(context, size_of(context, context.input(1), 0)).name
     carried = [Carried(count, TensorProto.INT64, ())]
     inputs, graph = loop(context, count, carried, write)
-    rest, aligned = context.fresh("rest"), context.fresh("aligned")
-    op.Loop(*inputs, outputs=[rest, aligned], body=graph)
+    _, aligned = op.Loop(*inputs, outputs=2, body=graph)
     if averages:
         samples = sides[0].samples.most(1) * sides[1].samples.most(1)
         number = samples.shaped(-1, 1, 1, 1).name
