@@ -37,8 +37,8 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
     zero, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0, 1))
     slopes = []
     for end, sides in ((lower, (row, lower)), (higher, (higher, row))):
-        apart = op.Sub(*[centre, end] if end is lower else [end, centre])
-        least = op.Max(apart, one)
+        distance = op.Sub(*[centre, end] if end is lower else [end, centre])
+        least = op.Max(distance, one)
         slopes.append(op.Div(op.Sub(*sides), least))
     value = zero
     # What is nearer to the centre comes later.
@@ -51,14 +51,23 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
     context.replace("Cast", [value], keep=(), to=to)
 
 
-def _shifted(context: Context, count: str, by: int) -> str:
-    """The numbers from `by` on, as many as there are columns."""
-    places = arange(context, count)
-    return context.op.Add(places, context.array([by], "by")) if by else places
+def _shifted(context: Context, count: str, first: int) -> str:
+    """Return ``[first, first + 1, ...]``, int64 of shape [count]; `count` is int64 of shape [1]."""
+    indices = arange(context, count)
+    return context.op.Add(indices, context.array([first], "by")) if first else indices
 
 
 def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
-    """The rows at which the filters begin, have their peak and end; whole numbers in double."""
+    """Return the rows at which the filters begin, have their peak and end.
+
+    Args:
+        context: the node's.
+        bins: the number of filters.
+        length: the length of the DFT.
+
+    Returns:
+        whole numbers, double of shape [bins + 2]; the three of a filter follow each other.
+    """
     op = context.op
     double = TensorProto.DOUBLE
     rate, low, high = (
@@ -76,8 +85,8 @@ def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
     divisor = cast(context, as_name(context, count), double)
     step = op.Div(width, divisor)
     numbers = cast(context, arange(context, count), double)
-    apart = op.Mul(numbers, step)
-    mel = op.Add(apart, ends[0])
+    offsets = op.Mul(numbers, step)
+    mel = op.Add(offsets, ends[0])
     raised = op.Exp(op.Div(mel, mels))
     frequencies = op.Mul(op.Sub(raised, one), hertz)
     more = cast(context, as_name(context, plus(context, length, 1)), double)
