@@ -60,8 +60,10 @@ def tf_idf_vectorizer(context: Context) -> None:
         if weights and numbers:
             factors = context.array(np.array([weights[n] for n in numbers], np.float32), "weights")
             counts = op.Mul(counts, factors)
-        places = [coordinates[number] for number in numbers]
-        context.replace("Identity", [_in_columns(context, counts, places, last, size)], keep=())
+        column_indices = [coordinates[number] for number in numbers]
+        context.replace(
+            "Identity", [_in_columns(context, counts, column_indices, last, size)], keep=()
+        )
         return
     counts = _in_columns(context, counts, [coordinates[number] for number in numbers], last, size)
     occurs = op.Greater(counts, context.scalar(0.0, "zero"))
@@ -151,7 +153,9 @@ def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
     return total
 
 
-def _in_columns(context: Context, counts: str, places: list[int], last: int, size: int) -> str:
+def _in_columns(
+    context: Context, counts: str, column_indices: list[int], last: int, size: int
+) -> str:
     """Return the counts in the columns of the output, float of shape [..., size].
 
     Counts of one column are added; columns of no n-gram are 0.
@@ -159,16 +163,16 @@ def _in_columns(context: Context, counts: str, places: list[int], last: int, siz
     Args:
         context: the node's.
         counts: the count of each n-gram, float of shape [..., n-grams].
-        places: the column of each.
+        column_indices: the column of each.
         last: the last axis.
         size: the number of columns.
     """
     op = context.op
-    if places == list(range(size)):
+    if column_indices == list(range(size)):
         return counts
     columns: list[list[int]] = [[] for _ in range(size)]
-    for column, place in enumerate(places):
-        columns[place].append(column)
+    for column, column_index in enumerate(column_indices):
+        columns[column_index].append(column)
     total = ""
     for layer in range(max(map(len, columns)) or 1):
         here = [layer < len(column) for column in columns]
