@@ -72,7 +72,7 @@ def source_indices(context: Context, size: Number, before: Number, after: Number
 
 
 def _within(context: Context, index: str, size: Number, mode: str) -> str:
-    """Return indices that may be out of range as what they stand for in [0, size).
+    """Return the indices in [0, size) that indices out of range stand for, int64 of shape [count].
 
     Args:
         context: the node's.
@@ -88,7 +88,7 @@ def _within(context: Context, index: str, size: Number, mode: str) -> str:
         index = op.Where(_is_below(context, index, 0), zero, index)
         last = as_name(context, minus(context, size, 1))
         return op.Where(_is_below(context, index, last), index, last)
-    # There and back; one element alone has nothing to reflect, and is not padded.
+    # The period is there and back; one element has nothing to reflect, and is not padded.
     twice = minus(context, plus(context, size, size), 2)
     one = context.array([1], "one")
     alone = _is_below(context, twice, one)
@@ -119,6 +119,6 @@ def _is_below(context: Context, first: Number, second: Number) -> Value:
 
 
 def _added_and_cropped(context: Context, pad: Number) -> tuple[Number, Number]:
-    """Return how many elements a pad adds, and how many it takes away."""
+    """Return how many elements a pad adds, and how many it crops; both are at least 0."""
     added = at_least_zero(context, pad)
     return added, minus(context, added, pad)

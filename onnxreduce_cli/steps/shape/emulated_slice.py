@@ -24,7 +24,7 @@ def indices_at_run_time(context: Context, index: int, axis: int, step: int) -> V
 
     Args:
         context: the node's.
-        index: the place of the axis in the lists of bounds.
+        index: the index of the axis in the lists of bounds.
         axis: the axis.
         step: the step along it.
     """
@@ -108,7 +108,7 @@ def slice_at_run_time(context: Context) -> None:
 def _start_and_count(
     context: Context, starts: str, ends: str, steps: str, length: str
 ) -> tuple[Value, Value]:
-    """Return the first index along each axis, and how many are taken.
+    """Return the first index along each axis, and the number of indices: int64 of shape [axes].
 
     Args:
         context: the node's.
@@ -125,10 +125,10 @@ def _start_and_count(
     twice = op.Mul(backward, context.array([2], "two"))
     sign = op.Sub(one, twice)
     distance = op.Mul(op.Sub(end, start), sign)
-    some = cast(context, op.Less(zero, distance), TensorProto.INT64)
+    not_empty = cast(context, op.Less(zero, distance), TensorProto.INT64)
     forward = op.Mul(steps, sign)
-    further = op.Div(op.Sub(distance, one), forward)
-    return start, op.Mul(op.Add(further, one), some)
+    last = op.Div(op.Sub(distance, one), forward)
+    return start, op.Mul(op.Add(last, one), not_empty)
 
 
 def _clamped(context: Context, bound: str, length: str, backward: str) -> Value:

@@ -1,4 +1,4 @@
-"""Flatten: 9 allowed more than floats, 11 a negative axis."""
+"""Flatten: 9 allowed all dtypes, 11 a negative axis."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def integers_to_reshape(context: Context) -> None:
     if dims is not None and len(dims) == 2 and axis == 1:
         context.replace("Identity", keep=())
         return
-    # From there Shape has start and end, and Reshape has allowzero.
+    # From opset 15 on Shape has start and end, and Reshape has allowzero.
     context = context.at(15)
     op = context.op
     products: list[str] = []

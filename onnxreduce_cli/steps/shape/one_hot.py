@@ -1,4 +1,4 @@
-"""OneHot below 9."""
+"""OneHot below opset 9, which introduced it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def one_hot(context: Context) -> None:
     axis, rank, reverse = context.value("axis", -1), context.specialised_rank(indices), False
     if rank is not None:
         axis = non_negative_axes((axis,), rank + 1)[0]
-        behind = rank - axis
+        trailing = rank - axis
     else:
         context = context.at(11)  # Before, Unsqueeze has no negative axes; its step goes on.
         op = context.op
         if reverse := axis >= 0:
             indices, axis = with_reversed_dims(context, indices), -1 - axis
-        behind = -1 - axis
+        trailing = -1 - axis
     known = context.constant(depth)
     if known is not None:
         classes = arange(context, int(known.reshape(-1)[0]))
@@ -39,7 +39,7 @@ def one_hot(context: Context) -> None:
         if depth.rank != 1:
             number = op.Reshape(number, context.array([1], "one"))
         classes = arange(context, number)
-    classes = unsqueezed(context, classes, list(range(1, behind + 1)))
+    classes = unsqueezed(context, classes, list(range(1, trailing + 1)))
     context.need_elem_type(indices, "they are compared with integers")
     numbers = unsqueezed(context, _as_int64(context, indices), [axis])
     hits = op.Equal(numbers, classes)
@@ -47,7 +47,7 @@ def one_hot(context: Context) -> None:
     if not reverse:
         context.replace("Gather", inputs, keep=(), axis=0)
         return
-    result = context.replace("Gather", inputs, [context.fresh("mirrored")], keep=(), axis=0)
+    result = context.replace("Gather", inputs, [context.fresh("reversed")], keep=(), axis=0)
     with_reversed_dims(context, result.output[0], context.node.output[0])
 
 

@@ -1,4 +1,4 @@
-"""Split: 2 gave axis a default, 13 made the sizes an input, 18 added `num_outputs`."""
+"""Split: 2 added a default of axis, 13 made the sizes an input, 18 added `num_outputs`."""
 
 from __future__ import annotations
 

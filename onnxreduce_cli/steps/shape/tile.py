@@ -1,4 +1,4 @@
-"""Tile: 6 made one count for each dimension of what was one count along one axis."""
+"""Tile: 6 replaced one count along one axis by one count for each dimension."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
 
-#: For each dtype that Tile takes before opset 6 the highest count up to which it holds each.
+#: For each dtype that Tile takes before opset 6 the number up to which it represents all counts.
 _HIGHEST_COUNT: dict[int, int] = {
     TensorProto.FLOAT16: 1 << 11,
     TensorProto.FLOAT: 1 << 24,
@@ -40,16 +40,18 @@ def repeats(context: Context) -> None:
         counts = [tiles if index == axis else 1 for index in range(rank)]
         context.replace(inputs=[data, context.array(counts, "repeats")])
         return
-    behind: Number
+    trailing: Number
     if isinstance(axis, int) and rank is not None:
-        behind = rank - axis - 1
+        trailing = rank - axis - 1
     else:
         others = op.Sub(rank_of(context, data), as_name(context, axis))
-        behind = op.Sub(others, context.array([1], "one"))
+        trailing = op.Sub(others, context.array([1], "one"))
     context.replace(
         inputs=[
             data,
-            op.Concat(ones(context, axis), as_name(context, tiles), ones(context, behind), axis=0),
+            op.Concat(
+                ones(context, axis), as_name(context, tiles), ones(context, trailing), axis=0
+            ),
         ]
     )
 
