@@ -32,7 +32,7 @@ def infinities_up(context: Context) -> None:
     ``Cast<to=FLOAT8E5M2FNUZ>(Where(IsInf(x), NaN, x))``, which 24 would make the largest number.
 
     A Cast to anything but a FNUZ float8 stays as it is. Where the dtype that a CastLike casts to
-    is only known at run time, an If asks for it.
+    is only known at run time, an If decides by it.
     """
     op = context.op
     if not _saturates_to_fnuz(context):

@@ -32,7 +32,8 @@ def limits_of_type_written(context: Context) -> None:
     """``Clip(x)`` of float16 becomes ``Clip<min=-65504.0, max=65504.0>(x)``.
 
     The absent limits were those of the type, and are those of float from opset 6 on. No attribute
-    holds those of double: they become inputs, as from opset 11 on, or ``Min(Max(x, min), max)``.
+    can represent those of double: they become inputs, as from opset 11 on, or
+    ``Min(Max(x, min), max)``.
     """
     values: dict[str, Any] = {}
     absent = [name for name in _LIMITS if context.attribute(name) is None]
@@ -103,7 +104,7 @@ def limits_to_inputs(context: Context) -> None:
 def limits_to_attributes(context: Context) -> None:
     """``Clip(x, 0, 6)`` becomes ``Clip<min=0.0, max=6.0>(x)``.
 
-    Limits that are no constants that float holds become ``Min(Max(x, min), max)``.
+    Limits that are no constants that float represents become ``Min(Max(x, min), max)``.
     """
     elem_type = context.need_elem_type(context.input(0), "its limits depend on it")
     values: dict[str, Any] = {}

@@ -50,7 +50,7 @@ def equal_of_strings(context: Context) -> None:
     # One extra string, as Unique may not be given an empty tensor.
     extra = context.array(np.array([""], object), "more")
     both = op.Concat(*flat, extra, axis=0)
-    unique, inverse = context.fresh("unique"), context.fresh("every_place")
+    unique, inverse = context.fresh("unique"), context.fresh("inverse_indices")
     op.Unique(both, outputs=[unique, "", inverse])
     start, indices = context.array([0], "start"), []
     for name, part in zip(context.node.input, flat, strict=True):

@@ -37,7 +37,8 @@ def bitwise(context: Context) -> None:
         below = op.Less(whole, context.scalar(0, "zero"))
         sign = cast(context, below, TensorProto.INT64)
         signs.append(sign)
-        # What makes a negative number the unsigned one that its bits are, or leaves out the sign.
+        # Added to a negative number, this gives the unsigned one of the same bits; subtracted from
+        # one of 64 bits, it gives the bits without the sign.
         missing = context.scalar(2**width if width < 64 else -(2**63), "missing")
         operator = "Add" if width < 64 else "Sub"
         added = op.Mul(sign, missing)
@@ -52,7 +53,7 @@ def bitwise(context: Context) -> None:
 
 
 def _bitwise_in_halves(context: Context) -> None:
-    """Combine the higher and the lower 32 bits of uint64 apart, each in int64."""
+    """Replace a node of uint64, combining the higher and the lower 32 bits apart, each in int64."""
     op = context.op
     unit = context.scalar(2**32, "unit", TensorProto.UINT64)
     high, low = [], []

@@ -134,9 +134,9 @@ def _remainder(
 
     Args:
         context: the node.
-        dividend: what is divided, double, in the shape of the result.
+        dividend: the dividends, double, in the shape of the result.
         largest: the first multiples, see `_doubled`.
-        divisor: what the multiples are halved down to, double.
+        divisor: the divisors, to which the multiples are halved again, double.
         count: how often they were doubled, an int64 scalar.
 
     Returns:

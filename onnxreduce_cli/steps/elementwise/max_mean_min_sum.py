@@ -67,6 +67,10 @@ def one_shape(context: Context) -> None:
 def _limited(context: Context, names: list[str]) -> bool:
     """Replace a Max or Min of a tensor and a float constant of one element by a Clip.
 
+    Args:
+        context: the node's.
+        names: its inputs.
+
     Returns:
         whether that was possible.
     """

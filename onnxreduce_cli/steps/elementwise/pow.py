@@ -26,9 +26,9 @@ _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, Tens
 def one_type(context: Context) -> None:
     """``Pow(x, [2])`` with an int64 exponent becomes ``Pow(x, [2.0])`` in the type of x.
 
-    Where that type cannot hold the exponent both are cast to one that holds both, and the result
-    back. Integers are computed in double, which holds every result that does not overflow; 64 bits
-    it does not hold, of them a whole power is a product.
+    Where that type cannot represent the exponent both are cast to one that represents both, and the
+    result back. Integers are computed in double, which represents every result that does not
+    overflow, except of 64 bits: of these a whole power is a product.
     """
     base, exponent = context.input(0), context.input(1)
     purpose = "before opset 12 base and exponent have one type"

@@ -62,7 +62,7 @@ def _flat_indices(context: Context, name: str) -> str:
     if dims is None or math.prod(dims) > folding.LIMIT:
         return emulated_where.flat_indices(context, name)
     indices = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
-    return context.array(indices, "places")
+    return context.array(indices, "indices")
 
 
 def _element_count(context: Context, name: str) -> str:

@@ -37,8 +37,8 @@ def axis_to_input(context: Context) -> None:
 def axis_to_attribute(context: Context) -> None:
     """``DFT(x)`` becomes ``DFT<axis=-2>(x)``.
 
-    With an axis that is only known at run time, it becomes ``DFT<axis=1>(Reshape(x))`` with what
-    is before and after the axis in one dimension each, in the shape that it has to have.
+    With an axis that is only known at run time, it becomes ``DFT<axis=1>(Reshape(x))`` with the
+    dimensions before the axis merged to one, and those after it, reshaped back afterwards.
     """
     if not context.input(2):
         context.replace(inputs=[context.input(0), context.input(1)], axis=-2)

@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.node_facts import Array
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of a transform.
+    """Which Fourier transform is computed, and of which signal.
 
     Attributes:
         inverse: whether it is the inverse transform.

@@ -42,9 +42,9 @@ def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
     blocks=NO_LOOP,
 )
 def det(context: Context) -> None:
-    """``Det(x)`` becomes ``Loop(n, x, 1)`` with a body that takes from every other row what makes
-    its first element 0, the row with the largest first element times a factor; that row and the
-    column are left out from there on, and the element goes into the product.
+    """``Det(x)`` becomes ``Loop(n, x, 1)`` with a body that subtracts from every other row a
+    multiple of the pivot row, the one with the largest first element, so that its first element
+    becomes 0. That row and the column are dropped, and the product is multiplied by the element.
 
     Everything is computed in double. As with any such elimination NaN, and infinities that are not
     alone in their rows and columns, lead to NaN.

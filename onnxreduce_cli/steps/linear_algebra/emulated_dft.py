@@ -103,7 +103,7 @@ def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
     count = cast(context, as_name(context, length), double)
     step = op.Div(context.scalar(2 * np.pi, "number", double), count)
     angles = op.Mul(cast(context, arange(context, length), double), step)
-    # The columns of the turned axes: what is 1 of the cosines, and what of the sines.
+    # The coefficients of the cosines and those of the sines, each 1, -1 or 0.
     axes = np.eye(2)
     cos, sin = (kind.turned(*axes[:, index : index + 1]) for index in range(2))
     parts = [

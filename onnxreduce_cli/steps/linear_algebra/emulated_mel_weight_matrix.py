@@ -20,9 +20,12 @@ MELS, HERTZ = 2595 / math.log(10), 700.0
 
 
 def mel_weight_matrix_at_run_time(context: Context) -> None:
-    """The weight of each row r and column is chosen by ``l = lower[column]``, ``c`` and ``h``,
-    the bins of three neighbouring frequencies: ``(r - l) / (c - l)`` from l to c,
-    ``(h - r) / (h - c)`` from c to h, 1 at c and 0 elsewhere. It is computed in double.
+    """``MelWeightMatrix(bins, length, rate, low, high)`` becomes
+    ``Cast(Where(outside, 0, Where(Greater(r, c), falling, Where(Less(r, c), rising, 1))))``.
+
+    r is the index of the row; l, c and h are the rows at which each column's filter begins, has its
+    peak and ends. ``rising`` is ``(r - l) / (c - l)``, ``falling`` is ``(h - r) / (h - c)``, and
+    ``outside`` is true below l and above h. All is computed in double.
     """
     op = context.op
     to = context.value("output_datatype", TensorProto.FLOAT)
@@ -41,7 +44,6 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
         least = op.Max(distance, one)
         slopes.append(op.Div(op.Sub(*sides), least))
     value = zero
-    # What is nearer to the centre comes later.
     before, after = (op.emit(op_type, row, centre) for op_type in ("Less", "Greater"))
     outside = [op.Less(row, lower), op.Less(higher, row)]
     value = op.Where(before, slopes[0], one)

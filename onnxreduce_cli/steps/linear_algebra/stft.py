@@ -64,6 +64,6 @@ def _frame_indices(context: Context, frames: Number, step: Number, length: Numbe
         and frames * step * length <= LARGEST_CONSTANT
     ):
         first = np.arange(frames, dtype=np.int64)[:, None] * step
-        return context.array(first + np.arange(length, dtype=np.int64), "places")
+        return context.array(first + np.arange(length, dtype=np.int64), "indices")
     starts = op.Mul(arange(context, frames), as_name(context, step))
     return op.Add(unsqueezed(context, starts, [1]), arange(context, length))

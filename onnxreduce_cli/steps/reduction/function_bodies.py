@@ -1,5 +1,5 @@
 """Function bodies of ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare, Softmax
-and LogSoftmax, which `--expand` puts in their place; no less exact than the operators themselves.
+and LogSoftmax, by which `--expand` replaces them; no less exact than the operators themselves.
 
 The bodies that onnx ships compute ReduceL2 of doubles in float and exponentiate without
 subtracting the maximum; these don't. All are written for opset 18; steps take them to the target.
@@ -48,7 +48,15 @@ def _reduce(
     axes: str,
     keepdims: AttributeProto | int | None,
 ) -> Value:
-    """Emit a reduction of `data` at opset 18 with the node's own `noop_with_empty_axes`."""
+    """Return a reduction at opset 18 with the node's own `noop_with_empty_axes`.
+
+    Args:
+        context: the node's.
+        op_type: the operator, such as ReduceSum.
+        data: the tensor to reduce, of a dtype that the operator takes.
+        axes: the axes, int64 of shape [k]; empty for none given.
+        keepdims: the attribute, or its value.
+    """
     noop = context.attribute("noop_with_empty_axes")
     return context.op.emit(op_type, data, axes, keepdims=keepdims, noop_with_empty_axes=noop)
 
@@ -136,6 +144,12 @@ def _log_sum_exp_transposed(context: Context, data: str, elem_type: int, working
 
     Before opset 7 the maximum, with dimensions of 1 where the data was reduced, can only be
     subtracted if those come last.
+
+    Args:
+        context: the node's.
+        data: the node's data in dtype `working`.
+        elem_type: the dtype of the node's data.
+        working: the dtype to compute in, which is float or double.
     """
     op = context.op
     rank = context.need_rank(context.input(0), "before opset 7 broadcasting depends on it")
@@ -159,6 +173,7 @@ def _finite_maximum(context: Context, data: str, axes: str, elem_type: int, work
     """Return the maximum over the axes, kept as dimensions of 1, with ±inf made finite numbers.
 
     Subtracting an infinite maximum would give NaN; a finite one leaves the infinities as they are.
+    Arguments and dtype are those of `_log_sum_exp_terms`.
     """
     op = context.op
     maximum = _reduce(context, "ReduceMax", data, axes, 1)

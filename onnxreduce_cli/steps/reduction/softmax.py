@@ -54,11 +54,17 @@ def matrix_to_one_axis(context: Context) -> None:
 
 
 def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -> None:
-    """Give the matrix of shape [product of dims[:axis], product of dims[axis:]] the data's shape.
+    """Reshape the result of a Softmax of the flattened data to the shape of the data.
 
     A zero in Reshape's shape means "as in the input at this index". For the matrix that is right
     of the first two dimensions only, and of those not always, so where a dimension may be zero
     it takes `allowzero` from opset 14 on, and an If before.
+
+    Args:
+        context: the node's.
+        matrix: the result, of shape [product of dims[:axis], product of dims[axis:]].
+        axis: the axis at which the data is flattened.
+        dims: the dimensions of the data; None if not even the rank is known.
     """
     data, output = context.input(0), context.node.output[0]
     shape = context.op.Shape(data)

@@ -15,7 +15,7 @@ from onnxreduce_cli.steps.registry import down
 @down("Flatten", 9, "of what is no float, a Reshape", blocks="its dtype is not known")
 def integers_to_reshape(context: Context) -> None:
     """``Flatten<axis=2>(x)`` of integers with shape [2, 3, 4, 5] becomes
-    ``Reshape(x, [6, 20])``; what is flat already stays as it is.
+    ``Reshape(x, [6, 20])``; a matrix with axis 1 stays as it is.
     """
     data = context.input(0)
     if context.need_elem_type(data, "it may only be a float") in FLOATS:

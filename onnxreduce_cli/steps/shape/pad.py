@@ -145,7 +145,7 @@ def _pads_of_all_axes(context: Context) -> Value:
     if pads is not None:
         return context.array([int([*pads.tolist(), 0][at]) for at in sources], "pads")
     extended = op.Concat(context.input(1), context.array([0], "zero"), axis=0)
-    return op.Gather(extended, context.array(sources, "places"), axis=0)
+    return op.Gather(extended, context.array(sources, "indices"), axis=0)
 
 
 @down(
@@ -168,11 +168,15 @@ def wrapped(context: Context) -> None:
 
 
 def _along_axes(context: Context, pads: str) -> None:
-    """Pad one axis after the other.
+    """Pad the data along one axis after the other.
 
     ``Pad(x, [1, 0], v)`` becomes ``Concat(Expand(v, [1]), x)`` where the pads are known, and else
     ``Gather(Concat(x, Expand(v, [1])), indices)``, where indices past the end of x give the value.
     The other modes become a Gather, or where known pads wrap around a Concat.
+
+    Args:
+        context: the node's.
+        pads: the pads of all axes, int64 of shape [2 * rank].
     """
     mode = context.value("mode", "constant")
     sides = _sides(context, pads)

@@ -138,7 +138,15 @@ def _count(context: Context, axis: int, count: int | None, elem_type: int) -> Va
 
 
 def _gathers(context: Context, counts: Sequence[int | None]) -> None:
-    """Emit one Gather for each axis that is repeated; `counts` says how often each is."""
+    """Emit one Gather for each axis that is repeated.
+
+    Args:
+        context: the node's.
+        counts: how often each axis is repeated, None where that is only known at run time.
+
+    Raises:
+        Blocked: a count or size is only known at run time, or the indices are too many.
+    """
     data = context.input(0)
     repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in repeated:

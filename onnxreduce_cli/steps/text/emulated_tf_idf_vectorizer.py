@@ -91,14 +91,14 @@ def _weights_of_columns(weights: list[float], coordinates: list[int]) -> np.ndar
     """
     by_column = np.zeros(max(coordinates) + 1, np.float32)
     seen: dict[int, float] = {}
-    for weight, place in zip(weights, coordinates, strict=True):
-        if seen.setdefault(place, weight) != weight:
+    for weight, column in zip(weights, coordinates, strict=True):
+        if seen.setdefault(column, weight) != weight:
             raise Blocked(
-                f"n-grams with different weights are counted at one place, {place}, and its "
+                f"n-grams with different weights are counted at one place, {column}, and its "
                 "definition does not say by which one that is scaled in mode IDF",
                 "give every n-gram a place of its own",
             )
-        by_column[place] = weight
+        by_column[column] = weight
     return by_column
 
 
@@ -175,13 +175,13 @@ def _in_columns(
         columns[column_index].append(column)
     total = ""
     for layer in range(max(map(len, columns)) or 1):
-        here = [layer < len(column) for column in columns]
-        at = [
-            column[layer] if is_here else 0 for column, is_here in zip(columns, here, strict=True)
+        has_layer = [layer < len(column) for column in columns]
+        indices = [
+            column[layer] if has else 0 for column, has in zip(columns, has_layer, strict=True)
         ]
-        part = op.Gather(counts, context.array(at, "at"), axis=last)
-        if not all(here):
-            mask = context.array(np.array(here, np.float32), "mask")
+        part = op.Gather(counts, context.array(indices, "at"), axis=last)
+        if not all(has_layer):
+            mask = context.array(np.array(has_layer, np.float32), "mask")
             part = op.Mul(part, mask)
         total = op.Add(total, part) if total else part
     return total
