@@ -48,24 +48,24 @@ def bit_cast(context: Context) -> None:
     as a float; whoever reads bits needs the right one, so of floats only those with one NaN at
     most are read.
     """
-    given = context.need_elem_type(context.input(0), "its bits depend on it")
+    source_type = context.need_elem_type(context.input(0), "its bits depend on it")
     to = int(context.value("to"))
-    for elem_type in (given, to):
+    for elem_type in (source_type, to):
         if elem_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
             raise Blocked(
                 f"nothing before opset 26 takes {dtype_name(elem_type)} apart or puts it together",
                 "choose opset 26 or later",
             )
     name: str = context.input(0)
-    if given == to:
+    if source_type == to:
         context.replace("Identity", keep=())
         return
-    if dtype_name(given) in _ONE_NAN:
-        name = _code(context, name, given)
-    elif given in _FLOATS or dtype_name(given) in _SMALL:
+    if dtype_name(source_type) in _ONE_NAN:
+        name = _code(context, name, source_type)
+    elif source_type in _FLOATS or dtype_name(source_type) in _SMALL:
         raise Blocked(
-            f"it gives the bits of {dtype_name(given)}, and nothing before opset 26 tells those of "
-            "a NaN",
+            f"it gives the bits of {dtype_name(source_type)}, and nothing before opset 26 tells "
+            "those of a NaN",
             "choose opset 26 or later",
         )
     if dtype_name(to) in _SMALL + _ONE_NAN:

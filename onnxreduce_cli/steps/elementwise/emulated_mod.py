@@ -107,6 +107,7 @@ def _doubled(context: Context, start: Value, dividend: Value) -> tuple[Value, Va
     op = context.op
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
+        """Double the divisors that fit into their dividends, and count the round."""
         current, count = body.values
         twice = body.Add(current, current)
         fits = body.Less(twice, dividend)
@@ -146,11 +147,12 @@ def _remainder(
     half, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0.5, 1))
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
+        """Subtract the multiples that fit, and halve those that do not fit any more."""
         rest, current = body.values
         fits = body.Not(body.Less(rest, current))
         fitting = body.Cast(fits, to=int(TensorProto.DOUBLE))
-        taken = body.Mul(current, fitting)
-        left = body.Sub(rest, taken)
+        subtrahend = body.Mul(current, fitting)
+        left = body.Sub(rest, subtrahend)
         # In the first round the remainder may contain the largest multiple once more.
         done = body.Less(left, current)
         above = body.Greater(current, divisor)

@@ -101,6 +101,7 @@ def _run_time_power(
     ones = op.Add(op.Add(*zeros), one)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
+        """Multiply the powers by the squares where the lowest bit is set, and shift the bits."""
         square, power, left = body.values
         half = body.Div(left, two)
         bit = body.Sub(left, body.Mul(half, two))

@@ -41,9 +41,11 @@ def with_equal_ranks(context: Context) -> tuple[str, str]:
     length = op.Shape(shape)
 
     def unsqueeze(body: Body) -> tuple[list[str], list[Carried]]:
+        """Add a first dimension of 1 to the data."""
         return [body.Unsqueeze(*body.values, axes=[0])], []
 
     def lengthen(body: Body) -> tuple[list[str], list[Carried]]:
+        """Add a first element of 1 to the shape, int64 of shape [rank]."""
         ones = context.array([1], "one")
         return [body.Concat(ones, *body.values, axis=0)], []
 

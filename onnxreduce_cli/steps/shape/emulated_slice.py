@@ -91,6 +91,7 @@ def slice_at_run_time(context: Context) -> None:
     same = cast(context, shapes.which_axes(context, op.Shape(sizes), axes), TensorProto.INT64)
 
     def of_dimensions(values: str) -> str:
+        """Return values of the axes, int64 [axes], for all dimensions: 0 for the others."""
         return reduced(context, "ReduceSum", op.Mul(same, values), [1], keep=False)
 
     one = context.array([1], "one")
@@ -101,8 +102,8 @@ def slice_at_run_time(context: Context) -> None:
     starts_in_flat = op.Mul(strides, of_dimensions(start))
     first = reduced(context, "ReduceSum", starts_in_flat, [0], keep=True)
     indices = op.Add(shapes.flat_indices(context, new_sizes, new_strides), first)
-    taken = op.Gather(shapes.flat(context, data), indices, axis=0)
-    context.replace("Reshape", [taken, new_sizes], keep=(), allowzero=1)
+    elements = op.Gather(shapes.flat(context, data), indices, axis=0)
+    context.replace("Reshape", [elements, new_sizes], keep=(), allowzero=1)
 
 
 def _start_and_count(
