@@ -1,8 +1,8 @@
-"""Activations below the opset they came with, written out in older operators.
+"""Activations below the opset that introduced them, written out in older operators.
 
 Gelu (20), Mish (18), HardSwish (14), Swish (24), SwiGLU (28), Celu (12, doubles 28),
 ThresholdedRelu (10) and Shrink (9); also Selu, whose defaults changed at 6, and Relu, which 14
-brought to integers.
+allowed of integers.
 
 Half precision is computed in float, as the kernels do, so that nothing is rounded on the way.
 """
@@ -27,7 +27,7 @@ def gelu(context: Context) -> None:
     """
     op = context.op
     approximate = context.value("approximate", "none")
-    data, given, working = widened(context, 0)
+    data, elem_type, working = widened(context, 0)
 
     def number(value: float, hint: str) -> str:
         return context.scalar(value, hint, working)
@@ -44,16 +44,16 @@ def gelu(context: Context) -> None:
         curve = op.Erf(scaled)
     raised = op.Add(curve, number(1, "one"))
     half = op.Mul(data, number(0.5, "half"))
-    replace_and_cast_back(context, "Mul", [half, raised], given, working)
+    replace_and_cast_back(context, "Mul", [half, raised], elem_type, working)
 
 
 @introduced("Mish", 18, "x * Tanh(Softplus(x))")
 def mish(context: Context) -> None:
     """``Mish(x)`` becomes ``Mul(x, Tanh(Softplus(x)))``."""
     op = context.op
-    data, given, working = widened(context, 0)
+    data, elem_type, working = widened(context, 0)
     curve = op.Tanh(op.Softplus(data))
-    replace_and_cast_back(context, "Mul", [data, curve], given, working)
+    replace_and_cast_back(context, "Mul", [data, curve], elem_type, working)
 
 
 @introduced("HardSwish", 14, "x * HardSigmoid(x)")
@@ -68,12 +68,12 @@ def swish(context: Context) -> None:
     """``Swish<alpha=2.0>(x)`` becomes ``Mul(x, Sigmoid(Mul(x, 2.0)))``."""
     op = context.op
     alpha = context.value("alpha", 1.0)
-    data, given, working = widened(context, 0)
+    data, elem_type, working = widened(context, 0)
     scaled = data
     if alpha != 1:
         scaled = op.Mul(data, context.scalar(alpha, "alpha", working))
     gate = op.Sigmoid(scaled)
-    replace_and_cast_back(context, "Mul", [data, gate], given, working)
+    replace_and_cast_back(context, "Mul", [data, gate], elem_type, working)
 
 
 @introduced("SwiGLU", 28, "Swish(a) * b")
@@ -136,7 +136,7 @@ def thresholded_relu(context: Context) -> None:
 @introduced("Shrink", 9, "two comparisons and a choice between x + bias, x - bias and 0")
 def shrink(context: Context) -> None:
     """``Shrink<lambd=l, bias=b>(x)`` becomes ``Where(x < -l, x + b, Where(x > l, x - b, 0))``."""
-    context = context.at(9)  # Where came with the same opset; its own step goes on.
+    context = context.at(9)  # Where was introduced by the same opset; its own step goes on.
     op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "its limits have that dtype")

@@ -1,4 +1,4 @@
-"""Bernoulli below opset 15, which it came with: uniform draws, compared."""
+"""Bernoulli below opset 15, which introduced it: uniform draws, compared."""
 
 from __future__ import annotations
 
@@ -12,28 +12,34 @@ from onnxreduce_cli.steps.registry import introduced
 
 
 def _uniform(context: Context, shaped: str, elem_type: int) -> Value:
-    """Random numbers in [0, 1) in the shape of a tensor, with the node's seed."""
+    """Return random numbers in [0, 1), drawn with the node's seed.
+
+    Args:
+        context: the node's.
+        shaped: a tensor of the shape that they get.
+        elem_type: their dtype.
+    """
     seed = context.value("seed")
     seeded = None if seed is None else helper.make_attribute("seed", float(seed))
     return context.op.RandomUniformLike(shaped, dtype=elem_type, seed=seeded)
 
 
 def _probabilities(context: Context) -> tuple[str, int]:
-    """The node's input in a dtype to draw in, and that dtype."""
+    """Return the node's input in the dtype to draw in, and that dtype: float for half types."""
     data = context.input(0)
-    given = context.need_elem_type(data, "random numbers are drawn in it")
-    if given in HALVES:
+    elem_type = context.need_elem_type(data, "random numbers are drawn in it")
+    if elem_type in HALVES:
         return cast(context, data, TensorProto.FLOAT), TensorProto.FLOAT
-    return data, given
+    return data, elem_type
 
 
 @introduced("Bernoulli", 15, "uniform random numbers that are less than the probabilities")
 def bernoulli(context: Context) -> None:
     """``Bernoulli(p)`` becomes ``Cast(Less(RandomUniformLike(p), p))``."""
-    given = context.need_elem_type(context.input(0), "the result has it")
+    elem_type = context.need_elem_type(context.input(0), "the result has it")
     data, working = _probabilities(context)
     hits = context.op.Less(_uniform(context, data, working), data)
-    to = context.value("dtype") or given
+    to = context.value("dtype") or elem_type
     if to == TensorProto.BOOL:
         context.replace("Identity", [hits], keep=())
     else:

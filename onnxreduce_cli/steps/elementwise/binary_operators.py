@@ -86,11 +86,11 @@ def with_attributes(context: Context) -> None:
         return
     if may_need_broadcast(first, second) or len(first) < len(second):
         outer, first = broadcast_with(context, outer, [inner]), broadcast_dims([first, second])
-    found = _place(first, second)
-    if found is None:
+    position = _position(first, second)
+    if position is None:
         context.replace(op_type, [outer, broadcast_with(context, inner, [outer])])
         return
-    axis, ones = found
+    axis, ones = position
     if ones:
         inner = context.op.Squeeze(inner, axes=ones)
     at_end = axis + len(second) - len(ones) == len(first)
@@ -107,15 +107,16 @@ def _grows_more(first: Dims | None, second: Dims | None) -> bool:
 
 
 def _is_one_element(dims: Dims | None) -> bool:
+    """Return whether a tensor is known to have one element."""
     return dims is not None and all(dim == 1 for dim in dims)
 
 
-def _place(outer: Dims, inner: Dims) -> tuple[int, list[int]] | None:
-    """The place of `inner` within `outer`; None if it has none, as far as is known.
+def _position(outer: Dims, inner: Dims) -> tuple[int, list[int]] | None:
+    """Return where the shape `inner` lies within `outer`; None if it does not, as far as is known.
 
     Returns:
         the first of its dimensions that stands for more than one element, counted in `outer`, and
-        the dimensions of 1 around them, counted in `inner`, which must go first.
+        the dimensions of 1 around them, counted in `inner`, which must be squeezed first.
     """
     wide = [index for index, dim in enumerate(inner) if dim != 1]
     if not wide:

@@ -1,4 +1,4 @@
-"""BitCast below opset 26, which it came with: bits separated and put together by arithmetic."""
+"""BitCast below opset 26, which introduced it: bits separated and put together by arithmetic."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SIGNED: dict[int, int] = {
     32: TensorProto.INT32,
     64: TensorProto.INT64,
 }
-#: The bits of what has fewer than a byte; by name, as an older onnx lacks some of them.
+#: The number of bits of dtypes of less than a byte; by name, as an older onnx lacks some of them.
 _NARROW = {"int4": 4, "uint4": 4, "float4e2m1": 4, "int2": 2, "uint2": 2}
 #: Floats with their bits for exponent and mantissa.
 _FLOATS: dict[int, tuple[int, int]] = {
@@ -48,24 +48,24 @@ def bit_cast(context: Context) -> None:
     as a float; whoever reads bits needs the right one, so of floats only those with one NaN at
     most are read.
     """
-    given = context.need_elem_type(context.input(0), "its bits depend on it")
+    source_type = context.need_elem_type(context.input(0), "its bits depend on it")
     to = int(context.value("to"))
-    for elem_type in (given, to):
+    for elem_type in (source_type, to):
         if elem_type in (TensorProto.COMPLEX64, TensorProto.COMPLEX128):
             raise Blocked(
                 f"nothing before opset 26 takes {dtype_name(elem_type)} apart or puts it together",
                 "choose opset 26 or later",
             )
     name: str = context.input(0)
-    if given == to:
+    if source_type == to:
         context.replace("Identity", keep=())
         return
-    if dtype_name(given) in _ONE_NAN:
-        name = _code(context, name, given)
-    elif given in _FLOATS or dtype_name(given) in _SMALL:
+    if dtype_name(source_type) in _ONE_NAN:
+        name = _code(context, name, source_type)
+    elif source_type in _FLOATS or dtype_name(source_type) in _SMALL:
         raise Blocked(
-            f"it gives the bits of {dtype_name(given)}, and nothing before opset 26 tells those of "
-            "a NaN",
+            f"it gives the bits of {dtype_name(source_type)}, and nothing before opset 26 tells "
+            "those of a NaN",
             "choose opset 26 or later",
         )
     if dtype_name(to) in _SMALL + _ONE_NAN:
@@ -77,28 +77,47 @@ def bit_cast(context: Context) -> None:
 
 
 def _all_of(elem_type: int) -> Array:
-    """Every number of a dtype of a byte or less in float, by its bits."""
+    """Return all numbers of a dtype of a byte or less in the order of their bits.
+
+    Returns:
+        float of shape [2 ** bits].
+    """
     count = 2 ** _NARROW.get(dtype_name(elem_type), 8)
     numbers: Array = np.arange(count, dtype=np.uint8).view(numpy_dtype(elem_type))
     return numbers.astype(np.float32)
 
 
 def _from_table(context: Context, name: str, to: int) -> None:
-    """The float of a byte or less that an integer's bits are; negative ones count from the end."""
-    places = cast(context, name, TensorProto.INT64)
+    """Replace the node by a Gather of the floats of a byte or less that integers have the bits of.
+
+    Args:
+        context: the node's.
+        name: the integers, of as many bits as `to`; negative ones count from the end of the table.
+        to: the dtype of the result.
+    """
+    indices = cast(context, name, TensorProto.INT64)
     table = context.array(_all_of(to), "numbers")
-    number = context.op.Gather(table, places, axis=0)
+    number = context.op.Gather(table, indices, axis=0)
     # Nothing is to be rounded, infinities included.
-    kind = dtype_name(to)
-    exactly = {"round_mode": "down"} if kind == "float8e8m0" else {"saturate": 0}
-    context.replace("Cast", [number], keep=(), to=to, **({} if kind in _NARROW else exactly))
+    dtype = dtype_name(to)
+    exactly = {"round_mode": "down"} if dtype == "float8e8m0" else {"saturate": 0}
+    context.replace("Cast", [number], keep=(), to=to, **({} if dtype in _NARROW else exactly))
 
 
-def _code(context: Context, name: str, given: int) -> str:
-    """The bits of a float of a byte or less, as an int64: how many smaller ones there are."""
+def _code(context: Context, name: str, elem_type: int) -> str:
+    """Return the bits of floats of a byte or less as numbers: how many smaller floats there are.
+
+    Args:
+        context: the node's.
+        name: the floats.
+        elem_type: their dtype, which has no two NaNs of different bits.
+
+    Returns:
+        int64 in the shape of the floats.
+    """
     op = context.op
-    numbers = _all_of(given)
-    signed = dtype_name(given) != "float8e8m0"
+    numbers = _all_of(elem_type)
+    signed = dtype_name(elem_type) != "float8e8m0"
     number = cast(context, name, TensorProto.FLOAT)
     positive = numbers[: len(numbers) // 2] if signed else numbers[:-1]
     size = op.Abs(number)
@@ -119,7 +138,15 @@ def _code(context: Context, name: str, given: int) -> str:
 
 
 def _put_together(context: Context, name: str, to: int) -> None:
-    """The float that an integer's bits are: computed in double, which holds each exactly."""
+    """Replace the node by what computes the floats that integers have the bits of.
+
+    They are computed in double, which represents each exactly.
+
+    Args:
+        context: the node's.
+        name: the integers, of as many bits as `to`.
+        to: the dtype of the result, a float of 16 to 64 bits.
+    """
     op = context.op
     exponent_bits, mantissa_bits = _FLOATS[to]
     width = 1 + exponent_bits + mantissa_bits
@@ -131,20 +158,20 @@ def _put_together(context: Context, name: str, to: int) -> None:
 
     unit = context.scalar(2**mantissa_bits, "unit")
     exponent = op.Div(bits, unit)
-    cut = op.Mul(exponent, unit)
-    mantissa = cast(context, op.Sub(bits, cut), TensorProto.DOUBLE)
+    exponent_part = op.Mul(exponent, unit)
+    mantissa = cast(context, op.Sub(bits, exponent_part), TensorProto.DOUBLE)
     fraction = op.Mul(mantissa, context.array(np.array(2.0**-mantissa_bits), "part"))
 
     # 1 and the fraction, or the fraction alone with the lowest exponent; the highest is infinite.
     exponents = np.arange(2**exponent_bits)
     bias = 2 ** (exponent_bits - 1) - 1
     scales = np.append(np.ldexp(1.0, np.maximum(exponents[:-1], 1) - bias), np.inf)
-    wholes = np.minimum(exponents, 1).astype(np.float64)
-    first, scale = (
+    leading_digits = np.minimum(exponents, 1).astype(np.float64)
+    leading, scale = (
         op.Gather(context.array(table, hint), exponent, axis=0)
-        for table, hint in ((wholes, "wholes"), (scales, "scales"))
+        for table, hint in ((leading_digits, "wholes"), (scales, "scales"))
     )
-    significand = op.Add(first, fraction)
+    significand = op.Add(leading, fraction)
     size = op.Mul(significand, scale)
     opposite = op.Neg(size)
     number = op.Where(negative, opposite, size)

@@ -1,4 +1,4 @@
-"""BitShift: introduced at opset 11; 28 brought signed integers and amounts out of range."""
+"""BitShift: introduced at opset 11; 28 allowed signed integers and amounts out of range."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def shifts_in_range(context: Context) -> None:
         return
     shifted = cast(context, shifted, signed)
     inverted = op.Sub(ones, shifted)
-    own = [output] if elem_type == signed else None
-    result = op.Where(negative, inverted, shifted, outputs=own)
+    outputs = [output] if elem_type == signed else None
+    result = op.Where(negative, inverted, shifted, outputs=outputs)
     if elem_type != signed:
         cast(context, result, elem_type, [output])
 
@@ -56,7 +56,19 @@ def _shift(
     bits: int,
     outputs: list[str] | None = None,
 ) -> str:
-    """Shift unsigned integers by amounts that may be too large for `bits` bits, which gives 0."""
+    """Shift unsigned integers by amounts that may be out of range, which gives 0.
+
+    Args:
+        context: the node's.
+        data: the integers.
+        amounts: the amounts, of the same dtype.
+        elem_type: that dtype.
+        bits: amounts from this number on are out of range.
+        outputs: the name of the result; by default a new one.
+
+    Returns:
+        the name of the result, of dtype `elem_type`.
+    """
     op = context.op
     constant = context.constant(amounts)
     outputs = outputs or [context.fresh("shifted")]
@@ -79,11 +91,11 @@ def bit_shift(context: Context) -> None:
     elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
     width = np.iinfo(numpy_dtype(elem_type)).bits
     powers = context.array(2 ** np.arange(width, dtype=np.uint64), "powers")
-    places = cast(context, context.input(1), TensorProto.INT64)
+    indices = cast(context, context.input(1), TensorProto.INT64)
     data = context.input(0)
     if elem_type != TensorProto.UINT64:
         data = cast(context, data, TensorProto.UINT64)
-    factors = op.Gather(powers, places, axis=0)
+    factors = op.Gather(powers, indices, axis=0)
     op_type = "Mul" if context.value("direction") == "LEFT" else "Div"
     shifted = op.emit(op_type, data, factors)
     context.replace("Cast", [shifted], keep=(), to=elem_type)

@@ -1,4 +1,4 @@
-"""BitwiseNot below opset 18, which it came with, by a subtraction."""
+"""BitwiseNot below opset 18, which introduced it, by a subtraction."""
 
 from __future__ import annotations
 

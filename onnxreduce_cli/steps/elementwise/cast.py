@@ -32,7 +32,7 @@ def infinities_up(context: Context) -> None:
     ``Cast<to=FLOAT8E5M2FNUZ>(Where(IsInf(x), NaN, x))``, which 24 would make the largest number.
 
     A Cast to anything but a FNUZ float8 stays as it is. Where the dtype that a CastLike casts to
-    is only known at run time, an If asks for it.
+    is only known at run time, an If decides by it.
     """
     op = context.op
     if not _saturates_to_fnuz(context):
@@ -71,7 +71,7 @@ def infinities_down(context: Context) -> None:
 
 
 def _target_type(context: Context) -> int | None:
-    """The dtype that a Cast or CastLike casts to."""
+    """Return the dtype that a Cast or CastLike casts to; None where it is not known."""
     if context.node.op_type == "Cast":
         return int(context.value("to"))
     return context.elem_type(context.input(1))
@@ -84,25 +84,32 @@ def _saturates_to_fnuz(context: Context) -> bool:
 
 
 def _numbers(context: Context) -> tuple[str, int]:
-    """The tensor that is cast, in a dtype that Where takes and that gives the same; that dtype."""
-    given = context.elem_type(context.input(0))
-    wide: dict[int | None, int] = {
+    """Return the tensor that is cast in a dtype that Where takes, and that dtype.
+
+    Casting from that dtype gives the same result as casting the tensor itself.
+    """
+    elem_type = context.elem_type(context.input(0))
+    wider_types: dict[int | None, int] = {
         TensorProto.FLOAT8E5M2: TensorProto.FLOAT,
-        # A float8 holds no integer that a double does not, and a string may say "INF".
+        # Double represents each integer that a float8 does, and a string may be "INF".
         TensorProto.STRING: TensorProto.DOUBLE,
         None: TensorProto.DOUBLE,
     }
-    if given not in wide:
-        assert given is not None
-        return context.input(0), given
-    return cast(context, context.input(0), wide[given]), wide[given]
+    if elem_type not in wider_types:
+        assert elem_type is not None
+        return context.input(0), elem_type
+    return cast(context, context.input(0), wider_types[elem_type]), wider_types[elem_type]
 
 
 def _where_fnuz(context: Context, finite: str) -> None:
-    """Cast `finite` where the dtype to cast to turns out to be a FNUZ float8, else what is given.
+    """Replace a CastLike by an If that casts `finite` to a FNUZ float8, the data to others.
 
-    Of all floats these alone have no negative zero; what becomes of the infinities of the others
-    depends on it, and integers have no word in it.
+    Of all floats these alone have no negative zero. What becomes of infinities in the others
+    depends on the data itself, and integers have none.
+
+    Args:
+        context: the node's.
+        finite: the data with NaN in place of infinities.
     """
     op = context.op
     like = context.input(1)

@@ -1,4 +1,4 @@
-"""CastLike: 15."""
+"""CastLike below opset 15, which introduced it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _LIMITS = ("min", "max")
 
 
 def _type_limits(elem_type: int) -> tuple[float, float]:
-    """The lowest and the highest finite number of a float type."""
+    """Return the lowest and the highest finite number of a float type."""
     limits = np.finfo(numpy_dtype(elem_type))
     return float(limits.min), float(limits.max)
 
@@ -32,7 +32,8 @@ def limits_of_type_written(context: Context) -> None:
     """``Clip(x)`` of float16 becomes ``Clip<min=-65504.0, max=65504.0>(x)``.
 
     The absent limits were those of the type, and are those of float from opset 6 on. No attribute
-    holds those of double: they become inputs, as from opset 11 on, or ``Min(Max(x, min), max)``.
+    can represent those of double: they become inputs, as from opset 11 on, or
+    ``Min(Max(x, min), max)``.
     """
     values: dict[str, Any] = {}
     absent = [name for name in _LIMITS if context.attribute(name) is None]
@@ -40,8 +41,8 @@ def limits_of_type_written(context: Context) -> None:
         elem_type = context.need_elem_type(context.input(0), "its absent limits depend on it")
         limits = dict(zip(_LIMITS, _type_limits(elem_type), strict=True))
         if elem_type == TensorProto.DOUBLE:
-            given = [context.value(name, limit) for name, limit in limits.items()]
-            _as_inputs(context, [context.scalar(limit, "limit", elem_type) for limit in given])
+            written = [context.value(name, limit) for name, limit in limits.items()]
+            _as_inputs(context, [context.scalar(limit, "limit", elem_type) for limit in written])
             return
         if elem_type != TensorProto.FLOAT:
             values = {name: limits[name] for name in absent}
@@ -50,6 +51,12 @@ def limits_of_type_written(context: Context) -> None:
 
 
 def _as_inputs(context: Context, limits: list[str]) -> None:
+    """Replace a Clip's attributes by inputs as from opset 11 on, or the node by Max and Min.
+
+    Args:
+        context: the node's.
+        limits: the lower and the upper limit, scalars of the data's dtype.
+    """
     data, drop = context.input(0), ("consumed_inputs", *_LIMITS)
     if context.target_opset >= 11:
         context = context.at(11)
@@ -83,12 +90,12 @@ def limits_to_inputs(context: Context) -> None:
     dtype = numpy_dtype(elem_type)
     inputs: list[str] = [context.input(0)]
     for name, limit in zip(_LIMITS, _type_limits(TensorProto.FLOAT), strict=True):
-        given = context.value(name)
-        if given is None and elem_type == TensorProto.FLOAT:
+        attribute = context.value(name)
+        if attribute is None and elem_type == TensorProto.FLOAT:
             inputs.append("")
             continue
         with np.errstate(over="ignore"):  # Beyond float16 a limit is infinite: it limits nothing.
-            value = np.array(limit if given is None else given, dtype)
+            value = np.array(limit if attribute is None else attribute, dtype)
         inputs.append(context.array(value, name))
     context.replace(inputs=inputs, drop=_LIMITS)
 
@@ -97,7 +104,7 @@ def limits_to_inputs(context: Context) -> None:
 def limits_to_attributes(context: Context) -> None:
     """``Clip(x, 0, 6)`` becomes ``Clip<min=0.0, max=6.0>(x)``.
 
-    Limits that are no constants that float holds become ``Min(Max(x, min), max)``.
+    Limits that are no constants that float represents become ``Min(Max(x, min), max)``.
     """
     elem_type = context.need_elem_type(context.input(0), "its limits depend on it")
     values: dict[str, Any] = {}
@@ -117,7 +124,7 @@ def limits_to_attributes(context: Context) -> None:
 
 
 def _as_float(bound: Array) -> float | None:
-    """The limit as an attribute holds it, if float32 holds it."""
+    """Return a limit as the value of an attribute, or None where float32 cannot represent it."""
     with np.errstate(over="ignore"):
         value = bound.astype(np.float32)
     return float(value.reshape(-1)[0]) if (value.astype(bound.dtype) == bound).all() else None

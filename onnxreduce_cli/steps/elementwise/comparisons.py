@@ -1,4 +1,4 @@
-"""Equal, Greater, Less, GreaterOrEqual and LessOrEqual: what came with opsets 9, 11, 12 and 19."""
+"""Equal, Greater, Less, GreaterOrEqual and LessOrEqual: boundaries at opsets 9, 11, 12 and 19."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def equal_of_floats(context: Context) -> None:
     blocks="strings are compared below opset 11",
 )
 def equal_of_strings(context: Context) -> None:
-    """``Equal(x, y)`` of strings becomes ``Equal(places of x, places of y)`` among
+    """``Equal(x, y)`` of strings becomes ``Equal(indices of x, indices of y)`` into
     ``Unique(Concat(Reshape(x, [-1]), Reshape(y, [-1])))``.
     """
     op = context.op
@@ -47,26 +47,26 @@ def equal_of_strings(context: Context) -> None:
     flat, line = [], context.array([-1], "line")
     for name in context.node.input:
         flat.append(op.Reshape(name, line))
-    # One more, so that there is something to be unique.
-    more = context.array(np.array([""], object), "more")
-    both = op.Concat(*flat, more, axis=0)
-    unique, every = context.fresh("unique"), context.fresh("every_place")
-    op.Unique(both, outputs=[unique, "", every])
-    start, places = context.array([0], "start"), []
+    # One extra string, as Unique may not be given an empty tensor.
+    extra = context.array(np.array([""], object), "more")
+    both = op.Concat(*flat, extra, axis=0)
+    unique, inverse = context.fresh("unique"), context.fresh("inverse_indices")
+    op.Unique(both, outputs=[unique, "", inverse])
+    start, indices = context.array([0], "start"), []
     for name, part in zip(context.node.input, flat, strict=True):
         end = op.Add(start, op.Shape(part))
-        own = op.Slice(every, start, end)
+        part_indices = op.Slice(inverse, start, end)
         shape = op.Shape(name)
-        places.append(op.Reshape(own, shape, allowzero=1))
+        indices.append(op.Reshape(part_indices, shape, allowzero=1))
         start = end
-    context.replace("Equal", places)
+    context.replace("Equal", indices)
 
 
 @down(("Less", "Greater"), 9, "64-bit integers compared in two parts, each of which double holds")
 def compare_64_bit_integers(context: Context) -> None:
     """``Less(x, y)`` of int64 becomes ``Or(x1 < y1, And(Not(x1 > y1), x0 < y0))``.
 
-    x1 is ``Div(x, 2**31)``, x0 what is left; Div cuts towards zero, and both keep the order.
+    x1 is ``Div(x, 2**31)``, x0 the remainder; Div cuts towards zero, and both keep the order.
     """
     op = context.op
     elem_type = context.elem_type(context.input(0))

@@ -20,7 +20,7 @@ _BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 @introduced(_BITWISE, 18, "the bits divided out, combined and summed again")
 def bitwise(context: Context) -> None:
     """``BitwiseAnd(x, y)`` becomes ``ReduceSum(a * b * powers)`` over a last dimension that has one
-    place for each bit, with ``a = x / powers - x / powers / 2 * 2`` and b the same of y.
+    index for each bit, with ``a = x / powers - x / powers / 2 * 2`` and b the same of y.
 
     For BitwiseOr it is ``a + b - a * b``, for BitwiseXor ``a + b - 2 * a * b``. All is computed in
     int64, less the sign of those of 64 bits, which is combined by itself; of uint64 each half is.
@@ -37,7 +37,8 @@ def bitwise(context: Context) -> None:
         below = op.Less(whole, context.scalar(0, "zero"))
         sign = cast(context, below, TensorProto.INT64)
         signs.append(sign)
-        # What makes a negative number the unsigned one that its bits are, or leaves out the sign.
+        # Added to a negative number, this gives the unsigned one of the same bits; subtracted from
+        # one of 64 bits, it gives the bits without the sign.
         missing = context.scalar(2**width if width < 64 else -(2**63), "missing")
         operator = "Add" if width < 64 else "Sub"
         added = op.Mul(sign, missing)
@@ -52,14 +53,14 @@ def bitwise(context: Context) -> None:
 
 
 def _bitwise_in_halves(context: Context) -> None:
-    """Combine the higher and the lower 32 bits of uint64 apart, each in int64."""
+    """Replace a node of uint64, combining the higher and the lower 32 bits apart, each in int64."""
     op = context.op
     unit = context.scalar(2**32, "unit", TensorProto.UINT64)
     high, low = [], []
     for name in context.node.input:
-        cut = op.Div(name, unit)
-        rest = op.Sub(name, op.Mul(cut, unit))
-        high.append(cast(context, cut, TensorProto.INT64))
+        quotient = op.Div(name, unit)
+        rest = op.Sub(name, op.Mul(quotient, unit))
+        high.append(cast(context, quotient, TensorProto.INT64))
         low.append(cast(context, rest, TensorProto.INT64))
     upper, lower = (
         cast(context, _bitwise(context, half, 32), TensorProto.UINT64) for half in (high, low)
@@ -68,26 +69,37 @@ def _bitwise_in_halves(context: Context) -> None:
 
 
 def _bitwise(context: Context, numbers: Sequence[str], count: int) -> str:
-    """The numbers, int64, whose bits are those of numbers that are not negative, combined."""
+    """Return the numbers whose bits are combined from those of two tensors, int64.
+
+    Args:
+        context: the node's.
+        numbers: the two tensors, int64, none of their elements negative.
+        count: the number of bits.
+    """
     op = context.op
     powers = context.array([2**bit for bit in range(count)], "powers")
     two = context.scalar(2, "two")
     bits = []
     for number in numbers:
-        cut = op.Div(unsqueezed(context, number, [-1]), powers)
-        double = op.Mul(op.Div(cut, two), two)
-        bits.append(op.Sub(cut, double))
+        quotient = op.Div(unsqueezed(context, number, [-1]), powers)
+        double = op.Mul(op.Div(quotient, two), two)
+        bits.append(op.Sub(quotient, double))
     return _number_of_bits(context, _combined(context, bits), count)
 
 
 def _number_of_bits(context: Context, bits: str, count: int) -> str:
-    """The int64 numbers whose bits, the lowest first, are the zeros and ones in the last dimension.
+    """Return the numbers that have given bits, int64 without the last dimension of `bits`.
 
-    The bits from 32 on are summed apart: ONNX Runtime sums in double, which holds 53 of them.
+    The bits from 32 on are summed apart: ONNX Runtime sums in double, which represents 53 of them.
+
+    Args:
+        context: the node's.
+        bits: zeros and ones, int64 of shape [..., count], the lowest bit first.
+        count: the number of bits.
     """
     op = context.op
-    places = np.arange(count)
-    low = np.where(places < 32, 2 ** np.minimum(places, 31), 0)
+    exponents = np.arange(count)
+    low = np.where(exponents < 32, 2 ** np.minimum(exponents, 31), 0)
     total = reduced(
         context,
         "ReduceSum",
@@ -97,7 +109,7 @@ def _number_of_bits(context: Context, bits: str, count: int) -> str:
     )
     if count <= 32:
         return total
-    high = np.where(places < 32, 0, 2 ** np.maximum(places - 32, 0))
+    high = np.where(exponents < 32, 0, 2 ** np.maximum(exponents - 32, 0))
     parts = op.Mul(bits, context.array(high, "high_powers"))
     rest = reduced(context, "ReduceSum", parts, [-1], keep=False)
     raised = op.Mul(rest, context.scalar(2**32, "unit"))
@@ -105,7 +117,7 @@ def _number_of_bits(context: Context, bits: str, count: int) -> str:
 
 
 def _combined(context: Context, bits: Sequence[str]) -> Value:
-    """Two tensors of zeros and ones, int64, combined by And, Or or Xor."""
+    """Return two tensors of zeros and ones combined by the And, Or or Xor of the node, int64."""
     op = context.op
     both = op.Mul(*bits)
     if context.node.op_type == "BitwiseAnd":

@@ -1,4 +1,4 @@
-"""Erf below opset 9, which it came with, as polynomials."""
+"""Erf below opset 9, which introduced it, as polynomials."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from onnxreduce_cli.steps.registry import introduced
 
 @dataclass(frozen=True)
 class _Polynomial:
-    """Coefficients, the lowest power first, of ``(x - middle) / half``."""
+    """A polynomial in ``(x - middle) / half``, by its coefficients, the lowest power first."""
 
     middle: float
     half: float
     coefficients: tuple[float, ...]
 
     def of(self, context: Context, name: str, elem_type: int) -> Value:
-        """Emit its value at `name`."""
+        """Return its values at a float tensor of dtype `elem_type`, in its shape."""
         op = context.op
         centred = op.Sub(name, context.scalar(self.middle, "number", elem_type))
         scale = context.scalar(1 / self.half, "number", elem_type)
@@ -35,13 +35,13 @@ class _Approximation:
     """The polynomials that give Erf in one dtype, right to a few units in the last place.
 
     Attributes:
-        near: Erf(x) / x for x up to 1, of x * x.
-        far: Log(1 - Erf(x)) for x from 1 on.
-        end: from where on Erf(x) is 1.
+        up_to_one: Erf(x) / x for x up to 1, of x * x.
+        from_one: Log(1 - Erf(x)) for x from 1 on.
+        end: the number from which on Erf(x) is 1.
     """
 
-    near: _Polynomial
-    far: _Polynomial
+    up_to_one: _Polynomial
+    from_one: _Polynomial
     end: float
 
 
@@ -103,21 +103,21 @@ def erf(context: Context) -> None:
     Both are computed and one is taken, the other multiplied by 0: they are finite, as `a` is cut
     off where Erf is 1. The sign brings NaN back.
     """
-    context = context.at(9)  # Sign came with the same opset; its own step goes on.
+    context = context.at(9)  # Sign was introduced by the same opset; its own step goes on.
     op = context.op
-    data, given, working = widened(context, TensorProto.FLOAT)
-    how = _IN_DOUBLE if working == TensorProto.DOUBLE else _IN_FLOAT
+    data, elem_type, working = widened(context, TensorProto.FLOAT)
+    approximation = _IN_DOUBLE if working == TensorProto.DOUBLE else _IN_FLOAT
     one = context.scalar(1, "number", working)
     size = op.Abs(data)
     below = clipped(context, size, 0, 1, working)
-    beyond = clipped(context, size, 1, how.end, working)
+    beyond = clipped(context, size, 1, approximation.end, working)
     square = op.Mul(below, below)
-    near = op.Mul(below, how.near.of(context, square, working))
-    rest = op.Exp(how.far.of(context, beyond, working))
-    far = op.Sub(one, rest)
-    is_near = cast(context, op.Less(size, one), working)
-    is_far = op.Sub(one, is_near)
-    parts = [op.Mul(part, chosen) for part, chosen in ((near, is_near), (far, is_far))]
+    lower = op.Mul(below, approximation.up_to_one.of(context, square, working))
+    rest = op.Exp(approximation.from_one.of(context, beyond, working))
+    upper = op.Sub(one, rest)
+    is_lower = cast(context, op.Less(size, one), working)
+    is_upper = op.Sub(one, is_lower)
+    parts = [op.Mul(part, mask) for part, mask in ((lower, is_lower), (upper, is_upper))]
     curve = op.Add(*parts)
     sign = op.Sign(data)
-    replace_and_cast_back(context, "Mul", [curve, sign], given, working)
+    replace_and_cast_back(context, "Mul", [curve, sign], elem_type, working)

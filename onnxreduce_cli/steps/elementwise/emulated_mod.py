@@ -15,7 +15,7 @@ from onnxreduce_cli.model.values import numpy_dtype
 
 
 def _sign(context: Context, name: str, elem_type: int) -> Value:
-    """The signs of floats in their shape: 1 or -1, and zeros and NaN as they are."""
+    """Return 1 or -1 by the signs of floats of dtype `elem_type`; zeros and NaN stay."""
     op = context.op
     info = np.finfo(numpy_dtype(elem_type))
     size = op.Abs(name)
@@ -23,7 +23,8 @@ def _sign(context: Context, name: str, elem_type: int) -> Value:
     return op.Div(name, clipped(context, size, *limits, elem_type))
 
 
-#: Up to more than the exponents of two numbers are apart, in steps of what 53 bits leave.
+#: By dtype, shifts up to the largest difference of two exponents, in steps of the bits by which
+#: double is more precise.
 _SHIFTS: dict[int, range] = {
     TensorProto.FLOAT16: range(1),
     TensorProto.FLOAT: range(0, 280, 28),
@@ -60,7 +61,7 @@ def fmod_of_floats(context: Context, given: int) -> None:
     replace_and_cast_back(context, "Mul", sides, given, TensorProto.FLOAT)
 
 
-#: The exponents of two doubles are less apart.
+#: More than the largest difference of the exponents of two doubles.
 _MOST_DOUBLINGS = 2100
 
 
@@ -73,14 +74,14 @@ def fmod_of_doubles(context: Context) -> None:
     """
     op = context.op
     first, second = context.input(0), context.input(1)
-    size, given = (op.Abs(name) for name in (first, second))
+    size, divisor_size = (op.Abs(name) for name in (first, second))
     zero = context.scalar(0, "number", TensorProto.DOUBLE)
     finite = context.scalar(float(np.finfo(np.float64).max), "number", TensorProto.DOUBLE)
-    divisor = op.Min(given, finite)
-    infinite = op.Greater(given, divisor)
+    divisor = op.Min(divisor_size, finite)
+    infinite = op.Greater(divisor_size, divisor)
     spared = op.Mul(size, cast(context, infinite, TensorProto.DOUBLE))
     nothing = op.Sub(size, size)
-    no_divisor = op.Div(zero, given)
+    no_divisor = op.Div(zero, divisor_size)
     nan = op.Add(nothing, no_divisor)
     divided = op.Sub(size, spared)
     dividend = op.Add(divided, nan)
@@ -106,6 +107,7 @@ def _doubled(context: Context, start: Value, dividend: Value) -> tuple[Value, Va
     op = context.op
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
+        """Double the divisors that fit into their dividends, and count the round."""
         current, count = body.values
         twice = body.Add(current, current)
         fits = body.Less(twice, dividend)
@@ -132,9 +134,9 @@ def _remainder(
 
     Args:
         context: the node.
-        dividend: what is divided, double, in the shape of the result.
+        dividend: the dividends, double, in the shape of the result.
         largest: the first multiples, see `_doubled`.
-        divisor: what the multiples are halved down to, double.
+        divisor: the divisors, to which the multiples are halved again, double.
         count: how often they were doubled, an int64 scalar.
 
     Returns:
@@ -144,12 +146,13 @@ def _remainder(
     half, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0.5, 1))
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
+        """Subtract the multiples that fit, and halve those that do not fit any more."""
         rest, current = body.values
         fits = body.Not(body.Less(rest, current))
         fitting = body.Cast(fits, to=int(TensorProto.DOUBLE))
-        taken = body.Mul(current, fitting)
-        left = body.Sub(rest, taken)
-        # At first what is left may be the largest multiple once more.
+        subtrahend = body.Mul(current, fitting)
+        left = body.Sub(rest, subtrahend)
+        # In the first round the remainder may contain the largest multiple once more.
         done = body.Less(left, current)
         above = body.Greater(current, divisor)
         halved = body.And(done, above)

@@ -14,11 +14,16 @@ from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import numpy_dtype
 
 
-def integer_power(context: Context, other: int, constant: Array | None) -> None:
-    """A power of int64 by squaring and multiplying, which wraps where it overflows.
+def integer_power(context: Context, exponent_type: int, constant: Array | None) -> None:
+    """Replace a Pow of int64 by squares and products, which wrap where they overflow.
 
-    Where an exponent is negative it is -1, 0 or 1, which double holds; a power of 0 there is what
-    the cast of infinity gives.
+    Where an exponent is negative the power is -1, 0 or 1, which double represents; a power of 0 is
+    what the cast of infinity gives then.
+
+    Args:
+        context: the node's.
+        exponent_type: the dtype of the exponents, an integer.
+        constant: the exponents where they are constant, else None.
     """
     op = context.op
     base, exponent = context.input(0), context.input(1)
@@ -27,17 +32,19 @@ def integer_power(context: Context, other: int, constant: Array | None) -> None:
         context.replace("Identity", [name], keep=())
         return
     context.require_specialised("what is known of its exponent")
-    if numpy_dtype(other).kind == "u":
-        context.replace("Identity", [_run_time_power(context, base, exponent, other)], keep=())
+    if numpy_dtype(exponent_type).kind == "u":
+        context.replace(
+            "Identity", [_run_time_power(context, base, exponent, exponent_type)], keep=()
+        )
         return
-    if other != TensorProto.INT64:
+    if exponent_type != TensorProto.INT64:
         exponent = cast(context, exponent, TensorProto.INT64)
     zero, one = context.scalar(0, "zero"), context.scalar(1, "one")
     negative = cast(context, op.Less(exponent, zero), TensorProto.INT64)
     others = op.Sub(one, negative)
     above, below = (op.Mul(exponent, mask) for mask in (others, negative))
     whole = _run_time_power(
-        context, base, above, TensorProto.INT64, numpy_dtype(other).itemsize * 8 - 1
+        context, base, above, TensorProto.INT64, numpy_dtype(exponent_type).itemsize * 8 - 1
     )
     inputs = [cast(context, name, TensorProto.DOUBLE) for name in (base, below)]
     small = cast(context, op.Pow(*inputs), TensorProto.INT64)
@@ -46,7 +53,13 @@ def integer_power(context: Context, other: int, constant: Array | None) -> None:
 
 
 def _constant_power(context: Context, base: str, exponent: Array) -> str:
-    """Powers of int64 by constant exponents, the product of the squares at the exponents' bits."""
+    """Return powers of int64 by constant exponents: products of the squares at the exponents' bits.
+
+    Args:
+        context: the node's.
+        base: the bases, int64.
+        exponent: the exponents, none negative, of a shape that broadcasts with the bases'.
+    """
     op = context.op
     one = context.scalar(1, "one")
     bits = int(exponent.max(initial=0)).bit_length()
@@ -55,9 +68,9 @@ def _constant_power(context: Context, base: str, exponent: Array) -> str:
         if bit:
             square = op.Mul(square, square)
         has_bit = exponent.astype(np.uint64) & np.uint64(1 << bit) != 0
-        asked = context.array(has_bit.astype(np.int64), "bit")
+        mask = context.array(has_bit.astype(np.int64), "bit")
         more = op.Sub(square, one)
-        factor = op.Add(op.Mul(more, asked), one)
+        factor = op.Add(op.Mul(more, mask), one)
         result = op.Mul(result, factor) if result else factor
     return result
 
@@ -65,7 +78,7 @@ def _constant_power(context: Context, base: str, exponent: Array) -> str:
 def _run_time_power(
     context: Context, base: str, exponent: str, elem_type: int, bits: int = 0
 ) -> Value:
-    """Powers of int64 by exponents known at run time: a Loop with a round for each bit of them.
+    """Return powers of int64 by exponents known at run time: a Loop with a round for each bit.
 
     Args:
         context: the node.
@@ -88,6 +101,7 @@ def _run_time_power(
     ones = op.Add(op.Add(*zeros), one)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
+        """Multiply the powers by the squares where the lowest bit is set, and shift the bits."""
         square, power, left = body.values
         half = body.Div(left, two)
         bit = body.Sub(left, body.Mul(half, two))
@@ -101,8 +115,8 @@ def _run_time_power(
             half,
         ], []
 
-    kinds = ((base, TensorProto.INT64), (ones, TensorProto.INT64), (exponent, elem_type))
-    carried = [Carried(name, kind, dims_of(context, name)) for name, kind in kinds]
+    values = ((base, TensorProto.INT64), (ones, TensorProto.INT64), (exponent, elem_type))
+    carried = [Carried(name, dtype, dims_of(context, name)) for name, dtype in values]
     inputs, graph = loop(context, context.scalar(bits, "bits"), carried, write)
     _, power, _ = op.Loop(*inputs, outputs=3, body=graph)
     return power

@@ -1,4 +1,4 @@
-"""Sinh below opset 9, by exponentials and near 0 by a series."""
+"""Sinh below opset 9, by exponentials, of numbers below 1 by a series."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from onnxreduce_cli.steps.registry import introduced
 
 
 def _sinh(context: Context, size: str, elem_type: int) -> Value:
-    """``Exp(s) / 2 - Exp(-s) / 2``, below 1 its series.
+    """Return ``Exp(s) / 2 - Exp(-s) / 2``, below 1 its series, for s of dtype `elem_type`.
 
-    Both are computed and one is taken, the other multiplied by 0: it is finite.
+    Both are computed and the one that does not apply is multiplied by 0: it is finite.
     """
     op = context.op
     one = context.scalar(1, "number", elem_type)
-    far = op.Sub(*half_exponentials(context, size, elem_type))
+    upper = op.Sub(*half_exponentials(context, size, elem_type))
     square = op.Mul(size, size)
     terms = 9 if elem_type == TensorProto.DOUBLE else 6
     series = [1 / factorial(2 * index + 1) for index in range(terms)]
-    near = op.Mul(size, polynomial(context, square, series, elem_type))
-    is_near = cast(context, op.Less(size, one), elem_type)
-    is_far = op.Sub(one, is_near)
-    parts = [op.Mul(*pair) for pair in ([near, is_near], [far, is_far])]
+    lower = op.Mul(size, polynomial(context, square, series, elem_type))
+    is_lower = cast(context, op.Less(size, one), elem_type)
+    is_upper = op.Sub(one, is_lower)
+    parts = [op.Mul(*pair) for pair in ([lower, is_lower], [upper, is_upper])]
     return op.Add(*parts)
 
 

@@ -18,7 +18,8 @@ from onnxreduce_cli.emit.polynomials import clipped
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
-#: Emits a function's values at positive numbers, given with their dtype.
+#: Returns a function's values at positive numbers, of their dtype and shape. Its arguments are the
+#: context, the numbers and their dtype.
 Curve = Callable[[Context, str, int], str]
 
 
@@ -28,23 +29,23 @@ def odd_function(context: Context, curve: Curve, most: float) -> None:
     s is ``Abs(x)``, cut off below where the quotient is 1, and above at `most`.
     """
     op = context.op
-    data, given, working = widened(context, TensorProto.FLOAT)
+    data, elem_type, working = widened(context, TensorProto.FLOAT)
     least = float(np.finfo(numpy_dtype(working)).eps) ** 2
     size = clipped(context, op.Abs(data), least, most, working)
     slope = op.Div(curve(context, size, working), size)
-    replace_and_cast_back(context, "Mul", [data, slope], given, working)
+    replace_and_cast_back(context, "Mul", [data, slope], elem_type, working)
 
 
 def _finite(context: Context) -> float:
-    """The largest finite number of the dtype that is computed in."""
+    """Return the largest finite number of the dtype to compute in."""
     wide = context.elem_type(context.input(0)) == TensorProto.DOUBLE
     return float(np.finfo(np.float64 if wide else np.float32).max)
 
 
 def half_exponentials(context: Context, size: str, elem_type: int) -> tuple[str, str]:
-    """Half of ``Exp(size)`` and of ``Exp(-size)``.
+    """Return ``Exp(size) / 2`` and ``Exp(-size) / 2``, of dtype `elem_type` in the shape of `size`.
 
-    The first overflows where its double would not, if it were not multiplied in that order.
+    The products are ordered such that the first overflows only where its own value does.
     """
     op = context.op
     half = context.scalar(0.5, "number", elem_type)
@@ -55,7 +56,10 @@ def half_exponentials(context: Context, size: str, elem_type: int) -> tuple[str,
 
 
 def _log1p(context: Context, name: str, elem_type: int) -> Value:
-    """``Log(1 + t)``, less what the sum was rounded up by, so that small t keep their digits."""
+    """Return ``Log(1 + t)`` for positive t of dtype `elem_type`, in their shape.
+
+    The error of the rounded sum is subtracted, so that small t keep their digits.
+    """
     op = context.op
     one = context.scalar(1, "number", elem_type)
     log = op.Log(op.Add(name, one))
@@ -66,10 +70,10 @@ def _log1p(context: Context, name: str, elem_type: int) -> Value:
 
 
 def _acosh_of(context: Context, half: str, elem_type: int) -> Value:
-    """``Acosh(1 + 2 * h)``: ``2 * log1p(p + h / (1 + Sqrt(1 + h)))`` with ``p = Sqrt(h)``.
+    """Return ``Acosh(1 + 2 * h)`` for positive h of dtype `elem_type`, in their shape.
 
-    The quotient is ``1 / (i + Sqrt(i * i + i))`` with ``i = 1 / h``, which an infinite h leaves
-    infinite.
+    That is ``2 * log1p(p + h / (1 + Sqrt(1 + h)))`` with ``p = Sqrt(h)``. The quotient is
+    ``1 / (i + Sqrt(i * i + i))`` with ``i = 1 / h``, which is infinite for an infinite h.
     """
     op = context.op
     one = context.scalar(1, "number", elem_type)
@@ -83,7 +87,10 @@ def _acosh_of(context: Context, half: str, elem_type: int) -> Value:
 
 
 def _asinh(context: Context, size: str, elem_type: int) -> Value:
-    """``Acosh(Sqrt(1 + s * s))``: its h is ``s / (j + Sqrt(1 + j * j)) / 2`` with ``j = 1 / s``."""
+    """Return ``Asinh(s)`` for positive s of dtype `elem_type`, in their shape.
+
+    That is ``Acosh(1 + 2 * h)`` with h as ``s / (j + Sqrt(1 + j * j)) / 2`` and ``j = 1 / s``.
+    """
     op = context.op
     one = context.scalar(1, "number", elem_type)
     inverse = op.Div(one, size)
@@ -96,7 +103,10 @@ def _asinh(context: Context, size: str, elem_type: int) -> Value:
 
 
 def _atanh(context: Context, size: str, elem_type: int) -> Value:
-    """``log1p(2 * s / (1 - s)) / 2``; from 1 on it is of a negative number, or infinite."""
+    """Return ``log1p(2 * s / (1 - s)) / 2`` for positive s of dtype `elem_type`, in their shape.
+
+    From 1 on the logarithm is infinite, or NaN.
+    """
     op = context.op
     rest = op.Sub(context.scalar(1, "number", elem_type), size)
     odds = op.Div(op.Add(size, size), rest)
@@ -109,9 +119,11 @@ def cosh(context: Context) -> None:
     """``Cosh(x)`` becomes ``Exp(s / 2) / 2 * Exp(s / 2) + 1 / 2 / Exp(s / 2) / Exp(s / 2)`` with
     ``s = Abs(x)``.
     """
-    data, given, working = widened(context, TensorProto.FLOAT)
+    data, elem_type, working = widened(context, TensorProto.FLOAT)
     size = context.op.Abs(data)
-    replace_and_cast_back(context, "Add", half_exponentials(context, size, working), given, working)
+    replace_and_cast_back(
+        context, "Add", half_exponentials(context, size, working), elem_type, working
+    )
 
 
 @introduced("Asinh", 9, "a logarithm that keeps the digits of small numbers")
@@ -129,10 +141,12 @@ def acosh(context: Context) -> None:
     ``p = Sqrt(h)``, which is NaN below 1.
     """
     op = context.op
-    data, given, working = widened(context, TensorProto.FLOAT)
+    data, elem_type, working = widened(context, TensorProto.FLOAT)
     above = op.Sub(data, context.scalar(1, "number", working))
     half = op.Mul(above, context.scalar(0.5, "number", working))
-    replace_and_cast_back(context, "Identity", [_acosh_of(context, half, working)], given, working)
+    replace_and_cast_back(
+        context, "Identity", [_acosh_of(context, half, working)], elem_type, working
+    )
 
 
 @introduced("Atanh", 9, "a logarithm that keeps the digits of small numbers")

@@ -13,7 +13,7 @@ from onnxreduce_cli.steps.registry import introduced
 
 
 def _limit(context: Context, value: float) -> Value:
-    """A scalar of the input's dtype."""
+    """Return a number as a scalar of the dtype of the first input."""
     elem_type = context.need_elem_type(context.input(0), "it is compared with a number of it")
     return context.scalar(value, "limit", elem_type)
 
@@ -25,7 +25,7 @@ def is_nan(context: Context) -> None:
 
 
 def _is_ordered(context: Context) -> Value:
-    """Return booleans in the input's shape that are true where it is no NaN."""
+    """Return whether each element of the first input is no NaN, bool in its shape."""
     op = context.op
     data = context.input(0)
     return op.Or(op.Less(data, _limit(context, np.inf)), op.Greater(data, _limit(context, -np.inf)))
@@ -37,7 +37,7 @@ def is_inf(context: Context) -> None:
     data = context.input(0)
     elem_type = context.need_elem_type(data, "it is compared with its limits")
     limit = float(np.finfo(numpy_dtype(elem_type)).max)
-    chosen = [
+    comparisons = [
         (op_type, bound)
         for name, op_type, bound in (
             ("detect_negative", "Less", -limit),
@@ -45,15 +45,15 @@ def is_inf(context: Context) -> None:
         )
         if context.value(name, 1)
     ]
-    if not chosen:
+    if not comparisons:
         # Nothing is less than minus infinity.
         context.replace("Less", [data, _limit(context, -np.inf)], keep=())
-    elif len(chosen) == 1:
-        op_type, bound = chosen[0]
+    elif len(comparisons) == 1:
+        op_type, bound = comparisons[0]
         context.replace(op_type, [data, _limit(context, bound)], keep=())
     else:
         parts = [
-            context.op.emit(op_type, data, _limit(context, bound)) for op_type, bound in chosen
+            context.op.emit(op_type, data, _limit(context, bound)) for op_type, bound in comparisons
         ]
         context.replace("Or", parts, keep=())
 
@@ -74,6 +74,6 @@ def sign(context: Context) -> None:
     if elem_type in INTEGERS:
         context.replace("Sub", parts, keep=())
         return
-    apart = op.Sub(*parts)
-    number = cast(context, _is_ordered(context), elem_type)
-    context.replace("Div", [apart, number], keep=())
+    difference = op.Sub(*parts)
+    divisor = cast(context, _is_ordered(context), elem_type)
+    context.replace("Div", [difference, divisor], keep=())

@@ -65,7 +65,15 @@ def one_shape(context: Context) -> None:
 
 
 def _limited(context: Context, names: list[str]) -> bool:
-    """Make a Clip of an extreme of a value and a float constant; whether that was possible."""
+    """Replace a Max or Min of a tensor and a float constant of one element by a Clip.
+
+    Args:
+        context: the node's.
+        names: its inputs.
+
+    Returns:
+        whether that was possible.
+    """
     if len(names) != 2:
         return False
     for data, other in (names, names[::-1]):

@@ -50,22 +50,22 @@ def mod(context: Context) -> None:
     """
     op = context.op
     first, second = context.input(0), context.input(1)
-    given = context.need_elem_type(first, "what is exact depends on it")
-    if given == TensorProto.DOUBLE:
+    elem_type = context.need_elem_type(first, "what is exact depends on it")
+    if elem_type == TensorProto.DOUBLE:
         fmod_of_doubles(context)
         return
-    if given not in INTEGERS:
-        fmod_of_floats(context, given)
+    if elem_type not in INTEGERS:
+        fmod_of_floats(context, elem_type)
         return
-    working = given
-    if given not in (TensorProto.INT64, TensorProto.UINT64):
+    working = elem_type
+    if elem_type not in (TensorProto.INT64, TensorProto.UINT64):
         working = TensorProto.INT64
         first, second = (cast(context, name, working) for name in (first, second))
     divisor = second
     known = context.constant(context.input(1))
-    if given == TensorProto.INT64 and (known is None or np.any(known == -1)):
-        # The lowest number divided by -1 overflows, which may end the process; 1 leaves no rest
-        # either.
+    if elem_type == TensorProto.INT64 and (known is None or np.any(known == -1)):
+        # The lowest number divided by -1 overflows, which may end the process; the remainder by 1
+        # is 0 too.
         minus = op.Equal(second, context.scalar(-1, "minus_one", working))
         two = context.scalar(2, "two", working)
         more = op.Mul(cast(context, minus, working), two)
@@ -73,15 +73,15 @@ def mod(context: Context) -> None:
     whole = op.Div(first, divisor)
     covered = op.Mul(whole, divisor)
     rest = op.Sub(first, covered)
-    if not context.value("fmod", 0) and given not in UNSIGNED:
+    if not context.value("fmod", 0) and elem_type not in UNSIGNED:
         zero = context.scalar(0, "zero", working)
         rest_signs = [op.emit(op_type, rest, zero) for op_type in ("Less", "Greater")]
         divisor_signs = [op.emit(op_type, divisor, zero) for op_type in ("Greater", "Less")]
         pairs = [op.And(a, b) for a, b in zip(rest_signs, divisor_signs, strict=True)]
-        apart = cast(context, op.Or(*pairs), working)
-        added = op.Mul(divisor, apart)
+        signs_differ = cast(context, op.Or(*pairs), working)
+        added = op.Mul(divisor, signs_differ)
         rest = op.Add(rest, added)
-    if working == given:
+    if working == elem_type:
         context.replace("Identity", [rest], keep=())
     else:
-        context.replace("Cast", [rest], keep=(), to=given)
+        context.replace("Cast", [rest], keep=(), to=elem_type)

@@ -26,37 +26,39 @@ _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, Tens
 def one_type(context: Context) -> None:
     """``Pow(x, [2])`` with an int64 exponent becomes ``Pow(x, [2.0])`` in the type of x.
 
-    Where that type cannot hold the exponent both are cast to one that holds both, and the result
-    back. Integers are computed in double, which holds every result that does not overflow; 64 bits
-    it does not hold, of them a whole power is a product.
+    Where that type cannot represent the exponent both are cast to one that represents both, and the
+    result back. Integers are computed in double, which represents every result that does not
+    overflow, except of 64 bits: of these a whole power is a product.
     """
     base, exponent = context.input(0), context.input(1)
     purpose = "before opset 12 base and exponent have one type"
-    given = context.need_elem_type(base, purpose)
-    other = context.need_elem_type(exponent, purpose)
-    if given == other and given not in INTEGERS:
+    base_type = context.need_elem_type(base, purpose)
+    exponent_type = context.need_elem_type(exponent, purpose)
+    if base_type == exponent_type and base_type not in INTEGERS:
         return
     constant = context.constant(exponent)
-    if given not in INTEGERS and constant is not None:
+    if base_type not in INTEGERS and constant is not None:
         with np.errstate(over="ignore"):
-            same = constant.astype(numpy_dtype(given))
-        if np.array_equal(same.astype(constant.dtype), constant, equal_nan=other not in INTEGERS):
+            same = constant.astype(numpy_dtype(base_type))
+        if np.array_equal(
+            same.astype(constant.dtype), constant, equal_nan=exponent_type not in INTEGERS
+        ):
             context.replace(inputs=[base, context.array(same, "exponent")])
             return
     if constant is not None and constant.ndim == 0 and constant == 2:
         context.replace("Mul", [base, base], keep=())
         return
-    if given == TensorProto.INT64 and other in INTEGERS:
-        integer_power(context, other, constant)
+    if base_type == TensorProto.INT64 and exponent_type in INTEGERS:
+        integer_power(context, exponent_type, constant)
         return
     narrow = {TensorProto.FLOAT16, TensorProto.FLOAT, *_SMALL}
-    working = TensorProto.FLOAT if {given, other} <= narrow else TensorProto.DOUBLE
+    working = TensorProto.FLOAT if {base_type, exponent_type} <= narrow else TensorProto.DOUBLE
     inputs = [
-        name if kind == working else cast(context, name, working)
-        for name, kind in ((base, given), (exponent, other))
+        name if dtype == working else cast(context, name, working)
+        for name, dtype in ((base, base_type), (exponent, exponent_type))
     ]
-    if given == working:
+    if base_type == working:
         context.replace(inputs=inputs)
         return
     result = context.replace(inputs=inputs, outputs=[context.fresh("power")]).output[0]
-    cast(context, result, given, [context.node.output[0]])
+    cast(context, result, base_type, [context.node.output[0]])

@@ -1,4 +1,4 @@
-"""PRelu: 7 brought NumPy's broadcasting of the slope, 9 integers."""
+"""PRelu: 7 introduced NumPy's broadcasting of the slope, 9 integers."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def slope_aligned(context: Context) -> None:
         return
     if rank is None or dims is None:
         two = context.array(np.array([2], np.float32), "two")
-        apart = op.Sub(rank_of(context, data, TensorProto.FLOAT), two)
-        behind = cast(context, op.Relu(apart), TensorProto.INT64)
+        count = op.Sub(rank_of(context, data, TensorProto.FLOAT), two)
+        trailing = cast(context, op.Relu(count), TensorProto.INT64)
         slopes = op.Reshape(slope, context.array([-1], "list"))
-        context.replace(inputs=[data, trailing_ones(context, slopes, behind)])
+        context.replace(inputs=[data, trailing_ones(context, slopes, trailing)])
     elif len(dims) == 1 and rank > 2:
         axes = list(range(1, rank - 1))
         context.replace(inputs=[data, op.Unsqueeze(slope, axes=axes)])
@@ -60,7 +60,7 @@ def slope_for_channels(context: Context) -> None:
             slopes = op.Reshape(slope, context.array([-1], "list"))
             context.replace(inputs=[data, slopes])
         return
-    context = context.at(14)  # A Reshape takes a 0 for what it is there; its own step goes on.
+    context = context.at(14)  # Reshape has allowzero there; its own step goes on.
     op = context.op
     shape = op.Shape(data)
     wide = op.Expand(slope, shape)
@@ -72,6 +72,7 @@ def slope_for_channels(context: Context) -> None:
 
 
 def _is_for_channels(dims: Dims, rank: int) -> bool:
+    """Return whether slopes of shape `dims` are one for each channel of data of rank `rank`."""
     channel = 1 - (rank - len(dims))
     return all(dim == 1 or index == channel for index, dim in enumerate(dims))
 
@@ -81,15 +82,15 @@ def slope_of_integers(context: Context) -> None:
     """``PRelu(x, slope)`` of int32 becomes ``Where(Less(x, 0), Mul(x, slope), x)``; of unsigned
     integers it is x.
     """
-    data, given = context.input(0), context.elem_type(context.input(0))
-    if given not in INTEGERS:
+    data, elem_type = context.input(0), context.elem_type(context.input(0))
+    if elem_type not in INTEGERS:
         return
-    assert given is not None
-    if given in _UNSIGNED:
+    assert elem_type is not None
+    if elem_type in _UNSIGNED:
         context.replace("Identity", [data])
         return
-    context = context.at(9)  # Where came with it.
+    context = context.at(9)  # It introduced Where.
     op = context.op
-    negative = op.Less(data, context.scalar(0, "zero", given))
+    negative = op.Less(data, context.scalar(0, "zero", elem_type))
     scaled = op.Mul(data, context.input(1))
     context.replace("Where", [negative, scaled, data])

@@ -1,4 +1,4 @@
-"""Round below opset 11, which it came with."""
+"""Round below opset 11, which introduced it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def round_(context: Context) -> None:
         for value, hint in ((0, "zero"), (0.5, "half"), (1, "one"), (2, "two"))
     )
     size = op.Abs(data)
-    # From here on numbers have no fraction, and infinity less infinity is NaN.
+    # From this number on floats have no fraction, and infinity less infinity is NaN.
     most = 2.0 ** np.finfo(numpy_dtype(elem_type)).nmant
     limit = context.scalar(most, "without_fraction", elem_type)
     small = op.Less(size, limit)

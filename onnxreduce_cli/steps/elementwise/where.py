@@ -1,4 +1,4 @@
-"""Where below opset 9, which it came with: a Gather, or integer arithmetic."""
+"""Where below opset 9, which introduced it: a Gather, or integer arithmetic."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from onnxreduce_cli.steps.registry import introduced
 )
 def where(context: Context) -> None:
     """``Where(c, x, y)`` becomes
-    ``Gather(Concat(Reshape(x, [-1]), Reshape(y, [-1])), places)`` with ``places`` those of y, and
-    where c holds those of x.
+    ``Gather(Concat(Reshape(x, [-1]), Reshape(y, [-1])), indices)`` with the indices of x's
+    elements where c is true, and else of y's.
 
     Blending ``c * x + (1 - c) * y`` would be wrong where what is not chosen is NaN or infinite;
     of integers it is exact, and needs no shapes.
@@ -36,37 +36,37 @@ def where(context: Context) -> None:
     condition, first, second = (context.input(index) for index in range(3))
     elem_type = context.need_elem_type(first, "how to choose depends on it")
     if elem_type in (TensorProto.INT32, TensorProto.INT64):
-        chosen = cast(context, condition, elem_type)
-        apart = op.Sub(first, second)
-        part = op.Mul(apart, chosen)
-        context.replace("Add", [part, second], keep=())
+        mask = cast(context, condition, elem_type)
+        difference = op.Sub(first, second)
+        offset = op.Mul(difference, mask)
+        context.replace("Add", [offset, second], keep=())
         return
     if None in [context.specialised_rank(name) for name in (first, second)]:
         context = context.at(shapes.OPSET)
         op = context.op
-    here, there = _flat_places(context, first), _flat_places(context, second)
-    behind = _element_count(context, first)
-    there = op.Add(there, behind)
+    first_indices, second_indices = _flat_indices(context, first), _flat_indices(context, second)
+    first_count = _element_count(context, first)
+    second_indices = op.Add(second_indices, first_count)
     flat = [op.Reshape(name, context.array([-1], "flat")) for name in (first, second)]
     both = op.Concat(*flat, axis=0)
-    chosen = cast(context, condition, TensorProto.INT64)
-    apart = op.Sub(here, there)
-    part = op.Mul(apart, chosen)
-    places = op.Add(part, there)
-    context.replace("Gather", [both, places], keep=(), axis=0)
+    mask = cast(context, condition, TensorProto.INT64)
+    difference = op.Sub(first_indices, second_indices)
+    offset = op.Mul(difference, mask)
+    indices = op.Add(offset, second_indices)
+    context.replace("Gather", [both, indices], keep=(), axis=0)
 
 
-def _flat_places(context: Context, name: str) -> str:
-    """The place of each element in the flattened tensor, int64 in the tensor's shape."""
+def _flat_indices(context: Context, name: str) -> str:
+    """Return the index of each element in the flattened tensor, int64 in the tensor's shape."""
     dims = known_dims(dims_of(context, name))
     if dims is None or math.prod(dims) > folding.LIMIT:
-        return emulated_where.flat_places(context, name)
-    places = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
-    return context.array(places, "places")
+        return emulated_where.flat_indices(context, name)
+    indices = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
+    return context.array(indices, "indices")
 
 
 def _element_count(context: Context, name: str) -> str:
-    """The number of a tensor's elements, an int64 scalar."""
+    """Return the number of elements of a tensor, an int64 scalar."""
     dims = known_dims(dims_of(context, name))
     if dims is not None:
         return context.scalar(math.prod(dims), "size")

@@ -11,11 +11,12 @@ from onnxreduce_cli.emit.node_facts import Array
 
 @dataclass(frozen=True)
 class Kind:
-    """The kind of a transform.
+    """Which Fourier transform is computed, and of which signal.
 
     Attributes:
-        inverse: whether it is the inverse.
-        onesided: whether only the half of the frequencies is given, or taken by the inverse.
+        inverse: whether it is the inverse transform.
+        onesided: whether the result, or of the inverse the signal, has only the first half of the
+            frequencies.
         parts: how many numbers each element of the signal has, 1 or 2.
     """
 
@@ -30,51 +31,67 @@ class Kind:
 
     @property
     def result_parts(self) -> int:
-        """The count of numbers that each element of the result has, 1 or 2."""
+        """Return how many numbers each element of the result has, 1 or 2."""
         return 1 if self.is_real else 2
 
     def turned(self, cos: Array, sin: Array) -> Array:
-        """The factors by which an element's parts, turned by angles, go into those of the result.
+        """Return the factors by which an element's parts go into those of the result.
 
-        Of shape [angles, parts, parts of the result].
+        Args:
+            cos: the cosine of the angle by which each element is turned, double of shape [angles].
+            sin: its sine, likewise.
+
+        Returns:
+            double of shape [angles, parts, result_parts].
         """
         rows = [[cos, sin], [-sin, cos]] if self.inverse else [[cos, -sin], [sin, cos]]
         return np.array([row[: self.result_parts] for row in rows[: self.parts]]).transpose(2, 0, 1)
 
 
 def angle_table(kind: Kind, length: int) -> Array:
-    """`Kind.turned` of each of `length` angles around the circle, double; see there for its shape.
+    """Return `Kind.turned` of `length` angles, evenly spaced around the circle.
 
-    That of the inverse is divided by the length.
+    Returns:
+        double of shape [length, parts, result_parts], for the inverse divided by the length.
     """
     angles = 2 * np.pi * np.arange(length) / length
     table = kind.turned(np.cos(angles), np.sin(angles))
     return table / length if kind.inverse else table
 
 
-def real_weights(length: int, taken: int) -> Array:
-    """The weights of each frequency's real and imaginary part in a real signal, [taken, 2].
+def real_weights(length: int, count: int) -> Array:
+    """Return the weights of each frequency's real and imaginary part in a real signal.
 
     All but the first and the middle one stand for two; these have no imaginary part.
+
+    Args:
+        length: the length of the signal.
+        count: the number of frequencies.
+
+    Returns:
+        double of shape [count, 2].
     """
-    frequencies = np.arange(taken)
+    frequencies = np.arange(count)
     real = 2.0 - (frequencies == 0) - (2 * frequencies == length)
     return np.stack([real, 2 * (real - 1)], axis=1)
 
 
-def constant_matrix(kind: Kind, length: int, taken: int, given: int) -> Array:
-    """The matrix of shape [taken * kind.parts, given * kind.result_parts], double.
+def constant_matrix(kind: Kind, length: int, input_size: int, output_size: int) -> Array:
+    """Return the matrix that the signal is multiplied with, computed at conversion.
 
     Args:
         kind: which transform it is.
         length: the length of the transform.
-        taken: how many elements of the signal are transformed.
-        given: how many elements the result has.
+        input_size: how many elements of the signal are transformed.
+        output_size: how many elements the result has.
+
+    Returns:
+        double of shape [input_size * kind.parts, output_size * kind.result_parts].
     """
-    angles = np.outer(np.arange(taken), np.arange(given)) % max(length, 1)
+    angles = np.outer(np.arange(input_size), np.arange(output_size)) % max(length, 1)
     values = angle_table(kind, length)[angles]
     if kind.is_real:
-        values *= real_weights(length, taken)[:, None, : kind.parts, None]
-    shape = (taken * kind.parts, given * kind.result_parts)
+        values *= real_weights(length, input_size)[:, None, : kind.parts, None]
+    shape = (input_size * kind.parts, output_size * kind.result_parts)
     matrix: Array = values.transpose(0, 2, 1, 3).reshape(shape)
     return matrix

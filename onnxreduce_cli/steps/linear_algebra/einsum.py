@@ -64,9 +64,17 @@ def einsum(context: Context) -> None:
 
 
 def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, ...]]:
-    """The operands with their labels, and the output's labels.
+    """Return the operands with their labels, and the output's labels.
 
     Dimensions that an ellipsis stands for are labelled by numbers counted from the end.
+
+    Args:
+        context: the node's.
+        equation: its equation, such as "bij,bjk->bik"; without an arrow the output has the labels
+            that occur once, in alphabetical order.
+
+    Raises:
+        Blocked: a rank is not known, or does not fit the labels.
     """
     terms, arrow, right = equation.replace(" ", "").partition("->")
     operands = []
@@ -94,6 +102,7 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
 
 
 def _dots(count: int) -> tuple[str, ...]:
+    """Return labels for the `count` dimensions that an ellipsis stands for."""
     return tuple(str(number) for number in range(count, 0, -1))
 
 
@@ -104,18 +113,22 @@ def _check_sizes(context: Context, operands: Sequence[Operand]) -> None:
         for label, dim in zip(operand.labels, dims_of(context, operand.name) or (), strict=False):
             if isinstance(dim, int) and label.isalpha():
                 sizes.setdefault(label, set()).add(dim)
-    for label, found in sizes.items():
-        if len(found) > 1:
+    for label, label_sizes in sizes.items():
+        if len(label_sizes) > 1:
             raise Blocked(
-                f"its label {label!r} stands for dimensions of {sorted(found)}",
+                f"its label {label!r} stands for dimensions of {sorted(label_sizes)}",
                 "give both operands the same size",
             )
 
 
 def _without_diagonals(context: Context, operand: Operand) -> Operand:
-    """Reduce each label that an operand has twice to the diagonal of its two dimensions.
+    """Return the operand with the diagonal of each two dimensions that have the same label.
 
-    Both are moved to the end, made one, and every (n + 1)th of its elements is taken.
+    The two are moved to the end and reshaped to one of size n * n, of which every (n + 1)th element
+    is gathered.
+
+    Raises:
+        Blocked: the two dimensions have different sizes.
     """
     op = context.op
     while True:
@@ -123,19 +136,19 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
         if not twice:
             return operand
         label = twice[0]
-        places = [index for index, item in enumerate(operand.labels) if item == label][:2]
-        others = [index for index in range(len(operand.labels)) if index not in places]
+        axes = [index for index, item in enumerate(operand.labels) if item == label][:2]
+        others = [index for index in range(len(operand.labels)) if index not in axes]
         dims = dims_of(context, operand.name)
-        size = None if dims is None else known_dims(tuple(dims[index] for index in places))
+        size = None if dims is None else known_dims(tuple(dims[index] for index in axes))
         if size is not None and size[0] != size[1]:
             raise Blocked(
                 f"its label {label!r} stands for dimensions of {sorted(size)}", "mend the model"
             )
         shape: str
         diagonal: str
-        length: Number = size[0] if size else size_of(context, operand.name, places[0])
+        length: Number = size[0] if size else size_of(context, operand.name, axes[0])
         name = operand.name
-        perm = [*others, *places]
+        perm = [*others, *axes]
         if perm != sorted(perm):
             name = op.Transpose(name, perm=perm)
         if isinstance(length, int):
@@ -149,14 +162,21 @@ def _without_diagonals(context: Context, operand: Operand) -> Operand:
 
 
 def _summed(context: Context, operand: Operand, needed: set[str]) -> Operand:
-    """Sum over the labels that nobody needs."""
+    """Return the operand summed over the dimensions whose labels are not in `needed`."""
     axes = [index for index, label in enumerate(operand.labels) if label not in needed]
     name = reduced(context, "ReduceSum", operand.name, axes, keep=False)
     return Operand(name, tuple(label for label in operand.labels if label in needed))
 
 
 def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -> Operand:
-    """The product of two operands, summed over what they share and nobody needs."""
+    """Return the product of two operands, summed over the labels that both have and none needs.
+
+    Args:
+        context: the node's.
+        left: the first operand.
+        right: the second operand.
+        needed: the labels of the output and of the operands that come after these.
+    """
     op = context.op
     left = _summed(context, left, needed | set(right.labels))
     right = _summed(context, right, needed | set(left.labels))
@@ -178,7 +198,7 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
     outer = (*outer, *summed)
     first = _arranged(context, left, (*outer, *(row or [""]), *inner))
     if len(inner) > 1:
-        # The dimensions to contract come last in both, so all others keep their places.
+        # The dimensions to contract come last in both, so all others keep their indices.
         shape = context.array([0] * (len(outer) + 1) + [merged or 0], "merged")
         first = op.Reshape(first, shape)
         second = _arranged(context, right, (*outer, *(column or [""]), *inner))
@@ -188,13 +208,16 @@ def _joined(context: Context, left: Operand, right: Operand, needed: set[str]) -
     else:
         second = _arranged(context, right, (*outer, *inner, *(column or [""])))
     name: str = op.MatMul(first, second)
-    missing = [len(outer) + place for place, found in enumerate((row, column)) if not found]
+    missing = [len(outer) + index for index, own in enumerate((row, column)) if not own]
     name = squeezed(context, name, missing)
     return _summed(context, Operand(name, (*outer, *row, *column)), needed)
 
 
 def _merged_size(context: Context, operand: Operand, labels: list[str]) -> int | None:
-    """The product of some dimensions of an operand; None if not known, or nothing to merge."""
+    """Return the product of the sizes of the dimensions that have the given labels.
+
+    It is None where a size is not known or 0, and where there are fewer than two.
+    """
     dims = dims_of(context, operand.name)
     if dims is None or len(labels) < 2:
         return None
@@ -203,7 +226,10 @@ def _merged_size(context: Context, operand: Operand, labels: list[str]) -> int |
 
 
 def _arranged(context: Context, operand: Operand, labels: Sequence[str]) -> str:
-    """The operand with its dimensions in the order of `labels`, and 1 for those it lacks."""
+    """Return an operand's tensor with its dimensions in the order of `labels`.
+
+    It has a dimension of 1 for each label that the operand lacks.
+    """
     own = [label for label in labels if label in operand.labels]
     perm = [operand.labels.index(label) for label in own]
     name = operand.name

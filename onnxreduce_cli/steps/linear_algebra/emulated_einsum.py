@@ -8,15 +8,15 @@ from onnxreduce_cli.emit.sizes import arange
 
 
 def diagonal_at_run_time(context: Context, length: Number, leading: int) -> tuple[str, str]:
-    """The shape that makes the last two dimensions one, and the places of their diagonal in it.
+    """Return the shape that merges the last two dimensions, and their diagonal's indices in that.
 
     Args:
-        context: the node.
+        context: the node's.
         length: the size of each of the two dimensions.
         leading: how many dimensions come before them.
 
     Returns:
-        the shape, int64 of shape [leading + 1], and the places, int64 of shape [length].
+        the shape, int64 of shape [leading + 1], and the indices, int64 of shape [length].
     """
     op = context.op
     whole = as_name(context, length * length)

@@ -1,4 +1,4 @@
-"""MatMul of integers below opset 9, which brought them."""
+"""MatMul of integers below opset 9, which allowed them."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ def matmul_of_integers(context: Context) -> None:
     2**21 products are added, else 11, for up to 2**31.
     """
     op = context.op
-    given = context.elem_type(context.input(0))
-    if given not in INTEGERS:
+    elem_type = context.elem_type(context.input(0))
+    if elem_type not in INTEGERS:
         return
     bits = 16 if _length(context) <= 1 << 21 else 11
-    count = -(-(64 if given in INTEGERS_OF_64_BITS else 32) // bits)
+    count = -(-(64 if elem_type in INTEGERS_OF_64_BITS else 32) // bits)
     unit = context.scalar(2**bits, "unit")
     first, second = (_parts(context, name, count, unit) for name in context.node.input)
     total = ""
-    for place in reversed(range(count)):
-        # From the highest down: what there is so far moves up, what belongs here is added.
+    for position in reversed(range(count)):
+        # From the highest part down: the sum so far is multiplied by the unit, then added to.
         if total:
             total = op.Mul(total, unit)
-        for index in range(place + 1):
-            product = op.MatMul(first[index], second[place - index])
+        for index in range(position + 1):
+            product = op.MatMul(first[index], second[position - index])
             part = cast(context, product, TensorProto.INT64)
             total = op.Add(total, part) if total else part
-    context.replace("Cast", [total], to=given)
+    context.replace("Cast", [total], to=elem_type)
 
 
 def _length(context: Context) -> int:
-    """The number of products that are added for each element, or an upper bound of it."""
+    """Return the number of products that are summed for each element, or an upper bound of it."""
     for name, axis in ((context.input(0), -1), (context.input(1), -2)):
         dims = dims_of(context, name)
         dim = dims[max(axis, -len(dims))] if dims else None
@@ -50,7 +50,17 @@ def _length(context: Context) -> int:
 
 
 def _parts(context: Context, name: str, count: int, unit: str) -> list[str]:
-    """Numbers in parts, the lowest first, each less than `unit` and of their sign; in double."""
+    """Return integers as sums of parts times powers of `unit`, the lowest part first.
+
+    Args:
+        context: the node's.
+        name: the integers, of any shape.
+        count: the number of parts.
+        unit: an int64 scalar; all parts but the highest are less than it.
+
+    Returns:
+        the parts, double in the integers' shape and of their signs.
+    """
     op = context.op
     rest = cast(context, name, TensorProto.INT64)
     parts = []

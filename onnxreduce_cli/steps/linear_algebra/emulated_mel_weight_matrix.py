@@ -20,9 +20,12 @@ MELS, HERTZ = 2595 / math.log(10), 700.0
 
 
 def mel_weight_matrix_at_run_time(context: Context) -> None:
-    """The weight of each row r and column is chosen by ``l = lower[column]``, ``c`` and ``h``,
-    the bins of three neighbouring frequencies: ``(r - l) / (c - l)`` from l to c,
-    ``(h - r) / (h - c)`` from c to h, 1 at c and 0 elsewhere. It is computed in double.
+    """``MelWeightMatrix(bins, length, rate, low, high)`` becomes
+    ``Cast(Where(outside, 0, Where(Greater(r, c), falling, Where(Less(r, c), rising, 1))))``.
+
+    r is the index of the row; l, c and h are the rows at which each column's filter begins, has its
+    peak and ends. ``rising`` is ``(r - l) / (c - l)``, ``falling`` is ``(h - r) / (h - c)``, and
+    ``outside`` is true below l and above h. All is computed in double.
     """
     op = context.op
     to = context.value("output_datatype", TensorProto.FLOAT)
@@ -37,11 +40,10 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
     zero, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0, 1))
     slopes = []
     for end, sides in ((lower, (row, lower)), (higher, (higher, row))):
-        apart = op.Sub(*[centre, end] if end is lower else [end, centre])
-        least = op.Max(apart, one)
+        distance = op.Sub(*[centre, end] if end is lower else [end, centre])
+        least = op.Max(distance, one)
         slopes.append(op.Div(op.Sub(*sides), least))
     value = zero
-    # What is nearer to the centre comes later.
     before, after = (op.emit(op_type, row, centre) for op_type in ("Less", "Greater"))
     outside = [op.Less(row, lower), op.Less(higher, row)]
     value = op.Where(before, slopes[0], one)
@@ -58,7 +60,16 @@ def _shifted(context: Context, count: str, by: int) -> str:
 
 
 def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
-    """The rows at which the filters begin, have their peak and end; whole numbers in double."""
+    """Return the rows at which the filters begin, have their peak and end.
+
+    Args:
+        context: the node's.
+        bins: the number of filters.
+        length: the length of the DFT.
+
+    Returns:
+        whole numbers, double of shape [bins + 2]; the three of a filter follow each other.
+    """
     op = context.op
     double = TensorProto.DOUBLE
     rate, low, high = (
@@ -76,8 +87,8 @@ def _frequency_bins(context: Context, bins: Number, length: Number) -> Value:
     divisor = cast(context, as_name(context, count), double)
     step = op.Div(width, divisor)
     numbers = cast(context, arange(context, count), double)
-    apart = op.Mul(numbers, step)
-    mel = op.Add(apart, ends[0])
+    offsets = op.Mul(numbers, step)
+    mel = op.Add(offsets, ends[0])
     raised = op.Exp(op.Div(mel, mels))
     frequencies = op.Mul(op.Sub(raised, one), hertz)
     more = cast(context, as_name(context, length + 1), double)

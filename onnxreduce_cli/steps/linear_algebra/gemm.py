@@ -1,4 +1,4 @@
-"""Gemm: 7 brought NumPy's broadcasting of C, 9 integers, 11 made C optional."""
+"""Gemm: 7 introduced NumPy's broadcasting of C, 9 integers; 11 made C optional."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def gemm_with_broadcast(context: Context) -> None:
 
 
 def _product_sizes(context: Context) -> Value:
-    """The shape of a product of two matrices, each of which may be transposed."""
+    """Return the shape of ``MatMul(A, B)``, A and B transposed as in the node, int64 [2]."""
     ends = (
         (context.input(0), 1 if context.value("transA", 0) else 0),
         (context.input(1), 0 if context.value("transB", 0) else 1),
@@ -62,10 +62,10 @@ def _product_sizes(context: Context) -> Value:
 )
 def gemm_of_integers(context: Context) -> None:
     """``Gemm<transA=1>(a, b, c)`` of integers becomes ``Add(MatMul(Transpose(a), b), c)``."""
-    given = context.elem_type(context.input(0))
-    if given not in INTEGERS:
+    elem_type = context.elem_type(context.input(0))
+    if elem_type not in INTEGERS:
         return
-    assert given is not None
+    assert elem_type is not None
     context = context.at(9)  # There MatMul takes integers; its own step leads on.
     op = context.op
     terms = []
@@ -84,7 +84,7 @@ def gemm_of_integers(context: Context) -> None:
                 "use whole numbers",
             )
         if scale != 1:
-            name = op.Mul(name, context.scalar(int(scale), attribute, given))
+            name = op.Mul(name, context.scalar(int(scale), attribute, elem_type))
         terms.append(name)
     context.replace("Add", terms, keep=())
 

@@ -1,4 +1,4 @@
-"""MelWeightMatrix below opset 17, which it came with."""
+"""MelWeightMatrix below opset 17, which introduced it."""
 
 from __future__ import annotations
 
@@ -39,12 +39,20 @@ def mel_weight_matrix(context: Context) -> None:
 
 
 def _constant_matrix(bins: float, length: float, rate: float, low: float, high: float) -> Array:
-    """The matrix, computed at conversion."""
+    """Return the matrix for constant inputs, double of shape [length // 2 + 1, bins].
+
+    Args:
+        bins: the number of filters.
+        length: the length of the DFT.
+        rate: the sample rate in hertz.
+        low: the lowest frequency in hertz.
+        high: the highest frequency in hertz.
+    """
     count = int(bins)
     ends = [MELS * math.log1p(edge / HERTZ) for edge in (low, high)]
     mels = np.arange(count + 2) * ((ends[1] - ends[0]) / (count + 2)) + ends[0]
-    places = np.floor((length + 1) * HERTZ * np.expm1(mels / MELS) / rate)
-    lower, centre, higher = (places[index : index + count] for index in range(3))
+    bin_rows = np.floor((length + 1) * HERTZ * np.expm1(mels / MELS) / rate)
+    lower, centre, higher = (bin_rows[index : index + count] for index in range(3))
     row = np.arange(int(length) // 2 + 1)[:, None]
     rising = (row - lower) / np.maximum(centre - lower, 1)
     falling = (higher - row) / np.maximum(higher - centre, 1)

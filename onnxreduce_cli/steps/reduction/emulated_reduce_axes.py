@@ -1,7 +1,7 @@
 """The Reduce family with axes that are only known at run time, where they are an attribute.
 
-That is ReduceSum below 13 and ReduceLogSumExp, ReduceMax, ReduceMin and ReduceProd below 18; what
-is left of the family is computed from ReduceSum, in `reduce`.
+That is ReduceSum below 13 and ReduceLogSumExp, ReduceMax, ReduceMin and ReduceProd below 18; the
+others of the family are computed from ReduceSum, in `reduce`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     if rank == 0:
         context.replace("Identity", [context.input(0)], keep=())
         return
-    # What one reduction rounds or truncates, the next one would start from.
+    # A result that is rounded or truncated along one axis would be wrong along the next.
     exact = TensorProto.DOUBLE if context.node.op_type == "ReduceLogSumExp" else 0
-    value, given, working = widened(context, exact)
+    value, elem_type, working = widened(context, exact)
     like = tensor_type(working, None)
     all_axes = None if noop else _axes_are_empty(context)
     for axis in reversed(range(rank)):
@@ -53,12 +53,12 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
             if context.target_opset >= 11
             else _as_loop(context, condition, value, (axis,), working)
         )
-        if axis or working != given:
+        if axis or working != elem_type:
             value = context.op.emit(op_type, *inputs, like=like, **graphs)
         else:
             context.replace(op_type, inputs, keep=(), **graphs)
-    if working != given:
-        context.replace("Cast", [value], keep=(), to=given)
+    if working != elem_type:
+        context.replace("Cast", [value], keep=(), to=elem_type)
 
 
 def _axes_are_empty(context: Context) -> Value | None:
@@ -86,8 +86,8 @@ def _is_reduced(context: Context, axis: int, rank: int, all_axes: str | None) ->
     hits = [op.Equal(axes, context.scalar(number, "axis")) for number in (axis, axis - rank)]
     either = cast(context, op.Or(*hits), TensorProto.INT32)
     total = op.ReduceSum(either, keepdims=0)
-    found = cast(context, total, TensorProto.BOOL)
-    return found if all_axes is None else op.Or(found, all_axes)
+    is_among = cast(context, total, TensorProto.BOOL)
+    return is_among if all_axes is None else op.Or(is_among, all_axes)
 
 
 #: An operator with control flow: its type, inputs and graph attributes.
@@ -110,7 +110,10 @@ def _as_if(
 def _as_loop(
     context: Context, condition: str, value: str, axes: tuple[int, ...], elem_type: int
 ) -> Conditional:
-    """Return ``Loop(count, , value)`` with a body that reduces, and a count of 1 or 0."""
+    """Return ``Loop(count, , value)`` with a body that reduces, and a count of 1 or 0.
+
+    Its arguments are those of `_as_if`.
+    """
     count = cast(context, condition, TensorProto.INT64)
     carried = context.fresh("carried")
     body = branch(context, lambda nodes: _reduction(context, nodes, carried, axes), elem_type)

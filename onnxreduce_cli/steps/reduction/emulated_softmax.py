@@ -1,6 +1,6 @@
 """Softmax, LogSoftmax and Hardmax where the rank is not known, or a dimension may be zero.
 
-The shape of the result is restored by a Loop or an If then, before Reshape had `allowzero`.
+Before Reshape has `allowzero`, a Loop or an If restores the shape of the result.
 """
 
 from __future__ import annotations

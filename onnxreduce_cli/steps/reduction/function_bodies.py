@@ -1,5 +1,5 @@
 """Function bodies of ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceSumSquare, Softmax
-and LogSoftmax, which `--expand` puts in their place; no less exact than the operators themselves.
+and LogSoftmax, by which `--expand` replaces them; no less exact than the operators themselves.
 
 The bodies that onnx ships compute ReduceL2 of doubles in float and exponentiate without
 subtracting the maximum; these don't. All are written for opset 18; steps take them to the target.
@@ -23,7 +23,7 @@ _HIGHEST: dict[int, float] = {
     TensorProto.DOUBLE: float(np.finfo(np.float64).max),
 }
 
-#: Emits a body at opset 18 for a node at the target opset, and returns what it did, for people.
+#: Emits a body at opset 18 for a node at the target opset, and returns its formula for the report.
 Body = Callable[[Context], str]
 
 
@@ -36,8 +36,8 @@ def _axes(context: Context) -> str:
     if attribute is None:
         return context.input(1)
     if attribute.ref_attr_name:
-        given = context.argument_is_set(attribute.ref_attr_name)
-        return context.reference(attribute, "axes") if given else ""
+        is_set = context.argument_is_set(attribute.ref_attr_name)
+        return context.reference(attribute, "axes") if is_set else ""
     return context.array(list(attribute.ints), "axes") if attribute.ints else ""
 
 
@@ -48,7 +48,15 @@ def _reduce(
     axes: str,
     keepdims: AttributeProto | int | None,
 ) -> Value:
-    """Emit a reduction of `data` at opset 18 with the node's own `noop_with_empty_axes`."""
+    """Return a reduction at opset 18 with the node's own `noop_with_empty_axes`.
+
+    Args:
+        context: the node's.
+        op_type: the operator, such as ReduceSum.
+        data: the tensor to reduce, of a dtype that the operator takes.
+        axes: the axes, int64 of shape [k]; empty for none given.
+        keepdims: the attribute, or its value.
+    """
     noop = context.attribute("noop_with_empty_axes")
     return context.op.emit(op_type, data, axes, keepdims=keepdims, noop_with_empty_axes=noop)
 
@@ -62,43 +70,45 @@ def _l1(context: Context) -> str:
 
 def _sum_square(context: Context) -> str:
     """``ReduceSum(Mul(x, x))``."""
-    data, given, working = widened(context, 0)
+    data, elem_type, working = widened(context, 0)
     square = context.op.Mul(data, data)
     keepdims = context.attribute("keepdims")
     noop = context.attribute("noop_with_empty_axes")
     options = {"keepdims": keepdims, "noop_with_empty_axes": noop}
-    replace_and_cast_back(context, "ReduceSum", [square, _axes(context)], given, working, **options)
+    replace_and_cast_back(
+        context, "ReduceSum", [square, _axes(context)], elem_type, working, **options
+    )
     return "ReduceSum(Mul(x, x))"
 
 
 def _l2(context: Context) -> str:
     """``Sqrt(ReduceSum(Mul(x, x)))``; integers in double."""
-    data, given, working = widened(context, TensorProto.DOUBLE)
+    data, elem_type, working = widened(context, TensorProto.DOUBLE)
     square = context.op.Mul(data, data)
     keepdims = context.attribute("keepdims")
     total = _reduce(context, "ReduceSum", square, _axes(context), keepdims)
-    replace_and_cast_back(context, "Sqrt", [total], given, working)
+    replace_and_cast_back(context, "Sqrt", [total], elem_type, working)
     return "Sqrt(ReduceSum(Mul(x, x)))"
 
 
 def _log_sum(context: Context) -> str:
     """``Log(ReduceSum(x))``; integers in double."""
-    data, given, working = widened(context, TensorProto.DOUBLE)
+    data, elem_type, working = widened(context, TensorProto.DOUBLE)
     keepdims = context.attribute("keepdims")
     total = _reduce(context, "ReduceSum", data, _axes(context), keepdims)
-    replace_and_cast_back(context, "Log", [total], given, working)
+    replace_and_cast_back(context, "Log", [total], elem_type, working)
     return "Log(ReduceSum(x))"
 
 
 def _log_sum_exp(context: Context) -> str:
     """``Log(ReduceSum(Exp(x - m))) + m``, m being the maximum made finite; integers in double."""
-    data, given, working = widened(context, TensorProto.DOUBLE)
+    data, elem_type, working = widened(context, TensorProto.DOUBLE)
     if context.target_opset < 7:
-        _log_sum_exp_transposed(context, data, given, working)
+        _log_sum_exp_transposed(context, data, elem_type, working)
     else:
         axes, keepdims = _axes(context), context.attribute("keepdims")
-        total = _log_sum_exp_terms(context, data, axes, keepdims, given, working)
-        replace_and_cast_back(context, "Add", total, given, working)
+        total = _log_sum_exp_terms(context, data, axes, keepdims, elem_type, working)
+        replace_and_cast_back(context, "Add", total, elem_type, working)
     return "Log(ReduceSum(Exp(x - max))) + max"
 
 
@@ -107,7 +117,7 @@ def _log_sum_exp_terms(
     data: str,
     axes: str,
     keepdims: AttributeProto | int | None,
-    given: int,
+    elem_type: int,
     working: int,
 ) -> list[str]:
     """Return ``Log(ReduceSum(Exp(data - m)))`` and m, whose sum is the result.
@@ -117,11 +127,11 @@ def _log_sum_exp_terms(
         data: the node's data in dtype `working`.
         axes: the axes, int64 of shape [k]; empty for all.
         keepdims: whether the terms keep the reduced dimensions.
-        given: the dtype of the node's data.
+        elem_type: the dtype of the node's data.
         working: the dtype to compute in, which is float or double.
     """
     op = context.op
-    maximum = _finite_maximum(context, data, axes, given, working)
+    maximum = _finite_maximum(context, data, axes, elem_type, working)
     exponentials = op.Exp(op.Sub(data, maximum))
     total = _reduce(context, "ReduceSum", exponentials, axes, keepdims)
     # The maximum of one maximum is itself, with the dimensions that the result has.
@@ -129,11 +139,17 @@ def _log_sum_exp_terms(
     return [op.Log(total), shaped]
 
 
-def _log_sum_exp_transposed(context: Context, data: str, given: int, working: int) -> None:
+def _log_sum_exp_transposed(context: Context, data: str, elem_type: int, working: int) -> None:
     """Emit the body of ReduceLogSumExp with the reduced dimensions transposed to the end.
 
     Before opset 7 the maximum, with dimensions of 1 where the data was reduced, can only be
     subtracted if those come last.
+
+    Args:
+        context: the node's.
+        data: the node's data in dtype `working`.
+        elem_type: the dtype of the node's data.
+        working: the dtype to compute in, which is float or double.
     """
     op = context.op
     rank = context.need_rank(context.input(0), "before opset 7 broadcasting depends on it")
@@ -142,31 +158,32 @@ def _log_sum_exp_transposed(context: Context, data: str, given: int, working: in
     last = context.array(list(range(rank - len(reduced), rank)), "axes")
     transposed = op.Transpose(data, perm=perm) if rank else data
     total = op.Add(
-        *_log_sum_exp_terms(context, transposed, last if rank else "", 1, given, working)
+        *_log_sum_exp_terms(context, transposed, last if rank else "", 1, elem_type, working)
     )
     if not rank:
-        replace_and_cast_back(context, "Identity", [total], given, working)
+        replace_and_cast_back(context, "Identity", [total], elem_type, working)
     elif context.value("keepdims", 1):
         inverse = [perm.index(index) for index in range(rank)]
-        replace_and_cast_back(context, "Transpose", [total], given, working, perm=inverse)
+        replace_and_cast_back(context, "Transpose", [total], elem_type, working, perm=inverse)
     else:
-        replace_and_cast_back(context, "Squeeze", [total, last], given, working)
+        replace_and_cast_back(context, "Squeeze", [total, last], elem_type, working)
 
 
-def _finite_maximum(context: Context, data: str, axes: str, given: int, working: int) -> Value:
+def _finite_maximum(context: Context, data: str, axes: str, elem_type: int, working: int) -> Value:
     """Return the maximum over the axes, kept as dimensions of 1, with ±inf made finite numbers.
 
     Subtracting an infinite maximum would give NaN; a finite one leaves the infinities as they are.
+    Arguments and dtype are those of `_log_sum_exp_terms`.
     """
     op = context.op
     maximum = _reduce(context, "ReduceMax", data, axes, 1)
-    # Integers are all less than float's limits, which any version of Clip can hold.
-    most = _HIGHEST[working if given == working else TensorProto.FLOAT]
+    # Integers are all less than float's limits, which any version of Clip takes.
+    most = _HIGHEST[working if elem_type == working else TensorProto.FLOAT]
     low, high = (
         context.scalar(bound, hint, working)
         for bound, hint in ((-most, "lowest"), (most, "highest"))
     )
-    if given == TensorProto.DOUBLE and context.target_opset < 11:
+    if elem_type == TensorProto.DOUBLE and context.target_opset < 11:
         return op.Max(op.Min(maximum, high), low)
     return op.Clip(maximum, low, high)
 
@@ -191,31 +208,31 @@ def _minus_maximum(context: Context) -> tuple[str, str, int, int]:
         the difference, the axes, the dtype of x, the dtype to compute in.
     """
     op = context.op
-    data, given, working = widened(context, 0)
+    data, elem_type, working = widened(context, 0)
     axes = _softmax_axes(context)
     # Not made finite: where the maximum is infinite the operators give NaN.
     maximum = op.ReduceMax(data, axes)
-    return op.Sub(data, maximum), axes, given, working
+    return op.Sub(data, maximum), axes, elem_type, working
 
 
 def _softmax(context: Context) -> str:
     """``e / ReduceSum(e)`` with e = ``Exp(x - max)``."""
     op = context.op
-    shifted, axes, given, working = _minus_maximum(context)
+    shifted, axes, elem_type, working = _minus_maximum(context)
     exponentials = op.Exp(shifted)
     total = op.ReduceSum(exponentials, axes)
-    replace_and_cast_back(context, "Div", [exponentials, total], given, working)
+    replace_and_cast_back(context, "Div", [exponentials, total], elem_type, working)
     return "e / ReduceSum(e) with e = Exp(x - max)"
 
 
 def _log_softmax(context: Context) -> str:
     """``s - Log(ReduceSum(Exp(s)))`` with s = ``x - max``."""
     op = context.op
-    shifted, axes, given, working = _minus_maximum(context)
+    shifted, axes, elem_type, working = _minus_maximum(context)
     exponentials = op.Exp(shifted)
     total = op.ReduceSum(exponentials, axes)
     logarithm = op.Log(total)
-    replace_and_cast_back(context, "Sub", [shifted, logarithm], given, working)
+    replace_and_cast_back(context, "Sub", [shifted, logarithm], elem_type, working)
     return "s - Log(ReduceSum(Exp(s))) with s = x - max"
 
 

@@ -3,8 +3,8 @@
 - 11 allowed negative axes.
 - 13 made the axes of ReduceSum an input, 18 those of the nine others, with `noop_with_empty_axes`.
 
-The dtypes that 12, 20 and 28 changed are in `reduce_dtypes`. What axes take that are only known at
-run time is in `emulated_reduce_axes`, and where the rank is not known in `emulated_reduce_rank`.
+The dtypes that 12, 20 and 28 changed are in `reduce_dtypes`. Axes that are only known at run
+time are in `emulated_reduce_axes`, data of unknown rank is in `emulated_reduce_rank`.
 """
 
 from __future__ import annotations
@@ -143,7 +143,9 @@ def _mean_from_sum(context: Context) -> None:
     """
     op = context.op
     unsigned = context.input(0).elem_type == TensorProto.UINT64
-    data, given, working = widened(context, TensorProto.UINT64 if unsigned else TensorProto.INT64)
+    data, elem_type, working = widened(
+        context, TensorProto.UINT64 if unsigned else TensorProto.INT64
+    )
     options: dict[str, Any] = {
         key: context.attribute(key) for key in ("keepdims", "noop_with_empty_axes")
     }
@@ -155,7 +157,7 @@ def _mean_from_sum(context: Context) -> None:
         bounds = [context.scalar(n, "bound", TensorProto.DOUBLE) for n in (1.0, 2.0**62)]
         count = op.Clip(count, *bounds)
     count = cast(context, count, working)
-    replace_and_cast_back(context, "Div", [total, count], given, working)
+    replace_and_cast_back(context, "Div", [total, count], elem_type, working)
 
 
 # 11: negative axes

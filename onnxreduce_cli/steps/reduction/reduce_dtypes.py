@@ -1,8 +1,8 @@
 """The dtypes of the Reduce family: 12, 20 and 28.
 
-- 12 added int8 and uint8 to ReduceMax and ReduceMin, 20 bool. 13 added bfloat16 to all; what needs
-  no step is in the audit.
-- 28 took the integers from ReduceLogSum and ReduceLogSumExp.
+- 12 added int8 and uint8 to ReduceMax and ReduceMin, 20 bool. 13 added bfloat16 to all; dtypes that
+  need no step are in the audit.
+- 28 removed the integers from ReduceLogSum and ReduceLogSumExp.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
   normalised together. 11 allowed a negative axis.
 - 13 normalises over the one dimension `axis` (by default the last).
 
-What is written where the rank is not known is in `emulated_softmax`.
+Data of unknown rank is in `emulated_softmax`.
 """
 
 from __future__ import annotations
@@ -54,27 +54,33 @@ def matrix_to_one_axis(context: Context) -> None:
 
 
 def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -> None:
-    """Give the matrix of shape [product of dims[:axis], product of dims[axis:]] the data's shape.
+    """Reshape the result of a Softmax of the flattened data to the shape of the data.
 
-    A zero in Reshape's shape means "as in the input at this place". For the matrix that is right
+    A zero in Reshape's shape means "as in the input at this index". For the matrix that is right
     of the first two dimensions only, and of those not always, so where a dimension may be zero
-    there must be another way: `allowzero` from opset 14 on, else an If.
+    it takes `allowzero` from opset 14 on, and an If before.
+
+    Args:
+        context: the node's.
+        matrix: the result, of shape [product of dims[:axis], product of dims[axis:]].
+        axis: the axis at which the data is flattened.
+        dims: the dimensions of the data; None if not even the rank is known.
     """
     data, output = context.input(0), context.node.output[0]
     shape = context.op.Shape(data)
     if dims is not None and _zeros_are_copied(dims, axis):
         context.op.Reshape(matrix, shape, outputs=[output])
     elif context.target_opset >= 14:
-        # The attribute comes one opset later than this node, which is on its way there.
+        # The attribute was introduced one opset after this node's, which is converted upwards.
         context.at(14).op.Reshape(matrix, shape, outputs=[output], allowzero=1)
     else:
         reshape_unless_empty(context, matrix, shape)
 
 
 def _zeros_are_copied(dims: Dims, axis: int) -> bool:
-    """Return whether a zero dimension is always one that Reshape copies rightly from the matrix.
+    """Return whether Reshape copies each dimension that may be zero rightly from the matrix.
 
-    A zero at place 0 or 1 is copied rightly if the product at that place of the matrix contains it.
+    A zero at index 0 or 1 is copied rightly if the product at that index of the matrix contains it.
     """
     uncertain = [index for index, dim in enumerate(dims) if not isinstance(dim, int)]
     return all(index == 0 < axis or index == 1 >= axis for index in uncertain)

@@ -1,4 +1,4 @@
-"""Concat: 4 took its axis's default away.
+"""Concat: 4 removed the default of its axis.
 
 That 11 allowed a negative axis is in `negative_axis`.
 """

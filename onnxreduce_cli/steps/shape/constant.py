@@ -1,4 +1,4 @@
-"""Constant: 9 added all dtypes but floats, 11 `sparse_value`, 12 `value_int` and its like."""
+"""Constant: 9 added all dtypes but floats, 11 `sparse_value`, 12 `value_int` to `value_strings`."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ _VALUES = (
 
 
 def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
-    """Replace whichever of the named attributes is there by a tensor of the same value."""
-    given = [name for name in names if context.attribute(name) is not None]
-    if not given:
+    """Replace those of the named attributes that the node has by a tensor of the same value."""
+    present = [name for name in names if context.attribute(name) is not None]
+    if not present:
         return
     array = context.constant(context.node.output[0])
     if array is None:
         raise Blocked(
-            f"its attribute {given[0]!r} came later and its value is not one known tensor",
+            f"its attribute {present[0]!r} came later and its value is not one known tensor",
             "write it as a tensor, in the attribute 'value'",
         )
     tensor = numpy_helper.from_array(array)
@@ -67,7 +67,7 @@ def sparse_to_dense(context: Context) -> None:
     if size <= LIMIT or max(sparse.values.dims, default=0) > LIMIT:
         _as_tensor(context, ("sparse_value",))
         return
-    context = context.at(11)  # ScatterElements came with it.
+    context = context.at(11)  # It introduced ScatterElements.
     op = context.op
     values, indices = (numpy_helper.to_array(item) for item in (sparse.values, sparse.indices))
     if indices.ndim == 2:
@@ -75,11 +75,11 @@ def sparse_to_dense(context: Context) -> None:
     zero = numpy_helper.from_array(np.zeros(1, values.dtype))
     length = context.array([size], "size")
     zeros = op.ConstantOfShape(length, value=zero)
-    given = [
+    scattered = [
         context.array(array, hint)
         for array, hint in ((indices.astype(np.int64), "indices"), (values, "values"))
     ]
-    flat = op.ScatterElements(zeros, *given, axis=0)
+    flat = op.ScatterElements(zeros, *scattered, axis=0)
     context.replace("Reshape", [flat, context.array(list(sparse.dims), "shape")], keep=())
 
 
@@ -94,7 +94,7 @@ def floats_only(context: Context) -> None:
 
     Where there are none, in a function or before IR version 4 where they would be graph inputs
     too, it becomes ``Cast<int64>(Constant<value=double tensor>)`` if that is exact. Else it becomes
-    such an input of the main graph; elsewhere ``Add(Mul(high, 2**32), low)`` of such.
+    such an input of the main graph; in other graphs ``Add(Mul(high, 2**32), low)`` of such Casts.
     """
     attribute = context.attribute("value")
     if attribute is None or attribute.t.data_type in FLOATS:
@@ -125,7 +125,7 @@ def floats_only(context: Context) -> None:
 
 
 def _sum_of_doubles(context: Context, array: npt.NDArray[Any], elem_type: int) -> None:
-    """Replace a Constant of 64-bit integers by a sum of two summands that double holds.
+    """Replace a Constant of 64-bit integers by a sum of two summands that double represents.
 
     Args:
         context: the node's.

@@ -15,7 +15,7 @@ def tile_at_run_time(context: Context, data: str, shape: str) -> None:
 
     Args:
         context: the node's.
-        data: the tensor x.
+        data: the tensor x, of any dtype.
         shape: the shape, int64 of shape [rank of x].
     """
     op = context.op
@@ -27,9 +27,12 @@ def tile_at_run_time(context: Context, data: str, shape: str) -> None:
 
 
 def with_equal_ranks(context: Context) -> tuple[str, str]:
-    """Return an Expand's data and shape, the shorter one with dimensions of 1 put in front.
+    """Return an Expand's data and shape, the shorter one with dimensions of 1 added in front.
 
-    How many is only known at run time, so a Loop puts in one after the other.
+    The number of these is only known at run time, so a Loop adds one after the other.
+
+    Returns:
+        the data, of its dtype, and the shape, int64 of shape [rank].
     """
     op = context.op
     data, shape = context.input(0), context.input(1)
@@ -37,21 +40,23 @@ def with_equal_ranks(context: Context) -> tuple[str, str]:
     rank = op.Shape(op.Shape(data))
     length = op.Shape(shape)
 
-    def put_before(body: Body) -> tuple[list[str], list[Carried]]:
+    def unsqueeze(body: Body) -> tuple[list[str], list[Carried]]:
+        """Add a first dimension of 1 to the data."""
         return [body.Unsqueeze(*body.values, axes=[0])], []
 
     def lengthen(body: Body) -> tuple[list[str], list[Carried]]:
+        """Add a first element of 1 to the shape, int64 of shape [rank]."""
         ones = context.array([1], "one")
         return [body.Concat(ones, *body.values, axis=0)], []
 
-    found = []
+    results = []
     for count, name, carried_type, dims, write in (
-        ([length, rank], data, elem_type, None, put_before),
+        ([length, rank], data, elem_type, None, unsqueeze),
         ([rank, length], shape, TensorProto.INT64, (None,), lengthen),
     ):
         missing = op.Sub(*count)
         carried = Carried(name, carried_type, dims)
         inputs, graph = loop(context, missing, [carried], write)
         like = tensor_type(carried_type, dims)
-        found.append(op.Loop(*inputs, like=like, body=graph))
-    return found[0], found[1]
+        results.append(op.Loop(*inputs, like=like, body=graph))
+    return results[0], results[1]

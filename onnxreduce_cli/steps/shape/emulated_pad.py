@@ -123,6 +123,6 @@ def _is_below(context: Context, first: Number, second: Number) -> Value:
 
 
 def _added_and_cropped(context: Context, pad: Number) -> tuple[Number, Number]:
-    """Return how many elements a pad adds, and how many it takes away."""
+    """Return how many elements a pad adds, and how many it crops; both are at least 0."""
     added = at_least_zero(context, pad)
     return added, added - pad

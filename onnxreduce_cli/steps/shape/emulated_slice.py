@@ -25,7 +25,7 @@ def indices_at_run_time(context: Context, index: int, axis: int, step: int) -> V
 
     Args:
         context: the node's.
-        index: the place of the axis in the lists of bounds.
+        index: the index of the axis in the lists of bounds.
         axis: the axis.
         step: the step along it.
     """
@@ -96,6 +96,7 @@ def slice_at_run_time(context: Context) -> None:
     )
 
     def of_dimensions(values: str) -> str:
+        """Return values of the axes, int64 [axes], for all dimensions: 0 for the others."""
         return reduced(context, "ReduceSum", op.Mul(same, values), [1], keep=False)
 
     one = context.array([1], "one")
@@ -106,14 +107,14 @@ def slice_at_run_time(context: Context) -> None:
     starts_in_flat = op.Mul(strides, of_dimensions(start))
     first = reduced(context, "ReduceSum", starts_in_flat, [0], keep=True)
     indices = op.Add(shapes.flat_indices(context, new_sizes, new_strides), first)
-    taken = op.Gather(shapes.flat(context, data), indices, axis=0)
-    context.replace("Reshape", [taken, new_sizes], keep=(), allowzero=1)
+    elements = op.Gather(shapes.flat(context, data), indices, axis=0)
+    context.replace("Reshape", [elements, new_sizes], keep=(), allowzero=1)
 
 
 def _start_and_count(
     context: Context, starts: str, ends: str, steps: str, length: str
 ) -> tuple[Value, Value]:
-    """Return the first index along each axis, and how many are taken.
+    """Return the first index along each axis, and the number of indices: int64 of shape [axes].
 
     Args:
         context: the node's.
@@ -130,10 +131,10 @@ def _start_and_count(
     twice = op.Mul(backward, context.array([2], "two"))
     sign = op.Sub(one, twice)
     distance = op.Mul(op.Sub(end, start), sign)
-    some = cast(context, op.Less(zero, distance), TensorProto.INT64)
+    not_empty = cast(context, op.Less(zero, distance), TensorProto.INT64)
     forward = op.Mul(steps, sign)
-    further = op.Div(op.Sub(distance, one), forward)
-    return start, op.Mul(op.Add(further, one), some)
+    last = op.Div(op.Sub(distance, one), forward)
+    return start, op.Mul(op.Add(last, one), not_empty)
 
 
 def _clamped(context: Context, bound: str, length: str, backward: str) -> Value:

@@ -1,4 +1,4 @@
-"""ConstantOfShape below 9, Expand below 8."""
+"""ConstantOfShape below opset 9 and Expand below opset 8, which introduced them."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def expand(context: Context) -> None:
         return
     dims = (1,) * (rank - len(dims)) + dims
     data = unsqueezed(context, data, list(range(rank - len(dims_of(context, data) or ()))))
-    wanted = (1,) * (len(dims) - rank)
+    target = (1,) * (len(dims) - rank)
     if known is not None:
-        wanted += tuple(int(length) for length in known.reshape(-1))
+        target += tuple(int(length) for length in known.reshape(-1))
         if all(
-            length == 1 or isinstance(dim, int) for dim, length in zip(dims, wanted, strict=True)
+            length == 1 or isinstance(dim, int) for dim, length in zip(dims, target, strict=True)
         ):
-            repeats = [length if dim == 1 else 1 for dim, length in zip(dims, wanted, strict=True)]
+            repeats = [length if dim == 1 else 1 for dim, length in zip(dims, target, strict=True)]
             context.replace("Tile", [data, context.array(repeats, "repeats")], keep=())
             return
     if len(dims) > rank:

@@ -1,4 +1,4 @@
-"""Flatten: 9 allowed more than floats, 11 a negative axis."""
+"""Flatten: 9 allowed all dtypes, 11 a negative axis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from onnxreduce_cli.steps.registry import down
 @down("Flatten", 9, "of what is no float, a Reshape", blocks="its dtype is not known")
 def integers_to_reshape(context: Context) -> None:
     """``Flatten<axis=2>(x)`` of integers with shape [2, 3, 4, 5] becomes
-    ``Reshape(x, [6, 20])``; what is flat already stays as it is.
+    ``Reshape(x, [6, 20])``; a matrix with axis 1 stays as it is.
     """
     data = context.input(0)
     if context.need_elem_type(data, "it may only be a float") in FLOATS:
@@ -24,7 +24,7 @@ def integers_to_reshape(context: Context) -> None:
     if dims is not None and len(dims) == 2 and axis == 1:
         context.replace("Identity", keep=())
         return
-    # From there Shape has start and end, and Reshape has allowzero.
+    # From opset 15 on Shape has start and end, and Reshape has allowzero.
     context = context.at(15)
     op = context.op
     products: list[str] = []

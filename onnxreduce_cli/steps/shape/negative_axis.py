@@ -1,6 +1,6 @@
 """ArgMax, ArgMin, Compress, Concat and Split: 11 allowed the attribute `axis` to be negative.
 
-The negative axes of all other operators stand with these.
+The negative axes of all other operators are in the files of these.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.steps.registry import down
 
-_WORDS = "negative axis made non-negative; of unknown rank, that of the transposed tensor"
+_DESCRIPTION = "negative axis made non-negative; of unknown rank, that of the transposed tensor"
 
 
-@down(("ArgMax", "ArgMin", "Compress", "Concat", "Split"), 11, _WORDS)
+@down(("ArgMax", "ArgMin", "Compress", "Concat", "Split"), 11, _DESCRIPTION)
 def negative_axis(context: Context) -> None:
     """``Split<axis=-1>(x)`` with x of rank 3 becomes ``Split<axis=2>(x)``, of unknown rank
     ``Transpose(Split<axis=0>(Transpose(x)))``.

@@ -1,10 +1,10 @@
 """Pad: 2, 11, 13, 18 and 19.
 
 - 2 renamed `paddings` to `pads`.
-- 11 made `pads` and `value` inputs, 13 took dtypes that no arithmetic has.
+- 11 made `pads` and `value` inputs, 13 added bool, strings and complex numbers.
 - 18 added `axes`, 19 the mode wrap.
 
-What is written where the pads, axes or sizes are only known at run time is in `emulated_pad`.
+Pads, axes and sizes that are only known at run time are in `emulated_pad`.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def pads_to_inputs(context: Context) -> None:
 def pads_to_attributes(context: Context) -> None:
     """``Pad(x, [0, 1], 2.0)`` becomes ``Pad<pads=[0, 1], value=2.0>(x)``.
 
-    Where pads or value are only known at run time, or no attribute holds the value, and for dtypes
-    that Pad did not take, it is written out along each axis; see `_along_axes`.
+    Where pads or value are only known at run time, or no attribute can represent the value, and for
+    dtypes that Pad did not take, it is written out along each axis; see `_along_axes`.
     """
     pads, value = known_axes(context), _value_of_attribute(context)
     if pads is not None and value is not None and _takes_dtype(context):
@@ -101,13 +101,13 @@ def _value_of_attribute(context: Context) -> float | None:
 
 
 def _takes_dtype(context: Context) -> bool:
-    """Return whether Pad of the target takes the data's dtype, or a wider one that holds it."""
-    elem_type, kind = context.elem_type(context.input(0)), context.kind(context.input(0))
+    """Return whether Pad of the target takes the data's dtype, or a wider one."""
+    elem_type, type_string = context.elem_type(context.input(0)), context.kind(context.input(0))
     allowed = schemas.allowed_types("Pad", context.op.opset)["in0"]
-    if elem_type is None or kind in allowed:
+    if elem_type is None or type_string in allowed:
         return True
     if elem_type == TensorProto.BFLOAT16:
-        return True  # Below 13 nothing takes it; Pad shall say so.
+        return True  # Below 13 nothing takes it; the error shall name Pad.
     return wider("Pad", elem_type, allowed, context.op.opset) is not None
 
 
@@ -138,14 +138,14 @@ def _pads_of_all_axes(context: Context) -> Value:
     if axes is None or rank is None:
         return pads_of_axes_at_run_time(context, rank)
     padded = list(non_negative_axes(tuple(axes.tolist()), rank))
-    # Where each pad of the full list comes from; the place after the last holds a zero.
+    # The index of each pad of the full list in the node's, after the last of which comes a zero.
     count = len(padded)
     sources = [padded.index(axis) if axis in padded else 2 * count for axis in range(rank)]
     sources += [count + at if at < count else at for at in sources]
     if pads is not None:
         return context.array([int([*pads.tolist(), 0][at]) for at in sources], "pads")
     extended = op.Concat(context.input(1), context.array([0], "zero"), axis=0)
-    return op.Gather(extended, context.array(sources, "places"), axis=0)
+    return op.Gather(extended, context.array(sources, "indices"), axis=0)
 
 
 @down(
@@ -168,11 +168,15 @@ def wrapped(context: Context) -> None:
 
 
 def _along_axes(context: Context, pads: str) -> None:
-    """Pad one axis after the other.
+    """Pad the data along one axis after the other.
 
     ``Pad(x, [1, 0], v)`` becomes ``Concat(Expand(v, [1]), x)`` where the pads are known, and else
     ``Gather(Concat(x, Expand(v, [1])), indices)``, where indices past the end of x give the value.
     The other modes become a Gather, or where known pads wrap around a Concat.
+
+    Args:
+        context: the node's.
+        pads: the pads of all axes, int64 of shape [2 * rank].
     """
     mode = context.value("mode", "constant")
     sides = _sides(context, pads)
@@ -207,7 +211,7 @@ def _along_axis(
 
     Args:
         context: the node's.
-        data: what is padded.
+        data: the tensor to pad, of any dtype.
         axis: the axis, counted from the front.
         sides: the pads before and after it; negative ones crop.
         mode: the node's mode.
@@ -216,10 +220,10 @@ def _along_axis(
     before, after = sides
     size = size_of(context, data, axis)
     if isinstance(before, int) and isinstance(after, int):
-        room = size if mode == "wrap" and isinstance(size, int) else 0
+        most = size if mode == "wrap" and isinstance(size, int) else 0
         if mode == "constant":
             return "Concat", _between_values(context, data, axis, before, after, rank)
-        if min(before, after) >= 0 and max(before, after) <= room:
+        if min(before, after) >= 0 and max(before, after) <= most:
             return "Concat", _between_ends(context, data, axis, before, after)
     if mode == "constant":
         value = _expanded(context, data, axis, 1, rank)

@@ -1,4 +1,4 @@
-"""Range: 11 introduced it; 27 brought half types, and stash_type: the type in which it counts."""
+"""Range: 11 introduced it; 27 added half types, and stash_type: the dtype in which it counts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from onnxreduce_cli.steps.registry import down, introduced
 def range_in_float(context: Context) -> None:
     """``Range(a, b, c)`` of float16 becomes ``Cast<float16>(Range(Cast<float>(a), ...))``."""
     stash = context.value("stash_type", TensorProto.FLOAT)
-    given = context.need_elem_type(context.input(0), "half types came with opset 27")
+    elem_type = context.need_elem_type(context.input(0), "half types came with opset 27")
     drop = ("stash_type",)
-    if given not in HALVES:
+    if elem_type not in HALVES:
         if context.attribute("stash_type") is not None:
             context.replace(drop=drop)
         return
@@ -41,7 +41,7 @@ def range_in_float(context: Context) -> None:
     inputs = [cast(context, name, stash) for name in context.node.input]
     outputs = [context.fresh(dtype_name(stash))]
     wide = context.replace(inputs=inputs, outputs=outputs, drop=drop).output[0]
-    cast(context, wide, given, [context.node.output[0]])
+    cast(context, wide, elem_type, [context.node.output[0]])
 
 
 @introduced("Range", 11, "start + i * delta, i the indices of as many ones", blocks=NO_COUNTING)
@@ -77,18 +77,18 @@ def range_(context: Context) -> None:
         context.replace("Add", [scaled, start], keep=())
 
 
-def _as(context: Context, name: str, given: int, wanted: int) -> str:
-    """Return a tensor of dtype `given` in dtype `wanted`."""
-    return name if given == wanted else cast(context, name, wanted)
+def _as(context: Context, name: str, elem_type: int, to: int) -> str:
+    """Return a tensor of dtype `elem_type` in dtype `to`."""
+    return name if elem_type == to else cast(context, name, to)
 
 
-def _delta_as(context: Context, given: int, wanted: int) -> str:
-    """Return the delta in dtype `wanted`; a constant becomes another constant, without a Cast."""
+def _delta_as(context: Context, elem_type: int, to: int) -> str:
+    """Return the delta in dtype `to`; a constant becomes another constant, without a Cast."""
     delta = context.input(2)
     known = context.constant(delta)
     if known is not None:
-        return context.array(known.astype(numpy_dtype(wanted)), "number")
-    return _as(context, delta, given, wanted)
+        return context.array(known.astype(numpy_dtype(to)), "number")
+    return _as(context, delta, elem_type, to)
 
 
 def _is(context: Context, name: str, value: int) -> bool:

@@ -31,8 +31,8 @@ def shape_to_input(context: Context) -> None:
 def shape_to_attribute(context: Context) -> None:
     """``Reshape(x, shape)`` with a constant shape becomes ``Reshape<shape=[2, -1]>(x)``.
 
-    An element that is the dimension of x at its place becomes 0, which copies it, and if one
-    element alone is only known at run time it becomes -1, which finds it.
+    An element that is the dimension of x at its index becomes 0, which copies it, and if one
+    element alone is only known at run time it becomes -1, from which it is inferred.
     """
     shape = known_axes(context)
     if shape is None:
@@ -55,17 +55,17 @@ def _constant_shape(context: Context, elements: tuple[int | None, ...]) -> tuple
         elements: the elements of the shape, None for each that is only known at run time.
     """
     old, new = context.input(0).dims or (), dims_of(context, context.node.output[0]) or ()
-    found: list[int | None] = []
+    inferable: list[int | None] = []
     for index, element in enumerate(elements):
         dim = new[index] if element is None and index < len(new) else element
         if element is None and dim is not None and index < len(old) and dim == old[index]:
             dim = 0
         elif element is None and dim == 0:
             dim = None  # In a shape a 0 would copy another size.
-        found.append(dim if isinstance(dim, int) else None)
-    unknown = {index for index, element in enumerate(found) if element is None}
-    known = tuple(element for element in found if element is not None)
-    return _inferred(tuple(found), unknown) if unknown else known
+        inferable.append(dim if isinstance(dim, int) else None)
+    unknown = {index for index, element in enumerate(inferable) if element is None}
+    known = tuple(element for element in inferable if element is not None)
+    return _inferred(tuple(inferable), unknown) if unknown else known
 
 
 @down("Reshape", 14, "allowzero: dropped where no zero can be meant; else rewritten")
@@ -74,12 +74,12 @@ def without_allowzero(context: Context) -> None:
 
     Without `allowzero` a 0 in the shape copies the dimension of x. That is the same where
 
-    - x is never empty, for then the shape holds no 0 in a run that succeeds,
-    - or it holds a -1, with which `allowzero` forbids a 0,
+    - x is never empty, for then the shape has no 0 in a run that succeeds,
+    - or it has a -1, with which `allowzero` forbids a 0,
     - or each element that may be 0 is that very dimension of x.
 
-    If one element alone may be 0 and all others are known, -1 in its place finds the same. All
-    else becomes ``Reshape(Expand(Reshape(x, [-1]), [n, ..., n]), shape)`` where n is 0 if x is
+    If one element alone may be 0 and all others are known, it is inferred from a -1. All else
+    becomes ``Reshape(Expand(Reshape(x, [-1]), [n, ..., n]), shape)`` where n is 0 if x is
     empty and else 1: what is copied from then is 0 in every dimension if x is empty, and nothing
     is copied if it is not.
     """
@@ -109,36 +109,36 @@ def _may_be_empty(data: Value) -> bool:
 
 
 def _not_copied(context: Context, elements: tuple[int | None, ...]) -> set[int]:
-    """Return the places where the shape may hold a 0 that is not the input's dimension there.
+    """Return the indices at which the shape may have a 0 that is not the input's dimension.
 
     Args:
         context: the node's.
         elements: the elements of the shape, None for each that is only known at run time.
     """
     old, new = context.input(0).dims or (), dims_of(context, context.node.output[0]) or ()
-    found = set()
+    indices = set()
     for index, element in enumerate(elements):
         dim = new[index] if element is None and index < len(new) else element
         nonzero = isinstance(dim, int) and dim != 0
         same = dim is not None and index < len(old) and dim == old[index]
         if not nonzero and not same:
-            found.add(index)
-    return found
+            indices.add(index)
+    return indices
 
 
-def _inferred(elements: tuple[int | None, ...], open_places: set[int]) -> tuple[int, ...] | None:
-    """Return the shape with -1 in the one open place; None if another element is 0 or unknown."""
-    if len(open_places) != 1:
+def _inferred(elements: tuple[int | None, ...], open_indices: set[int]) -> tuple[int, ...] | None:
+    """Return the shape with -1 at the one open index; None if another element is 0 or unknown."""
+    if len(open_indices) != 1:
         return None
-    found = []
+    shape = []
     for index, element in enumerate(elements):
-        if index in open_places:
-            found.append(-1)
+        if index in open_indices:
+            shape.append(-1)
         elif element is None or element <= 0:
             return None
         else:
-            found.append(element)
-    return tuple(found)
+            shape.append(element)
+    return tuple(shape)
 
 
 def _empty_everywhere(context: Context, data: str, shape: str) -> Value:

@@ -1,7 +1,6 @@
 """Slice: 10 made starts, ends and axes inputs and added steps, 11 allowed negative axes.
 
-What becomes of bounds, axes and steps before 10 that are only known at run time is in
-`emulated_slice`.
+Bounds, axes and steps that are only known at run time, before 10, are in `emulated_slice`.
 """
 
 from __future__ import annotations
@@ -48,15 +47,15 @@ def inputs_to_attributes(context: Context) -> None:
     data = context.input(0)
     names = ("starts", "ends", "axes", "steps")
     known = {name: known_axes(context, index) for index, name in enumerate(names, 1)}
-    given = {name: bool(context.input(index)) for index, name in enumerate(names, 1)}
-    unit_steps = not given["steps"] or known["steps"] == (1,) * len(constant_list(context, 4))
+    present = {name: bool(context.input(index)) for index, name in enumerate(names, 1)}
+    unit_steps = not present["steps"] or known["steps"] == (1,) * len(constant_list(context, 4))
     if unit_steps and None not in known.values():
-        values: dict[str, Any] = {n: known[n] for n in names[:3] if given[n]}
+        values: dict[str, Any] = {n: known[n] for n in names[:3] if present[n]}
         context.replace(inputs=[data], **values)
         return
     steps, axes = constant_list(context, 4), constant_list(context, 3)
     count = len(steps) or len(axes) or len(context.elements(context.input(1)) or ())
-    if (given["steps"] and not steps) or (given["axes"] and not axes) or not count:
+    if (present["steps"] and not steps) or (present["axes"] and not axes) or not count:
         context.require_specialised("what is known of its axes and steps")
         slice_at_run_time(context)
         return
@@ -74,7 +73,7 @@ def _indices(context: Context, index: int, axis: int, step: int) -> Value:
 
     Args:
         context: the node's.
-        index: the place of the axis in the lists of bounds.
+        index: the index of the axis in the lists of bounds.
         axis: the axis.
         step: the step along it.
     """

@@ -1,4 +1,4 @@
-"""Split: 2 gave axis a default, 13 made the sizes an input, 18 added `num_outputs`."""
+"""Split: 2 added a default of axis, 13 made the sizes an input, 18 added `num_outputs`."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _sizes_at_run_time(context: Context, number: int, axis: int) -> Value:
     rounded = op.Add(size, context.scalar(number - 1, "more"))
     part = op.Div(rounded, context.scalar(number, "number"))
     equal = op.Mul(part, context.array([1] * (number - 1), "ones"))
-    taken = op.Mul(part, context.scalar(number - 1, "others"))
-    rest = op.Sub(size, taken)
+    others_size = op.Mul(part, context.scalar(number - 1, "others"))
+    rest = op.Sub(size, others_size)
     last = op.Reshape(rest, context.array(np.array([1]), "list"))
     return op.Concat(equal, last, axis=0)

@@ -1,4 +1,4 @@
-"""Trilu below 14, EyeLike below 9."""
+"""Trilu below opset 14 and EyeLike below opset 9, which introduced them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def trilu(context: Context) -> None:
     upper = bool(context.value("upper", 1))
     k = context.constant(context.input(1)) if context.input(1) else np.zeros(1, np.int64)
     rows, columns = (size_of(context, data, axis) for axis in (-2, -1))
-    sizes = _written(rows, columns)
+    sizes = _constant_sizes(rows, columns)
     if k is not None and sizes is not None:
         diagonals = np.arange(sizes[1]) - np.arange(sizes[0])[:, None]
         bound = int(k.reshape(-1)[0])
@@ -48,7 +48,7 @@ def eye_like(context: Context) -> None:
     data, k = context.input(0), context.value("k", 0)
     to = context.value("dtype") or context.need_elem_type(data, "the result has it")
     rows, columns = (size_of(context, data, axis) for axis in (0, 1))
-    sizes = _written(rows, columns)
+    sizes = _constant_sizes(rows, columns)
     if sizes is not None:
         eye = np.eye(*sizes, k=k, dtype=np.int64)
         context.replace("Identity", [cast(context, context.array(eye, "eye"), to)], keep=())
@@ -59,7 +59,7 @@ def eye_like(context: Context) -> None:
     context.replace("Cast", [diagonal], keep=(), to=to)
 
 
-def _written(rows: Number, columns: Number) -> tuple[int, int] | None:
+def _constant_sizes(rows: Number, columns: Number) -> tuple[int, int] | None:
     """Return the sizes of a matrix that is known and small enough for a constant, else None."""
     if isinstance(rows, int) and isinstance(columns, int) and rows * columns <= LARGEST_CONSTANT:
         return rows, columns

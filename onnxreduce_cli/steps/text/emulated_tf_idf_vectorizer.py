@@ -1,4 +1,4 @@
-"""TfIdfVectorizer below opset 9, which it came with: its n-grams compared with all there are."""
+"""TfIdfVectorizer below opset 9, which introduced it: all n-grams compared with the pool."""
 
 from __future__ import annotations
 
@@ -34,84 +34,100 @@ def tf_idf_vectorizer(context: Context) -> None:
         raise refuse(context, "tells what is in a string")
     data = context.input(0)
     rank = context.specialised_rank(data)
-    given = context.need_elem_type(data, "it is compared with 64-bit integers")
+    elem_type = context.need_elem_type(data, "it is compared with 64-bit integers")
     context = context.at(13)
     op = context.op
-    if given != TensorProto.INT64:
+    if elem_type != TensorProto.INT64:
         data = cast(context, data, TensorProto.INT64)
     if rank == 0:
         data, rank = op.Reshape(data, context.array([1], "one")), 1
     last = -1 if rank is None else rank - 1
     coordinates = context.value("ngram_indexes")
     size = max(coordinates) + 1
-    found: list[str] = []
+    counts_by_length: list[str] = []
     numbers: list[int] = []
     for grams in _pool(context):
-        found.append(_counted(context, data, last, np.array(list(grams), np.int64)))
+        counts_by_length.append(_counted(context, data, last, np.array(list(grams), np.int64)))
         numbers += grams.values()
-    if not found:
-        itself = cast(context, op.Equal(data, data), TensorProto.FLOAT)
-        found.append(reduced(context, "ReduceSum", itself, [last], keep=True))
-    counts = found[0]
-    if len(found) > 1:
-        counts = op.Concat(*found, axis=last)
+    if not counts_by_length:
+        equal = cast(context, op.Equal(data, data), TensorProto.FLOAT)
+        counts_by_length.append(reduced(context, "ReduceSum", equal, [last], keep=True))
+    counts = counts_by_length[0]
+    if len(counts_by_length) > 1:
+        counts = op.Concat(*counts_by_length, axis=last)
     weights = _weights(context)
     if context.value("mode") != "IDF":
         if weights and numbers:
             factors = context.array(np.array([weights[n] for n in numbers], np.float32), "weights")
             counts = op.Mul(counts, factors)
-        places = [coordinates[number] for number in numbers]
-        context.replace("Identity", [_placed(context, counts, places, last, size)], keep=())
+        column_indices = [coordinates[number] for number in numbers]
+        context.replace(
+            "Identity", [_in_columns(context, counts, column_indices, last, size)], keep=()
+        )
         return
-    counts = _placed(context, counts, [coordinates[number] for number in numbers], last, size)
-    is_found = op.Greater(counts, context.scalar(0.0, "zero"))
+    counts = _in_columns(context, counts, [coordinates[number] for number in numbers], last, size)
+    occurs = op.Greater(counts, context.scalar(0.0, "zero"))
     if not weights:
-        context.replace("Cast", [is_found], keep=(), to=TensorProto.FLOAT)
+        context.replace("Cast", [occurs], keep=(), to=TensorProto.FLOAT)
         return
-    factors = context.array(_weights_of_places(weights, coordinates), "weights")
-    context.replace("Mul", [cast(context, is_found, TensorProto.FLOAT), factors], keep=())
+    factors = context.array(_weights_of_columns(weights, coordinates), "weights")
+    context.replace("Mul", [cast(context, occurs, TensorProto.FLOAT), factors], keep=())
 
 
 def _weights(context: Context) -> list[float]:
-    """The weights that have an effect."""
+    """Return the weights of the n-grams of the pool; an empty list where all counts keep theirs."""
     return [] if context.value("mode") == "TF" else list(context.value("weights") or ())
 
 
-def _weights_of_places(weights: list[float], coordinates: list[int]) -> np.ndarray:
-    """The weights by the places in the output.
+def _weights_of_columns(weights: list[float], coordinates: list[int]) -> np.ndarray:
+    """Return the weight of each column of the output, float of shape [columns].
+
+    Args:
+        weights: the weights of the n-grams of the pool.
+        coordinates: the column in which each of these is counted.
 
     Raises:
-        Blocked: n-grams of one place have different ones.
+        Blocked: n-grams of one column have different weights.
     """
-    found = np.zeros(max(coordinates) + 1, np.float32)
-    known: dict[int, float] = {}
-    for weight, place in zip(weights, coordinates, strict=True):
-        if known.setdefault(place, weight) != weight:
+    by_column = np.zeros(max(coordinates) + 1, np.float32)
+    seen: dict[int, float] = {}
+    for weight, column in zip(weights, coordinates, strict=True):
+        if seen.setdefault(column, weight) != weight:
             raise Blocked(
-                f"n-grams with different weights are counted at one place, {place}, and its "
+                f"n-grams with different weights are counted at one place, {column}, and its "
                 "definition does not say by which one that is scaled in mode IDF",
                 "give every n-gram a place of its own",
             )
-        found[place] = weight
-    return found
+        by_column[column] = weight
+    return by_column
 
 
 def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:
-    """For each length of n-grams that is looked for, the n-grams with their numbers."""
+    """Return the n-grams of the pool with their indices in it, in one dict for each length.
+
+    Lengths that the node does not count are left out, and those of which the pool has none.
+    """
     pool = context.value("pool_int64s")
     bounds = [*context.value("ngram_counts"), len(pool)]
     lengths = range(context.value("min_gram_length"), context.value("max_gram_length") + 1)
-    number, found = 0, []
+    number, pools = 0, []
     for length, (start, end) in enumerate(pairwise(bounds), 1):
-        rows = [tuple(pool[at : at + length]) for at in range(start, end - length + 1, length)]
-        if rows and length in lengths:
-            found.append({row: number + index for index, row in enumerate(rows)})
-        number += len(rows)
-    return found
+        grams = [tuple(pool[at : at + length]) for at in range(start, end - length + 1, length)]
+        if grams and length in lengths:
+            pools.append({gram: number + index for index, gram in enumerate(grams)})
+        number += len(grams)
+    return pools
 
 
 def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
-    """The count of each n-gram in each row: float, with n-grams in place of the last dimension."""
+    """Return how often each n-gram occurs, float of shape [..., count].
+
+    Args:
+        context: the node's.
+        data: the tensor to search, int64 of shape [..., size].
+        last: its last axis, -1 where the rank is not known.
+        grams: the n-grams, int64 of shape [count, length].
+    """
     op = context.op
     dims = dims_of(context, data)
     size = dims[-1] if dims else None
@@ -122,14 +138,14 @@ def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
     total = ""
     for step in fitting or steps[:1]:
         hits = ""
-        for place in range(length):
+        for position in range(length):
             part = data
             if length > 1:
-                behind = (length - 1 - place) * step
-                bounds = [place * step, -behind if behind else _END, last]
+                remaining = (length - 1 - position) * step
+                bounds = [position * step, -remaining if remaining else _END, last]
                 part = op.Slice(data, *(context.array([number], "bound") for number in bounds))
-            wanted = context.array(np.ascontiguousarray(grams[:, place]), "wanted")
-            hit = op.Equal(unsqueezed(context, part, [last + 1 or -1]), wanted)
+            expected = context.array(np.ascontiguousarray(grams[:, position]), "wanted")
+            hit = op.Equal(unsqueezed(context, part, [last + 1 or -1]), expected)
             hits = op.And(hits, hit) if hits else hit
         number = cast(context, hits, TensorProto.FLOAT)
         count = reduced(context, "ReduceSum", number, [last if last >= 0 else -2], keep=False)
@@ -137,23 +153,35 @@ def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
     return total
 
 
-def _placed(context: Context, counts: str, places: list[int], last: int, size: int) -> str:
-    """The counts at their places in the output; those of one place are added, others are 0."""
+def _in_columns(
+    context: Context, counts: str, column_indices: list[int], last: int, size: int
+) -> str:
+    """Return the counts in the columns of the output, float of shape [..., size].
+
+    Counts of one column are added; columns of no n-gram are 0.
+
+    Args:
+        context: the node's.
+        counts: the count of each n-gram, float of shape [..., n-grams].
+        column_indices: the column of each.
+        last: the last axis.
+        size: the number of columns.
+    """
     op = context.op
-    if places == list(range(size)):
+    if column_indices == list(range(size)):
         return counts
     columns: list[list[int]] = [[] for _ in range(size)]
-    for column, place in enumerate(places):
-        columns[place].append(column)
+    for column, column_index in enumerate(column_indices):
+        columns[column_index].append(column)
     total = ""
     for layer in range(max(map(len, columns)) or 1):
-        here = [layer < len(column) for column in columns]
-        at = [
-            column[layer] if is_here else 0 for column, is_here in zip(columns, here, strict=True)
+        has_layer = [layer < len(column) for column in columns]
+        indices = [
+            column[layer] if has else 0 for column, has in zip(columns, has_layer, strict=True)
         ]
-        part = op.Gather(counts, context.array(at, "at"), axis=last)
-        if not all(here):
-            mask = context.array(np.array(here, np.float32), "mask")
+        part = op.Gather(counts, context.array(indices, "at"), axis=last)
+        if not all(has_layer):
+            mask = context.array(np.array(has_layer, np.float32), "mask")
             part = op.Mul(part, mask)
         total = op.Add(total, part) if total else part
     return total

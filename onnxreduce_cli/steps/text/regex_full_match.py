@@ -1,4 +1,4 @@
-"""RegexFullMatch below opset 20, which it came with, of patterns that list plain strings."""
+"""RegexFullMatch below opset 20, which introduced it, of patterns that list plain strings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import refuse
 from onnxreduce_cli.steps.registry import introduced
 
-#: What stands for more than itself in a pattern; `|` does too.
+#: The characters with a meaning of their own in a pattern, besides `|`.
 _SYNTAX = frozenset("\\.^$*+?{}[]()")
 
 
@@ -25,17 +25,18 @@ def regex_full_match(context: Context) -> None:
     pattern = context.value("pattern")
     if pattern is None or _SYNTAX & set(pattern):
         raise refuse(context, "matches patterns")
-    found = ""
+    matches = ""
     first, *others = pattern.split("|")
     for text in others:
         same = op.Equal(context.input(0), _text(context, text))
-        found = op.Or(found, same) if found else same
+        matches = op.Or(matches, same) if matches else same
     inputs = [context.input(0), _text(context, first)]
-    if found:
-        context.replace("Or", [op.Equal(*inputs), found], keep=())
+    if matches:
+        context.replace("Or", [op.Equal(*inputs), matches], keep=())
     else:
         context.replace("Equal", inputs, keep=())
 
 
 def _text(context: Context, text: str) -> Value:
+    """Return a scalar of strings."""
     return context.array(np.array(text, object), "text")

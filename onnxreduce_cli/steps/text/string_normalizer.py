@@ -1,4 +1,4 @@
-"""StringNormalizer below opset 10, which it came with."""
+"""StringNormalizer below opset 10, which introduced it."""
 
 from __future__ import annotations
 
