@@ -1,4 +1,4 @@
-"""What changed in every operator of the default domain, boundary by boundary.
+"""The changes in every operator of the default domain, boundary by boundary.
 
 A boundary (operator, N) is an opset N at which the operator's definition changed. `audit.json` says
 what changed, and in which directions a node may cross unedited; what becomes of a node that may
@@ -28,7 +28,7 @@ from onnxreduce_cli.steps.registry import Direction
 
 @dataclass(frozen=True)
 class Change:
-    """What changed in one operator at one boundary.
+    """The change in one operator at one boundary.
 
     Attributes:
         what: the change in the definition, in a sentence.

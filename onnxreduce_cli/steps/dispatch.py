@@ -1,4 +1,4 @@
-"""Which step a node takes next: one in code, or else what the audit says of the boundary."""
+"""The step that a node takes next: one in code, or else what the audit says of the boundary."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def inline(context: Context) -> None:
     """``Op<alpha=2>(x)`` becomes the nodes of its function body, with names of their own.
 
     Constants are made as for every step, references to attributes are bound to the node's or to
-    their defaults, and nodes that only make outputs that nobody asked for are left out.
+    their defaults, and nodes that only make outputs that nobody reads are left out.
     """
     function = _body(context)
     _check_causal(context, function)
@@ -77,7 +77,7 @@ def _share_states(context: Context, function: FunctionProto) -> None:
     """Let a LinearAttention gather the state that several heads of queries share.
 
     The body's Scan repeats it by Unsqueeze, Expand and Reshape. The rank of what these give cannot
-    be told before opset 14, and ONNX Runtime must know it.
+    be inferred before opset 14, and ONNX Runtime must know it.
     """
     if context.node.op_type != "LinearAttention":
         return

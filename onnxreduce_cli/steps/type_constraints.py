@@ -1,4 +1,4 @@
-"""Whether the types of a node's values are allowed at an opset, and what helps where they are not.
+"""Type constraints: a node with types that an opset lacks is computed in a wider dtype, or blocks.
 
 Every formal input and output of an operator allows the types of its type constraint. Where an older
 definition allows fewer, the operator is computed in a wider dtype if that changes no result

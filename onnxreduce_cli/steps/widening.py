@@ -55,7 +55,7 @@ _MOVING = frozenset(
         "Where",
     }
 )
-#: Their results tell how elements compare, or how many there are.
+#: Operators whose results depend only on how elements compare, or on how many there are.
 _COMPARING = frozenset(
     {
         "ArgMax",
@@ -78,7 +78,7 @@ _ROUNDING = frozenset({"Ceil", "Floor", "Round"})
 #: Rounding to float and then to a half type is rounding once, as float has more than twice the
 #: digits; integers wrap, and a Cast to fewer bits cuts off what had wrapped.
 _ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
-#: Functions of real numbers, or draws of them, given in 16 bits as near as they are.
+#: Functions of real numbers, or draws of them, rounded to 16 bits.
 _REAL = frozenset(
     {
         "Acos",
@@ -225,7 +225,7 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         _state_dtype(again, wide.get(schema.outputs[0].type_str, given))
     for widened, narrow, name in back:
         if narrow in _FLOAT8:
-            # What comes back was a float8 before: only its infinities could saturate.
+            # The values were float8 before: only their infinities could saturate.
             context.op.Cast(widened, outputs=[name], to=narrow, saturate=0)
         else:
             cast(context, widened, narrow, [name])

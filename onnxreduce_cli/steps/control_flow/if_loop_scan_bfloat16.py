@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.values import ValueType, tensor_type
 from onnxreduce_cli.steps.registry import down
 
-#: For each operator its graphs, the first of its inputs that is one of theirs at the same place,
+#: For each operator its graphs, the first of its inputs that is one of theirs at the same index,
 #: and which output of theirs is its first.
 _GRAPHS = {
     "If": (("then_branch", "else_branch"), 1, 0),

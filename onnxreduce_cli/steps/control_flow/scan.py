@@ -1,6 +1,6 @@
 """Scan: 9 took the batch dimension away and added axes, 11 let these be negative.
 
-It came with opset 8, below which it becomes a Loop.
+It was introduced with opset 8, below which it becomes a Loop.
 """
 
 from __future__ import annotations

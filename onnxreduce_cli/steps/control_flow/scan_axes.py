@@ -25,13 +25,13 @@ def for_each_value(
 
 
 def unstack(context: Context, name: str, output: str, axis: int, rounds: Number | None) -> None:
-    """Bring the axis along which slices are stacked from the front to its place.
+    """Move the axis along which slices are stacked from the front to where the output has it.
 
     Args:
         context: the Scan.
         name: the slices, stacked along axis 0.
-        output: the output to give.
-        axis: the place of that axis.
+        output: the name of the result.
+        axis: the index of that axis in the output.
         rounds: the number of slices where they are to be in reverse order, else None.
     """
     op = context.op

@@ -75,7 +75,7 @@ def _take_part(context: Context, split: NodeProto, place: int) -> None:
 
 
 def _part(context: Context, split: NodeProto, axis: int, place: int) -> tuple[int, int]:
-    """Return where the part at `place` begins and ends along the axis."""
+    """Return the start and the end along the axis of the part at index `place`."""
     given = context.constant(split.input[1]) if len(split.input) > 1 else np.array(1)
     if given is None:
         raise refuse(context, _HOLDS)
@@ -86,7 +86,7 @@ def _part(context: Context, split: NodeProto, axis: int, place: int) -> tuple[in
         dims = dims_of(context, split.input[0])
         dim = dims[axis] if dims is not None else None
         step = int(given)
-        # Without the size, places from the beginning can still be told.
+        # Without the size, indices from the front are still known.
         if not isinstance(dim, int) and place < 0:
             raise refuse(context, _HOLDS)
         count = -(-dim // step) if isinstance(dim, int) else place + 1

@@ -20,7 +20,7 @@ from onnxreduce_cli.steps.registry import introduced
 )
 def non_zero(context: Context) -> None:
     """``NonZero(x)`` becomes a Loop of as many rounds as x has elements that are not 0. Each gives
-    the first place that is left in the flattened x; coordinates are divided out of them.
+    the first position that is left in the flattened x; coordinates are divided out of them.
     """
     rank = context.rank(context.input(0))
     if not rank:
@@ -37,7 +37,7 @@ def non_zero(context: Context) -> None:
     if rank is None:
         count = op.Size(data)
         size = op.Reshape(count, context.array([1], "one"))
-    # Counted from the back, so that the first place left is the highest number, and none is 0.
+    # Counted from the back, so that the first position left is the highest number, and none is 0.
     numbers = cast(context, arange(context, size), TensorProto.DOUBLE)
     if isinstance(size, int):
         length = context.scalar(size, "length", TensorProto.DOUBLE)
@@ -46,20 +46,20 @@ def non_zero(context: Context) -> None:
     from_back = op.Mul(hits, op.Sub(length, numbers))
     total = reduced(context, "ReduceSum", cast(context, hits, TensorProto.INT64), [0], keep=True)
     taken = _descending(context, from_back, total, size if isinstance(size, int) else None)
-    place = cast(context, op.Sub(length, taken), TensorProto.INT64)
+    positions = cast(context, op.Sub(length, taken), TensorProto.INT64)
     if rank:
-        _coordinates(context, place, sizes)
+        _coordinates(context, positions, sizes)
     else:
-        _coordinates_of_any_rank(context, place)
+        _coordinates_of_any_rank(context, positions)
 
 
 def _descending(context: Context, numbers: str, count: str, size: int | None) -> Value:
-    """The `count` largest of different numbers, the largest first.
+    """Return the `count` largest of different numbers, the largest first.
 
     Args:
         context: the node's.
         numbers: a double tensor of shape [size], without negative ones.
-        count: an int64 of one element.
+        count: an int64 tensor of one element.
         size: how many numbers there are, if known.
 
     Returns:
@@ -82,22 +82,28 @@ def _descending(context: Context, numbers: str, count: str, size: int | None) ->
     return taken
 
 
-def _coordinates(context: Context, place: str, sizes: list[Number]) -> None:
-    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but runtimes may end on a 0."""
+def _coordinates(context: Context, positions: str, sizes: list[Number]) -> None:
+    """Replace the node by coordinates, int64 of shape [rank, count].
+
+    Args:
+        context: the NonZero.
+        positions: positions in the flattened data, int64 of shape [count].
+        sizes: the dims of the data.
+    """
     op = context.op
-    rows = []
+    by_axis = []
     for axis in reversed(range(len(sizes))):
-        row = place
+        coordinates = positions
         if axis:
             divisor = _divisor(context, sizes[axis])
-            place = op.Div(place, divisor)
-            row = op.Sub(row, op.Mul(place, divisor))
-        rows.append(op.Unsqueeze(row, axes=[0]))
-    context.replace("Concat", rows[::-1], keep=(), axis=0)
+            positions = op.Div(positions, divisor)
+            coordinates = op.Sub(coordinates, op.Mul(positions, divisor))
+        by_axis.append(op.Unsqueeze(coordinates, axes=[0]))
+    context.replace("Concat", by_axis[::-1], keep=(), axis=0)
 
 
-def _coordinates_of_any_rank(context: Context, place: str) -> None:
-    """Do as `_coordinates` where the rank is not known: no rows of coordinates for a scalar."""
+def _coordinates_of_any_rank(context: Context, positions: str) -> None:
+    """Do as `_coordinates` where the rank is not known; of a scalar they have shape [0, count]."""
     op = context.op
     shape = op.Shape(context.input(0))
     axes = arange(context, op.Shape(shape))
@@ -106,14 +112,14 @@ def _coordinates_of_any_rank(context: Context, place: str) -> None:
     sizes: str = _divisor(context, shape)
     factors = op.Where(behind, sizes, context.array([1], "one"))
     strides = reduced(context, "ReduceProd", factors, [1], keep=True)
-    whole = op.Div(place, strides)
+    whole = op.Div(positions, strides)
     sizes = unsqueezed(context, sizes, [1])
     before = op.Mul(op.Div(whole, sizes), sizes)
     context.replace("Sub", [whole, before], keep=())
 
 
 def _divisor(context: Context, size: Number) -> Value:
-    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but some runtimes end on a 0."""
+    """Return sizes as an int64 vector, with 1 for 0: on that some runtimes end even if empty."""
     op = context.op
     if isinstance(size, int):
         return context.array([max(size, 1)], "size")

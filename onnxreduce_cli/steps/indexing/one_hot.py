@@ -57,7 +57,7 @@ def hot_from_front(context: Context) -> None:
 
 
 def _depth(context: Context) -> Value:
-    """The number of classes, an int64 of rank 0; the input may be of shape [1] and any dtype."""
+    """Return the number of classes, an int64 of shape []; the input may have [1] and any dtype."""
     constant = context.constant(context.input(1))
     if constant is not None:
         return context.scalar(int(constant.reshape(-1)[0]), "depth")

@@ -21,7 +21,7 @@ from onnxreduce_cli.steps.registry import down, up
 _MASK = 3
 _PAST_KEY = 4
 _VALID = 6
-#: How far before and after its own place a query looks.
+#: The attributes for how many keys before and after its own position a query sees.
 _WINDOW = ("left_window_size", "right_window_size")
 _OPEN = -1
 
@@ -53,7 +53,7 @@ def _total_length(context: Context) -> Value:
 
 
 def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> None:
-    """Emit the node with another mask, and without inputs that came with the boundary."""
+    """Emit the node with another mask, and without inputs that the boundary introduced."""
     inputs: list[str] = [context.input(index) for index in range(_VALID + 1)]
     inputs[_MASK] = mask
     context.replace(inputs=inputs if context.op.opset >= 24 else inputs[:_VALID], drop=dropped)
@@ -113,7 +113,7 @@ def mask_padded(context: Context) -> None:
 @down("Attention", 25, "windows put into the mask", blocks=_BLOCKS)
 def windows_in_mask(context: Context) -> None:
     """``Attention<left_window_size=2>(q, k, v)`` becomes ``Attention(q, k, v, mask)`` with
-    ``mask`` true where a key is at most two places before its query.
+    ``mask`` true where a key is at most two positions before its query.
     """
     op = context.op
     left, right = (context.value(name, _OPEN) for name in _WINDOW)
@@ -133,7 +133,7 @@ def windows_in_mask(context: Context) -> None:
 
 
 def _position(context: Context) -> str:
-    """Return the places of queries among keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
+    """Return the positions of queries among keys: int64, [queries, 1] or [batch, 1, queries, 1]."""
     op = context.op
     queries = _length(context, 0)
     row = unsqueezed(context, arange(context, queries), [1])

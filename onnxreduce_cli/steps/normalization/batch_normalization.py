@@ -1,7 +1,8 @@
 """BatchNormalization: 6, 7, 9, 14 and 15.
 
 Up to 6 is_test says whether it trains, from 7 to 13 the number of outputs, from 14 training_mode.
-What training gives is written down from 14 on; the texts before agree as far as they go.
+Only from 14 on does the specification define all that training gives; the older texts agree with
+it as far as they go.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _read_output(context: Context, index: int) -> str:
     return outputs[index] if index < len(outputs) and context.is_read(outputs[index]) else ""
 
 
-# 6: consumed_inputs went, any rank came
+# 6: consumed_inputs removed, any rank allowed
 
 
 @up("BatchNormalization", 6, "consumed_inputs dropped")
@@ -126,7 +127,7 @@ def with_is_test(context: Context) -> None:
         _flattened(context)
 
 
-# 9: spatial went, rank 1 came
+# 9: spatial removed, rank 1 allowed
 
 
 @up("BatchNormalization", 9, "spatial dropped; with spatial=0 all is flattened")
@@ -334,7 +335,7 @@ def one_dtype(context: Context) -> None:
 
 
 def _wide(given: Iterable[int]) -> int:
-    """Return the dtype that holds all numbers of several floating-point dtypes."""
+    """Return double if it is among several floating-point dtypes, else float."""
     return TensorProto.DOUBLE if TensorProto.DOUBLE in given else TensorProto.FLOAT
 
 

@@ -72,7 +72,7 @@ def dequantize(context: Context, numbers: str) -> None:
 def less_zero_point(context: Context, name: str, zero_point: str) -> Value:
     """Return a quantized tensor less its zero point, which broadcasts to it, in int32.
 
-    That holds every difference of two 8-bit numbers. An empty `zero_point` stands for 0.
+    It represents every difference of two 8-bit numbers. An empty `zero_point` stands for 0.
     """
     wide = cast(context, name, TensorProto.INT32)
     if not zero_point:

@@ -111,7 +111,7 @@ def _stored(context: Context, name: str, storage: int) -> str:
 def _unpacked(context: Context, tensor: TensorProto, storage: int) -> Value:
     """Return ``Reshape(Gather(table, Cast<int32>(bytes)), dims)``: each byte's numbers, looked up.
 
-    So large data stays where it is, in the file too, and as small as it is.
+    So large data stays in its file, and in its narrow dtype.
     """
     op = context.op
     each, size = _IN_A_BYTE.get(tensor.data_type, 1), math.prod(tensor.dims)

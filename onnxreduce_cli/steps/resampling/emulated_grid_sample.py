@@ -25,8 +25,8 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
 
     Args:
         context: the node's.
-        mode: how, as opset 20 calls it.
-        rank: of the input and of the grid.
+        mode: the mode, as opset 20 calls it.
+        rank: the rank of the input and of the grid.
     """
     padding = context.value("padding_mode", "zeros")
     if mode == "cubic" and padding == "border":
@@ -38,7 +38,7 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
         )
     spatial = rank - 2
     data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
-    # Its operators are read with their inputs of today.
+    # The operators below are those of opset 13.
     context = context.at(max(context.op.opset, 13))
     op = context.op
     batch, *lengths = (
@@ -65,14 +65,14 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
 def _taps(
     context: Context, index: int, rank: int, size: Term, mode: str, working: int
 ) -> list[Tap]:
-    """The neighbours of each place along one axis.
+    """Return the neighbours of each sampling point along one axis.
 
     Args:
         context: the node's.
-        index: which of the grid's numbers, in its last dimension, are those of the axis.
-        rank: of the grid.
-        size: of the axis, an int64 of rank 0.
-        mode: how, as opset 20 calls it.
+        index: the index, in the grid's last dimension, of the coordinates on the axis.
+        rank: the rank of the grid.
+        size: the length of the axis, an int64 of shape [].
+        mode: the mode, as opset 20 calls it.
         working: the dtype of the weights.
     """
     name = context.input(1)
@@ -106,7 +106,7 @@ def _taps(
 
 
 def _neighbours(place: Term, mode: str) -> list[tuple[Term, Term | None]]:
-    """The elements around each place, and how much they count."""
+    """Return the whole coordinates around each coordinate, and their weights; None if it is one."""
     if mode == "nearest":
         return [(place, None)]
     if mode == "linear":
@@ -123,19 +123,19 @@ _CUBIC = -0.75
 
 
 def _inner(distance: Term) -> Term:
-    """R. Keys' cubic convolution of distances up to 1."""
+    """Return R. Keys' cubic convolution of distances from 0 to 1."""
     return (distance * (_CUBIC + 2) - (_CUBIC + 3)) * distance * distance + 1
 
 
 def _outer(distance: Term) -> Term:
-    """The same of those from 1 to 2."""
+    """Return R. Keys' cubic convolution of distances from 1 to 2."""
     return ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
 
 
 def _reflected(place: Term, length: Term, *, aligned: bool) -> Term:
-    """Places beyond an end turned back: at the centre of the last element, or at its border."""
+    """Return coordinates reflected at the centres, or the borders, of the elements at both ends."""
     start = 0.0 if aligned else -0.5
-    # Of one element, whose centre is both ends, any way is as long.
+    # The centre of a single element is both ends: any period does.
     way = (length - 1).most(1) if aligned else length
     size = (place - start).abs()
     there_and_back = way * 2

@@ -38,12 +38,12 @@ def by_gather(
 
     Args:
         context: a Resize or Upsample.
-        method: how.
-        changes: what is resized, by scales or to sizes.
+        method: how it resizes.
+        changes: the axes that are resized, by scales or to sizes.
         rank: the input's rank.
-        given: the input with the scales or sizes, which tells what is only known at run time.
+        given: the input with the scales (float) or sizes (int64), read where a change is not known.
     """
-    # Its operators are read with their inputs of today.
+    # The operators below are those of opset 13.
     context = context.at(max(context.op.opset, 13))
     to_sizes = bool(given) and context.elem_type(given) == TensorProto.INT64
     axes = [_axis(context, change, given, to_sizes=to_sizes) for change in changes]
@@ -77,7 +77,7 @@ def _axis(context: Context, change: Change, given: str, *, to_sizes: bool) -> Ax
 
 
 def _region(context: Context, place: int) -> tuple[Term, Term]:
-    """Where a region begins and ends on an axis."""
+    """Return the start and the end of the region on the axis of index `place` in `roi`: floats."""
     name = context.input(1)
     known = context.constant(name)
     if known is not None:
@@ -119,7 +119,7 @@ def in_ratio_by_gather(context: Context, method: Method) -> None:
 
 
 def _outermost(context: Context, terms: Sequence[Term]) -> Term:
-    """The least or the greatest of numbers, as the policy says."""
+    """Return the least or the greatest of terms of shape [], as the policy says."""
     found = terms[0]
     larger = context.value("keep_aspect_ratio_policy") != "not_larger"
     for other in terms[1:]:
@@ -194,7 +194,7 @@ _MOST_TAPS = 4
 def _extrapolated(
     context: Context, data: str, axes: Sequence[Axis], rank: int, value: float
 ) -> str:
-    """What lies outside the input on some axis is the value."""
+    """Return the resized data, with `value` where a coordinate is outside on some axis."""
     outside: Term | None = None
     for axis in axes:
         at = places(axis, "tf_crop_and_resize")

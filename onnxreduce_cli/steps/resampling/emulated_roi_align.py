@@ -23,7 +23,8 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
 
     Args:
         context: the node's.
-        half_pixel: whether regions are shifted by half a pixel, else those below one are enlarged.
+        half_pixel: whether regions are shifted by half a pixel; if not, those below one are
+            enlarged to one.
     """
     data = context.input(0)
     given = context.need_elem_type(data, "places are computed in that dtype")
@@ -64,12 +65,12 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
 def _round(
     context: Context, padded: str, names: list[str], parts: tuple[int, int], working: int
 ) -> Round:
-    """A function that writes the round that pools one region.
+    """Return a function that writes the round that pools one region.
 
     Args:
         context: the node's.
         padded: the images, with a row and a column of zeros behind the others.
-        names: rows, their weights, columns, and theirs; see `_taps`.
+        names: the indices of rows, their weights, those of columns, and theirs; see `_taps`.
         parts: the height and the width of the result.
         working: the dtype of images and weights.
     """
@@ -96,14 +97,14 @@ def _round(
 
 @dataclass(frozen=True)
 class _Side:
-    """Where regions lie along one axis.
+    """The extents of regions along one axis.
 
     Attributes:
-        start: where each begins, of shape [regions].
-        part: the size of each of its parts, of shape [regions].
-        samples: how many places of each part are sampled, of shape [regions] or [1].
-        most: the most that there are of them, an int64 of rank 0.
-        parts: how many parts there are.
+        start: the start of each region, of shape [regions].
+        part: the size of each bin of a region, of shape [regions].
+        samples: the number of sampling points in a bin, of shape [regions] or [1].
+        most: the largest of those numbers, an int64 of shape [].
+        parts: the number of bins.
     """
 
     start: Term
@@ -114,7 +115,7 @@ class _Side:
 
 
 def _side(context: Context, axis: int, working: int, *, half_pixel: bool) -> _Side:
-    """The regions along height (0) or width (1)."""
+    """Return the extents of the regions along height (0) or width (1), in the dtype `working`."""
     regions = Term(context, context.input(1), context.need_elem_type(context.input(0), ""))
     scale = float(np.float32(context.value("spatial_scale", 1.0)))
     parts = context.value(("output_height", "output_width")[axis], 1)
@@ -140,12 +141,12 @@ def _side(context: Context, axis: int, working: int, *, half_pixel: bool) -> _Si
 
 
 def _taps(side: _Side, length: Term, any_sample: Term, *, repeats: bool) -> tuple[Term, Term]:
-    """The elements on either side of every place, and how much each of the two counts.
+    """Return the two elements on either side of every sampling point, and their weights.
 
-    A region with fewer places than the most has further ones beyond the image, or repeats its last.
+    A region with fewer points than the most has further ones beyond the image, or repeats its last.
 
     Returns:
-        indices and weights, both of shape [regions, parts, places, 2].
+        indices (int64) and weights, both of shape [regions, bins, points, 2].
     """
     context, working = length.context, length.elem_type
     start, part, samples = (
