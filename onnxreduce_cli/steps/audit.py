@@ -52,16 +52,16 @@ def boundaries() -> Mapping[str, Mapping[int, Change]]:
         ValueError: the file declares a boundary twice.
     """
     text = Path(__file__).with_name("audit.json").read_text(encoding="utf-8")
-    found: dict[str, dict[int, Change]] = {}
+    declared: dict[str, dict[int, Change]] = {}
     for opset, records in json.loads(text).items():
         for record in records:
             read = _read(record)
             for op_type in record["operators"]:
-                changes = found.setdefault(op_type, {})
+                changes = declared.setdefault(op_type, {})
                 if int(opset) in changes:
                     raise ValueError(f"two changes of {op_type} at opset {opset}")
                 changes[int(opset)] = read
-    return {op_type: dict(sorted(found[op_type].items())) for op_type in sorted(found)}
+    return {op_type: dict(sorted(declared[op_type].items())) for op_type in sorted(declared)}
 
 
 def _read(record: Mapping[str, Any]) -> Change:

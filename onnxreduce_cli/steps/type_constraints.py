@@ -47,12 +47,12 @@ def fit_types(context: Context, node: NodeProto, before: int, after: int) -> Non
     for formal, variable, name in _not_allowed(context, node, before, after):
         allowed = schemas.allowed_types(op_type, after)[formal]
         elem_type = context.elem_type(name)
-        found = None
+        wider_type = None
         if elem_type is not None:
-            found = widening.wider(op_type, elem_type, allowed, after)
-        if found is None:
+            wider_type = widening.wider(op_type, elem_type, allowed, after)
+        if wider_type is None:
             raise _not_taken(context, node, formal, name, after)
-        wide[variable] = found
+        wide[variable] = wider_type
     if wide:
         widening.compute_wider(context.at(after), node, wide)
         context.description = (
@@ -114,10 +114,10 @@ def _constraints(
     schema = schemas.schema(op_type, after)
 
     def formal(name: str, variable: str) -> _Formal | None:
-        given = old.get(name, frozenset())
-        if name not in new or (before != after and given <= new[name]):
+        allowed_before = old.get(name, frozenset())
+        if name not in new or (before != after and allowed_before <= new[name]):
             return None
-        return _Formal(name, variable, new[name], given)
+        return _Formal(name, variable, new[name], allowed_before)
 
     return (
         tuple(formal(f"in{index}", item.type_str) for index, item in enumerate(schema.inputs)),
@@ -145,8 +145,8 @@ def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset:
         opset: the opset at which it is not taken.
     """
     op_type, kind = node.op_type, context.kind(name) or ""
-    given = context.producer(node.output[0])
-    is_own = given is not None and given.op_type == op_type
+    producer = context.producer(node.output[0])
+    is_own = producer is not None and producer.op_type == op_type
     later = (version for version in schemas.versions(op_type) if version > opset)
     taking = (
         version

@@ -42,7 +42,7 @@ def as_scan_over_batch(context: Context) -> None:
     states = len(names) - context.value("num_scan_inputs")
     inner = Nodes(context)
     entries = [context.fresh("of_one") for _ in names]
-    given: list[str] = list(entries)
+    inner_inputs: list[str] = list(entries)
     infos = [_entry(context, name, entry) for name, entry in zip(names, entries, strict=True)]
     longest = ""
     if lengths:
@@ -50,9 +50,9 @@ def as_scan_over_batch(context: Context) -> None:
         length = context.fresh("length")
         infos.append(_entry(context, lengths, length))
         within = inner.Less(arange(context, longest), length)
-        places = inner.Squeeze(inner.NonZero(within), axes=[0])
-        given[states:] = [inner.Gather(entry, places, axis=0) for entry in entries[states:]]
-    results = _inner_scan(context, inner, given)
+        steps = inner.Squeeze(inner.NonZero(within), axes=[0])
+        inner_inputs[states:] = [inner.Gather(entry, steps, axis=0) for entry in entries[states:]]
+    results = _inner_scan(context, inner, inner_inputs)
     if lengths:
         types = context.subgraph_types("body")
         for index, known in enumerate(types[states:], states):

@@ -19,12 +19,14 @@ def one_shape(context: Context) -> None:
     for those of the other. Where not even a dtype is known the node passes with a
     warning.
     """
-    given = [context.subgraph_types(name) for name in BRANCHES]
+    types_of_branches = [context.subgraph_types(name) for name in BRANCHES]
     unlike = [
-        index for index, pair in enumerate(zip(*given, strict=True)) if not _of_one_shape(*pair)
+        index
+        for index, pair in enumerate(zip(*types_of_branches, strict=True))
+        if not _of_one_shape(*pair)
     ]
-    if unlike and all(item is not None for types in given for item in types):
-        as_loops(context, given)
+    if unlike and all(item is not None for types in types_of_branches for item in types):
+        as_loops(context, types_of_branches)
         return
     for index in unlike:
         context.warn(

@@ -47,13 +47,15 @@ def graphs_in_float(context: Context) -> None:
     attributes: dict[str, Any] = {}
     for name in graphs:
         attributes[name] = _in_float(context, name, narrow_inputs, narrow_outputs)
-    given = [(index - first_output, context.fresh("float")) for index in narrow_outputs]
-    given = [(index, name) for index, name in given if outputs[index : index + 1] > [""]]
-    for index, name in given:
+    float_outputs = [(index - first_output, context.fresh("float")) for index in narrow_outputs]
+    float_outputs = [
+        (index, name) for index, name in float_outputs if outputs[index : index + 1] > [""]
+    ]
+    for index, name in float_outputs:
         context.state_type(name, _float_like(context, outputs[index]))
         outputs[index] = name
     context.replace(inputs=inputs, outputs=outputs, **attributes)
-    for index, name in given:
+    for index, name in float_outputs:
         cast(context, name, TensorProto.BFLOAT16, [context.node.output[index]])
 
 

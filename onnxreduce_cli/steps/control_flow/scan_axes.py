@@ -20,8 +20,8 @@ def for_each_value(
         states: how many of the inputs, and of the outputs, are states.
         names: the inputs or the outputs.
     """
-    given = context.value(attribute) or [0] * (len(names) - states)
-    return [0] * states + list(given)
+    values = context.value(attribute) or [0] * (len(names) - states)
+    return [0] * states + list(values)
 
 
 def unstack(context: Context, name: str, output: str, axis: int, rounds: Number | None) -> None:

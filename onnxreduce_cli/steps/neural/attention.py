@@ -33,8 +33,8 @@ def _known_lengths(context: Context) -> tuple[int | None, int | None]:
         if not context.input(index):
             return 0
         known = context.type(context.input(index))
-        found = None if known is None or not known.dims else known.dims[axis]
-        return found if isinstance(found, int) else None
+        size = None if known is None or not known.dims else known.dims[axis]
+        return size if isinstance(size, int) else None
 
     parts = [dim(1, -2), dim(_PAST_KEY, -2)]
     total = sum(part for part in parts if part is not None) if None not in parts else None
@@ -136,14 +136,14 @@ def _position(context: Context) -> str:
     """Return the positions of queries among keys: int64, [queries, 1] or [batch, 1, queries, 1]."""
     op = context.op
     queries = _length(context, 0)
-    row = unsqueezed(context, arange(context, queries), [1])
+    positions = unsqueezed(context, arange(context, queries), [1])
     valid = context.input(_VALID)
     if valid:
         before = op.Sub(valid, queries)
-        return op.Add(row, unsqueezed(context, before, [1, 2, 3]))
+        return op.Add(positions, unsqueezed(context, before, [1, 2, 3]))
     if context.input(_PAST_KEY):
-        return op.Add(row, _length(context, _PAST_KEY))
-    return row
+        return op.Add(positions, _length(context, _PAST_KEY))
+    return positions
 
 
 def _padded(context: Context) -> Value:
@@ -155,8 +155,8 @@ def _padded(context: Context) -> Value:
         return name
     elem_type = context.need_elem_type(name, "it may have to be padded")
     excluded = False if elem_type == TensorProto.BOOL else -np.inf
-    given = op.Shape(name, start=-1)
-    missing = op.Sub(_total_length(context), given)
+    mask_length = op.Shape(name, start=-1)
+    missing = op.Sub(_total_length(context), mask_length)
     pads = op.Concat(context.array([0], "none"), missing, axis=0)
     value = context.array(np.array(excluded, numpy_dtype(elem_type)), "excluded")
     return op.Pad(name, pads, value, context.array([-1], "axes"))

@@ -35,8 +35,8 @@ def mean_over(context: Context, name: str, axes: Axes) -> str:
     """Return ``ReduceMean(name)`` over the axes, whose dimensions are kept."""
     if isinstance(axes, list):
         return reduced(context, "ReduceMean", name, axes, keep=True)
-    rows = context.op.Flatten(name, axis=axes.axis)
-    mean = reduced(context, "ReduceMean", rows, [1], keep=True)
+    matrix = context.op.Flatten(name, axis=axes.axis)
+    mean = reduced(context, "ReduceMean", matrix, [1], keep=True)
     return shapes.reshaped(context, mean, axes.kept)
 
 

@@ -96,11 +96,11 @@ def for_each_element(context: Context, name: str, of: Granularity) -> Value:
         shape = op.Shape(of.data)
         size = op.Gather(shape, context.array([axis], "axis"), axis=0)
     if isinstance(size, int):
-        places = context.array(np.arange(size, dtype=np.int64) // of.block_size, "blocks")
+        blocks = context.array(np.arange(size, dtype=np.int64) // of.block_size, "blocks")
     else:
         length = context.array([of.block_size], "block_size")
-        places = op.Div(arange(context, size), length)
-    return op.Gather(name, places, axis=axis)
+        blocks = op.Div(arange(context, size), length)
+    return op.Gather(name, blocks, axis=axis)
 
 
 def as_float(context: Context, name: str) -> str:

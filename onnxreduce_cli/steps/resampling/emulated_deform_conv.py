@@ -40,38 +40,38 @@ def deform_conv(context: Context) -> None:
 
     A sampling point is the position of an element of the kernel plus its offset.
     """
-    given = context.need_elem_type(context.input(0), "places are computed in that dtype")
-    working = int(TensorProto.FLOAT) if given in HALVES else given
+    elem_type = context.need_elem_type(context.input(0), "places are computed in that dtype")
+    working = int(TensorProto.FLOAT) if elem_type in HALVES else elem_type
     context = context.at(13)  # The operators below are those of opset 13.
     op = context.op
     data, weights, offset, bias, mask = (
-        cast(context, name, working) if name and working != given else name
+        cast(context, name, working) if name and working != elem_type else name
         for name in (context.input(index) for index in range(5))
     )
     kernel = _kernel(context)
     spatial, groups = len(kernel), context.value("group", 1)
-    after = [size_of(context, offset, axis) for axis in range(2, spatial + 2)]
-    taken = _elements(context, data, offset, kernel, working)
+    output_lengths = [size_of(context, offset, axis) for axis in range(2, spatial + 2)]
+    sampled = _elements(context, data, offset, kernel, working)
     if mask:
         shared = context.value("offset_group", 1)
-        dims = [0, shared, prod(kernel), *after, 1]
-        taken = op.Mul(taken, _reshaped(context, mask, dims, working))
+        dims = [0, shared, prod(kernel), *output_lengths, 1]
+        sampled = op.Mul(sampled, _reshaped(context, mask, dims, working))
 
     # [N, offset groups, kernel, lengths..., channels] to [N, groups, channels * kernel, elements].
     perm = [0, 1, spatial + 3, 2, *range(3, spatial + 3)]
-    transposed = op.Transpose(taken, perm=perm)
+    transposed = op.Transpose(sampled, perm=perm)
     width = times(context, size_of(context, weights, 1), prod(kernel))
     columns = _reshaped(context, transposed, [0, groups, width, -1], working)
     matrices = _reshaped(context, weights, [groups, -1, width], working)
     product = op.MatMul(matrices, columns)
-    dims = [0, size_of(context, weights, 0), *after]
+    dims = [0, size_of(context, weights, 0), *output_lengths]
     result = _reshaped(context, product, dims, working)
     if bias:
         result = op.Add(result, _reshaped(context, bias, [-1, *[1] * spatial], working))
-    if working == given:
+    if working == elem_type:
         context.replace("Identity", [result], keep=())
     else:
-        context.replace("Cast", [result], keep=(), to=given)
+        context.replace("Cast", [result], keep=(), to=elem_type)
 
 
 def _elements(
@@ -94,7 +94,7 @@ def _elements(
     spatial, shared = len(kernel), context.value("offset_group", 1)
     axes = range(2, spatial + 2)
     batch, *lengths = (scalar(context, size_of(context, data, axis)) for axis in (0, *axes))
-    after = [size_of(context, offset, axis) for axis in axes]
+    output_lengths = [size_of(context, offset, axis) for axis in axes]
 
     # One image for each group of channels that have their offsets in common.
     grouped = [0, shared, -1, *(size_of(context, data, axis) for axis in axes)]
@@ -102,13 +102,15 @@ def _elements(
     channels_last = op.Transpose(images, perm=[0, 1, *range(3, spatial + 3), 2])
     flat = _reshaped(context, channels_last, [-1, size_of(context, images, 2)], working)
 
-    of_each = _reshaped(context, offset, [0, shared, prod(kernel), spatial, *after], working)
+    of_each = _reshaped(
+        context, offset, [0, shared, prod(kernel), spatial, *output_lengths], working
+    )
     moved = Term(context, of_each, working)
     first = range_of(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
     along = []
     for axis, length in enumerate(lengths):
-        place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
-        along.append(_taps(place, length.cast(working)))
+        coordinates = _grid(context, axis, kernel, output_lengths, working) + moved.at(axis, axis=3)
+        along.append(_taps(coordinates, length.cast(working)))
     return gathered(flat, first, lengths, along)
 
 
@@ -149,7 +151,7 @@ def _shape(context: Context, numbers: list[Number]) -> Value:
 
 
 def _grid(
-    context: Context, axis: int, kernel: tuple[int, ...], after: list[Number], working: int
+    context: Context, axis: int, kernel: tuple[int, ...], output_lengths: list[Number], working: int
 ) -> Term:
     """Return the coordinates of the kernel's elements on an axis, without offsets.
 
@@ -157,7 +159,7 @@ def _grid(
         context: the DeformConv.
         axis: the spatial axis, counted from 0.
         kernel: the kernel's shape.
-        after: the output's lengths.
+        output_lengths: the output's lengths.
         working: the dtype of the result.
 
     Returns:
@@ -168,15 +170,15 @@ def _grid(
     dilation: int = (context.value("dilations") or [1] * spatial)[axis]
     before: int = (context.value("pads") or [0] * spatial)[axis]
     numbers = np.indices(kernel)[axis].reshape(-1, *[1] * spatial) * dilation - before
-    places = range_of(scalar(context, after[axis]), working) * stride
-    places = places.shaped(-1, *[1] * (spatial - 1 - axis))
-    return term(context, numbers, working) + places
+    coordinates = range_of(scalar(context, output_lengths[axis]), working) * stride
+    coordinates = coordinates.shaped(-1, *[1] * (spatial - 1 - axis))
+    return term(context, numbers, working) + coordinates
 
 
-def _taps(place: Term, length: Term) -> list[Tap]:
+def _taps(coordinates: Term, length: Term) -> list[Tap]:
     """Return the two neighbours on an axis of each coordinate; outside the input there are none."""
-    place = finite(place, length).within(-3, length + 2)
+    coordinates = finite(coordinates, length).within(-3, length + 2)
     return [
         Tap(in_axis(whole, length), is_inside(whole, length), weight)
-        for whole, weight in linear(place)
+        for whole, weight in linear(coordinates)
     ]

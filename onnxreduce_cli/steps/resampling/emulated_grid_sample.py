@@ -37,7 +37,9 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
             "choose another mode or padding in the exporter, or opset 16 or later",
         )
     spatial = rank - 2
-    data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
+    data, elem_type, working = (
+        (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
+    )
     # The operators below are those of opset 13.
     context = context.at(max(context.op.opset, 13))
     op = context.op
@@ -57,7 +59,7 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
     total = gathered(flat, first, lengths, along)
     perm = [0, spatial + 1, *range(1, spatial + 1)]
     if working:
-        replace_and_cast_back(context, "Transpose", [total], given, working, perm=perm)
+        replace_and_cast_back(context, "Transpose", [total], elem_type, working, perm=perm)
     else:
         context.replace("Transpose", [total], keep=(), perm=perm)
 
@@ -84,18 +86,18 @@ def _taps(
     last = length - 1
     raised = grid.at(index, axis=rank - 1) + 1
     aligned = bool(context.value("align_corners", 0))
-    place = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
+    coordinates = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
     if mode == "nearest":
-        place = place.round()
+        coordinates = coordinates.round()
     padding = context.value("padding_mode", "zeros")
     if padding == "reflection":
-        place = _reflected(place, length, aligned=aligned)
+        coordinates = _reflected(coordinates, length, aligned=aligned)
     if padding == "zeros":
-        place = finite(place, length).within(-3, length + 2)
+        coordinates = finite(coordinates, length).within(-3, length + 2)
     elif padding == "border" or mode == "nearest":
-        place = finite(place, length).within(0, last)
+        coordinates = finite(coordinates, length).within(0, last)
     taps = []
-    for start, weight in _neighbours(place, mode):
+    for start, weight in _neighbours(coordinates, mode):
         inside = None
         if padding == "zeros":
             inside = is_inside(start, length)
@@ -105,15 +107,15 @@ def _taps(
     return taps
 
 
-def _neighbours(place: Term, mode: str) -> list[tuple[Term, Term | None]]:
+def _neighbours(coordinates: Term, mode: str) -> list[tuple[Term, Term | None]]:
     """Return the whole coordinates around each coordinate, and their weights; None if it is one."""
     if mode == "nearest":
-        return [(place, None)]
+        return [(coordinates, None)]
     if mode == "linear":
-        return linear(place)
-    low = place.floor()
+        return linear(coordinates)
+    low = coordinates.floor()
     starts = [low + offset if offset else low for offset in (-1, 0, 1, 2)]
-    apart = [(place - start).abs() for start in starts]
+    apart = [(coordinates - start).abs() for start in starts]
     weights = [_outer(apart[0]), _inner(apart[1]), _inner(apart[2]), _outer(apart[3])]
     return list(zip(starts, weights, strict=True))
 
@@ -132,12 +134,12 @@ def _outer(distance: Term) -> Term:
     return ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
 
 
-def _reflected(place: Term, length: Term, *, aligned: bool) -> Term:
+def _reflected(coordinates: Term, length: Term, *, aligned: bool) -> Term:
     """Return coordinates reflected at the centres, or the borders, of the elements at both ends."""
     start = 0.0 if aligned else -0.5
-    # The centre of a single element is both ends: any period does.
-    way = (length - 1).most(1) if aligned else length
-    size = (place - start).abs()
-    there_and_back = way * 2
-    rest = size - (size / there_and_back).floor() * there_and_back
-    return way - (rest - way).abs() + start
+    # The centre of a single element is both ends: any span does.
+    span = (length - 1).most(1) if aligned else length
+    size = (coordinates - start).abs()
+    period = span * 2
+    rest = size - (size / period).floor() * period
+    return span - (rest - span).abs() + start

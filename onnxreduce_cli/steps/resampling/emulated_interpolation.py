@@ -28,23 +28,23 @@ class Tap:
     weight: Term | None = None
 
 
-def linear(place: Term) -> list[tuple[Term, Term | None]]:
+def linear(coordinates: Term) -> list[tuple[Term, Term | None]]:
     """Return the whole coordinates on either side of each, and their weights."""
-    low = place.floor()
+    low = coordinates.floor()
     high = low + 1
-    return [(low, high - place), (high, place - low)]
+    return [(low, high - coordinates), (high, coordinates - low)]
 
 
-def finite(place: Term, length: Term) -> Term:
+def finite(coordinates: Term, length: Term) -> Term:
     """Return coordinates without infinities, if below opset 8 for a length known at run time only.
 
     There no bound that is only known at run time limits an infinity. No axis is longer than 2**23.
     """
     limit = float(1 << 23)
     return (
-        place.within(-limit, limit)
-        if place.context.target_opset < 8 and length.known is None
-        else place
+        coordinates.within(-limit, limit)
+        if coordinates.context.target_opset < 8 and length.known is None
+        else coordinates
     )
 
 
@@ -74,19 +74,19 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
 
 def _of_all_axes(first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> list[Tap]:
     """Return the neighbours along all axes together, with indices into `flat`; see `gathered`."""
-    found = [Tap(first)]
+    neighbours = [Tap(first)]
     for length, taps in zip(lengths, along, strict=True):
-        found = [
+        neighbours = [
             Tap(
-                row + tap.index,
+                start + tap.index,
                 before.inside & tap.inside if before.inside and tap.inside else tap.inside,
                 before.weight * tap.weight if before.weight and tap.weight else tap.weight,
             )
-            for before in found
-            for row in [before.index * length]
+            for before in neighbours
+            for start in [before.index * length]
             for tap in taps
         ]
-    return found
+    return neighbours
 
 
 def _counted(context: Context, flat: str, tap: Tap) -> Value:

@@ -67,10 +67,10 @@ def _linear(axis: Axis, at: Term) -> Window:
 
 def _cubic(distance: Term, coefficient: float) -> Term:
     """Return R. Keys' cubic convolution of distances from 0 on: exactly 0 at 1, and from 2 on."""
-    near, far = distance.least(1), distance.within(1, 2)
+    up_to_1, beyond_1 = distance.least(1), distance.within(1, 2)
     factor = float(np.float32(coefficient))
-    inner = (near * -1 + 1) * (near + 1 - near * near * (factor + 2))
-    outer = (far - 1) * (far - 2) * (far - 2) * factor
+    inner = (up_to_1 * -1 + 1) * (up_to_1 + 1 - up_to_1 * up_to_1 * (factor + 2))
+    outer = (beyond_1 - 1) * (beyond_1 - 2) * (beyond_1 - 2) * factor
     return inner + outer
 
 
@@ -80,13 +80,15 @@ def _without_zeros(axis: Axis, indices: Term, weights: Term) -> Window:
     Their indices are replaced, where known, by that of the element of the largest weight, which
     they share; else by one beyond the last.
     """
-    known, given = indices.known, weights.known
-    if known is None or given is None:
+    known_indices, known_weights = indices.known, weights.known
+    if known_indices is None or known_weights is None:
         counts = (weights.less(0) | weights.greater(0)).cast(_FLOAT)
         indices = axis.length + (indices - axis.length) * counts
         return Window(indices.cast(TensorProto.INT64), weights, has_none=True)
     context = axis.length.context
-    indices, weights = (term(context, part, _FLOAT) for part in _shared(known, given))
+    indices, weights = (
+        term(context, part, _FLOAT) for part in _shared(known_indices, known_weights)
+    )
     return Window(indices.cast(TensorProto.INT64), weights)
 
 

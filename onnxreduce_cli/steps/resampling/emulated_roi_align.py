@@ -27,9 +27,9 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
             enlarged to one.
     """
     data = context.input(0)
-    given = context.need_elem_type(data, "places are computed in that dtype")
-    working = int(TensorProto.FLOAT) if given in HALVES else given
-    if working != given:
+    elem_type = context.need_elem_type(data, "places are computed in that dtype")
+    working = int(TensorProto.FLOAT) if elem_type in HALVES else elem_type
+    if working != elem_type:
         data = cast(context, data, working)
     context = context.at(13)  # ReduceSum takes its axes as an input there, ReduceMax not yet.
     op = context.op
@@ -56,10 +56,10 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
         samples = sides[0].samples.most(1) * sides[1].samples.most(1)
         number = samples.shaped(-1, 1, 1, 1).name
         aligned = op.Div(aligned, number)
-    if working == given:
+    if working == elem_type:
         context.replace("Identity", [aligned], keep=())
     else:
-        context.replace("Cast", [aligned], keep=(), to=given)
+        context.replace("Cast", [aligned], keep=(), to=elem_type)
 
 
 def _round(
@@ -84,13 +84,13 @@ def _round(
 
     def write(body: Body) -> tuple[Sequence[str], Sequence[Carried]]:
         which = body.Gather(batch, body.round, axis=0)
-        found = body.Gather(padded, which, axis=0)
+        pooled = body.Gather(padded, which, axis=0)
         own = [body.Gather(name, body.round, axis=0) for name in names]
         for axis, index, weight in ((1, own[0], own[1]), (2, own[2], own[3])):
-            taken = body.Gather(found, index, axis=axis)
+            taken = body.Gather(pooled, index, axis=axis)
             weighted = body.Mul(taken, weight)
-            found = reduction(body, weighted, [axis + 1, axis + 2])
-        return [body.values[0]], [Carried(found, working, (None, *parts))]
+            pooled = reduction(body, weighted, [axis + 1, axis + 2])
+        return [body.values[0]], [Carried(pooled, working, (None, *parts))]
 
     return write
 
@@ -120,8 +120,8 @@ def _side(context: Context, axis: int, working: int, *, half_pixel: bool) -> _Si
     scale = float(np.float32(context.value("spatial_scale", 1.0)))
     parts = context.value(("output_height", "output_width")[axis], 1)
     start, end = (
-        regions.cast(working).at(place, axis=1) * scale - (0.5 if half_pixel else 0.0)
-        for place in (1 - axis, 3 - axis)
+        regions.cast(working).at(index, axis=1) * scale - (0.5 if half_pixel else 0.0)
+        for index in (1 - axis, 3 - axis)
     )
     size = end - start if half_pixel else (end - start).most(1)
     part = size / parts
@@ -157,8 +157,8 @@ def _taps(side: _Side, length: Term, any_sample: Term, *, repeats: bool) -> tupl
     if repeats:
         number = number.least(samples - 1)
         exists = any_sample.shaped(-1, 1, 1)
-    place = range_of(term(context, side.parts, TensorProto.INT64), working).shaped(-1, 1)
-    at = start + place * part + (number + 0.5) * part / samples
+    bins = range_of(term(context, side.parts, TensorProto.INT64), working).shaped(-1, 1)
+    at = start + bins * part + (number + 0.5) * part / samples
     exists = exists & (at.less(-1) | at.greater(length)).negated()
     last = length - 1
     at = at.within(0, last)

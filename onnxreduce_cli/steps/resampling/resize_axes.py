@@ -77,19 +77,19 @@ def axes_of(context: Context, rank: int) -> tuple[int, ...]:
 
 def changes_by_scales(context: Context, scales: Sequence[float | None], rank: int) -> list[Change]:
     """Return the axes that scales, for all of them or for those in `axes`, change."""
-    found = []
+    changes = []
     axes = axes_of(context, rank)
     dims = dims_of(context, context.input(0))
-    for place, (index, factor) in enumerate(zip(axes, scales, strict=True)):
+    for position, (index, factor) in enumerate(zip(axes, scales, strict=True)):
         scale = None if factor is None else np.float32(factor)
         dim = None if dims is None else dims[index]
         length = dim if isinstance(dim, int) else None
-        if scale is None or scale != 1 or _is_cropped(context, place):
+        if scale is None or scale != 1 or _is_cropped(context, position):
             resized = None
             if length is not None and scale is not None and not crops(context):
                 resized = int(np.float32(length) * scale)
-            found.append(Change(index, place, length, resized, scale))
-    return found
+            changes.append(Change(index, position, length, resized, scale))
+    return changes
 
 
 def known_scales(context: Context, name: str, count: int) -> list[float | None]:
@@ -118,23 +118,23 @@ def changes_by_sizes(context: Context, sizes: str, rank: int) -> list[Change]:
     promised = dims_of(context, context.node.output[0])
     if promised is not None and (after is None or None in after):
         after = [
-            promised[axis] if after is None or after[place] is None else after[place]
-            for place, axis in enumerate(axes)
+            promised[axis] if after is None or after[position] is None else after[position]
+            for position, axis in enumerate(axes)
         ]
     whole = axes == tuple(range(rank))
     kept = context.kept_dims(sizes, context.input(0)) if whole else ()
-    found = []
-    for place, axis in enumerate(axes):
+    changes = []
+    for position, axis in enumerate(axes):
         length, size = (
             dim if isinstance(dim, int) else None
-            for dim in (before[axis], None if after is None else after[place])
+            for dim in (before[axis], None if after is None else after[position])
         )
-        same = (bool(kept) and kept[place]) or (length is not None and length == size)
-        if not same or _is_cropped(context, place):
+        same = (bool(kept) and kept[position]) or (length is not None and length == size)
+        if not same or _is_cropped(context, position):
             known = size is not None and length
             scale = np.float32(size) / np.float32(length) if known else None
-            found.append(Change(axis, place, length, size, scale))
-    return found
+            changes.append(Change(axis, position, length, size, scale))
+    return changes
 
 
 def crops(context: Context) -> bool:
@@ -142,12 +142,12 @@ def crops(context: Context) -> bool:
     return bool(context.value("coordinate_transformation_mode") == "tf_crop_and_resize")
 
 
-def _is_cropped(context: Context, place: int) -> bool:
-    """Return whether the region, at index `place` of `roi`, may be other than the whole axis."""
+def _is_cropped(context: Context, position: int) -> bool:
+    """Return whether the region at `position` in `roi` may be other than the whole axis."""
     if not crops(context):
         return False
     roi = context.constant(context.input(1))
-    return roi is None or [roi[place], roi[place + len(roi) // 2]] != [0, 1]
+    return roi is None or [roi[position], roi[position + len(roi) // 2]] != [0, 1]
 
 
 # keep_aspect_ratio_policy
