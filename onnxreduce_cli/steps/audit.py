@@ -11,7 +11,7 @@ The file lists, for each opset, records of operators that changed in the same wa
 - ``what``: the change, in a sentence about the definition.
 - ``unedited``: the directions, of ``up`` and ``down``, in which every node that is valid at the
   opset before the boundary means the same at the one after it.
-- ``more_types`` in place of the latter two: types were added, and nothing else changed.
+- ``more_types`` instead of the latter two: types were added, and nothing else changed.
 """
 
 from __future__ import annotations

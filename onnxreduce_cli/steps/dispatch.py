@@ -29,7 +29,7 @@ RUNTIME_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next boundary at which a node needs attention, and what is done there.
+    """The next boundary that a node cannot cross unedited, and the step taken there.
 
     Attributes:
         opset: the opset on the other side of the boundary.

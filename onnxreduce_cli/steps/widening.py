@@ -197,12 +197,12 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         wide: for each of the operator's type variables to widen, the dtype.
     """
     schema = schemas.schema(node.op_type, context.op.opset)
-    place = next(
+    position = next(
         (at for at, (emitted, _) in enumerate(context.emitted) if emitted is node),
         len(context.emitted),
     )
-    rest = context.emitted[place + 1 :]
-    del context.emitted[place:]
+    rest = context.emitted[position + 1 :]
+    del context.emitted[position:]
     inputs = []
     for index, name in enumerate(node.input):
         variable = schema.inputs[min(index, len(schema.inputs) - 1)].type_str
@@ -220,9 +220,9 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         else:
             outputs.append(name)
     again = context.again(node, inputs, outputs)
-    given = context.elem_type(node.output[0])
-    if given is not None:
-        _state_dtype(again, wide.get(schema.outputs[0].type_str, given))
+    elem_type = context.elem_type(node.output[0])
+    if elem_type is not None:
+        _state_dtype(again, wide.get(schema.outputs[0].type_str, elem_type))
     for widened, narrow, name in back:
         if narrow in _FLOAT8:
             # The values were float8 before: only their infinities could saturate.

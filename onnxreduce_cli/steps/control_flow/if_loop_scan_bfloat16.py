@@ -25,7 +25,7 @@ def graphs_in_float(context: Context) -> None:
     """``z = If<then_branch=(y)>(c)`` of bfloat16 becomes
     ``z = Cast<bfloat16>(If<then_branch=(Cast<float>(y))>(c))``.
 
-    Loop and Scan are given float too, of which their bodies first cast back.
+    Loop and Scan read float too, which their bodies first cast back.
     """
     graphs, first_input, first_output = _GRAPHS[context.node.op_type]
     narrow_inputs = [

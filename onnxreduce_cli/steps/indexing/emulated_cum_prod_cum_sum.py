@@ -81,23 +81,23 @@ def _accumulation(context: Context, op_type: str, elem_type: int, rank: int) -> 
     """
     exclusive = context.value("exclusive", 0)
     hints = ("sum", "slice", "next_sum", "given")
-    before, item, after, given = (context.fresh(hint) for hint in hints)
+    before, item, after, output = (context.fresh(hint) for hint in hints)
     value = helper.make_tensor_value_info
     chosen = before if exclusive else after
     return GraphProto(
-        name=given,
+        name=output,
         node=[
             NodeProto(op_type=op_type, name=after, input=[before, item], output=[after]),
-            NodeProto(op_type="Identity", name=given, input=[chosen], output=[given]),
+            NodeProto(op_type="Identity", name=output, input=[chosen], output=[output]),
         ],
         input=[value(name, elem_type, [None] * rank) for name in (before, item)],
-        output=[value(name, elem_type, [None] * rank) for name in (after, given)],
+        output=[value(name, elem_type, [None] * rank) for name in (after, output)],
     )
 
 
 def _around_axis(context: Context, axis: int | None) -> None:
     """``Reshape(CumSum(Reshape(x, [before, length, after]), 1), Shape(x))``."""
-    # It comes here again, with a known axis.
+    # The step is taken again, with a known axis.
     context = context.at(max(context.source_opset, shapes.OPSET))
     data = context.input(0)
     if axis is None:

@@ -56,14 +56,14 @@ def order_by_counting(context: Context, numbers: str, first: str, axis: int, ran
             ("Less", (one_nan, other_nan)),
         )
     )
-    rows, columns = (unsqueezed(context, numbers, [at, *behind]) for at in (1, 0))
-    earlier = op.Less(columns, rows)
+    own, others = (unsqueezed(context, numbers, [at, *behind]) for at in (1, 0))
+    earlier = op.Less(others, own)
     earlier_equal = op.And(op.Not(less), earlier)
     before = cast(context, op.Or(more, earlier_equal), TensorProto.INT64)
     order = reduced(context, "ReduceSum", before, [axis + 1], keep=False)
     wanted = unsqueezed(context, first, [1, *behind])
     hits = op.Equal(unsqueezed(context, order, [axis]), wanted)
-    indices = op.Mul(cast(context, hits, TensorProto.INT64), columns)
+    indices = op.Mul(cast(context, hits, TensorProto.INT64), others)
     return reduced(context, "ReduceSum", indices, [axis + 1], keep=False)
 
 

@@ -115,7 +115,7 @@ def largest_of_floats(context: Context) -> None:
     if axis < -1:
         rank = context.specialised_rank(data)
         if rank is None:
-            context = context.at(11)  # This step is taken again, with an axis of the reversed dims.
+            context = context.at(11)  # The step is taken again, with an axis of the reversed dims.
             op = context.op
             replace_with_reversed_dims(context, axis=reversed_axes([axis])[0])
             return

@@ -187,8 +187,8 @@ def _table(
     ]
     both = op.And(*conditions[:2])
     is_there = op.And(both, conditions[2])
-    row = op.Mul(own, end)
-    index = op.Add(row, number)
+    first = op.Mul(own, end)
+    index = op.Add(first, number)
     nothing = as_name(context, times(context, block, count))
     return op.Where(is_there, index, nothing)
 

@@ -14,11 +14,11 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, minus, times
 from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, places, written
+from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, places, written
 
 
 def reads_indices(context: Context) -> bool:
-    """Return whether anything reads the node's second output; if a step made that, it is read."""
+    """Return whether the node's second output is read, as one that a step added always is."""
     name = context.node.output[1] if len(context.node.output) > 1 else ""
     return bool(name) and (context.is_read(name) or context.producer(name) is None)
 
@@ -74,7 +74,7 @@ def _elements(context: Context, table: str) -> Value:
     return op.Gather(channels, table, axis=2)
 
 
-def _inside(context: Context, axis: Axis) -> Places:
+def _inside(context: Context, axis: Axis) -> Indices:
     """Return the indices of the elements of each window along an axis: int64, [count, kernel].
 
     For an element in the padding it is that of the window's next element outside of it.
@@ -102,8 +102,8 @@ def _inside(context: Context, axis: Axis) -> Places:
 
 
 def _table(
-    context: Context, spatial: list[Axis], inside: list[Places], *, columns_first: bool = False
-) -> Places:
+    context: Context, spatial: list[Axis], inside: list[Indices], *, columns_first: bool = False
+) -> Indices:
     """Return the indices of each window's elements in a flattened channel: [windows, kernel].
 
     Args:
@@ -145,7 +145,7 @@ def _others(at: int, count: int) -> tuple[int, ...]:
     return tuple(index for index in range(2 * count) if index % count != at)
 
 
-def _index(context: Context, spatial: list[Axis], table: Places, which: str) -> Value:
+def _index(context: Context, spatial: list[Axis], table: Indices, which: str) -> Value:
     """Return the indices in the flattened input of one element of each window.
 
     Args:

@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import Number, as_name, plus
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, padded, places, written
+from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, padded, places, written
 
 
 def pool_gathered_windows(context: Context) -> None:
@@ -99,7 +99,7 @@ def _all_count(axis: Axis, pads_count: bool) -> bool:
     return axis.end == axis.stated
 
 
-def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Places:
+def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Indices:
     """Return for each window how many elements it has, along one axis, for each that counts.
 
     Returns:

@@ -171,10 +171,10 @@ def padded(
 
 
 #: An int64 array that is known at conversion, or the name of an int64 tensor.
-Places = Array | str
+Indices = Array | str
 
 
-def places(context: Context, axis: Axis) -> Places:
+def places(context: Context, axis: Axis) -> Indices:
     """Return the indices in the padded value of each window's elements: int64, [count, kernel]."""
     op = context.op
     window = axis.window
@@ -188,7 +188,7 @@ def places(context: Context, axis: Axis) -> Places:
     return op.Add(column, context.array(within, "within"))
 
 
-def written(context: Context, numbers: Places) -> str:
+def written(context: Context, numbers: Indices) -> str:
     """Return indices as a value, an int64 tensor of the same shape."""
     return numbers if isinstance(numbers, str) else context.array(numbers, "places")
 

@@ -59,16 +59,16 @@ def _axis(context: Context, change: Change, scales_or_sizes: str, *, to_sizes: b
     )
     start = end = None
     if crops(context):
-        start, end = _region(context, change.place)
+        start, end = _region(context, change.position)
     if to_sizes:
         resized = (
-            Term(context, scales_or_sizes, int64).at(change.place)
+            Term(context, scales_or_sizes, int64).at(change.position)
             if change.resized is None
             else term(context, change.resized, int64)
         )
         return Axis(change.index, length, resized, resized.cast(_FLOAT) / length, start, end)
     scale = (
-        Term(context, scales_or_sizes, _FLOAT).at(change.place)
+        Term(context, scales_or_sizes, _FLOAT).at(change.position)
         if change.scale is None
         else term(context, change.scale, _FLOAT)
     )
@@ -106,8 +106,8 @@ def in_ratio_by_gather(context: Context, method: Method) -> None:
         scale = _outermost(context, [size.cast(_FLOAT) / n.cast(_FLOAT) for size, n in pairs])
         resized = []
         for length in lengths:
-            # Rounded in whole numbers, so that a half is one. No float holds all of those, but
-            # double holds all that are sizes.
+            # Rounded in whole numbers, so that a half is one. Float does not represent all of
+            # those, but double does all that are sizes.
             each = [(size * 2 * length + n) / (n * 2) for size, n in pairs]
             outermost = _outermost(context, [size.cast(double) for size in each])
             resized.append(outermost.cast(TensorProto.INT64))
@@ -197,8 +197,8 @@ def _extrapolated(
     """Return the resized data, with `value` where a coordinate is outside on some axis."""
     outside: Term | None = None
     for axis in axes:
-        at = places(axis, "tf_crop_and_resize")
-        beyond = at.less(0) | at.greater(axis.length - 1)
+        coordinates = places(axis, "tf_crop_and_resize")
+        beyond = coordinates.less(0) | coordinates.greater(axis.length - 1)
         if beyond.known is not None and not beyond.known.any():
             continue
         beyond = beyond.shaped(-1, *[1] * (rank - 1 - axis.index))

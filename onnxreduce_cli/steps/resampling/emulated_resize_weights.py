@@ -34,12 +34,12 @@ def elements_and_weights(axis: Axis, method: Method) -> Window:
     """Return the elements along an axis, and their weights, for mode linear or cubic."""
     if method.mode == "linear" and not method.antialias:
         return _linear(axis, places(axis, method.coordinates))
-    at, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
+    coordinates, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
     stretch = axis.scale.least(1) if method.antialias else term(context, 1, _FLOAT)
     reach = term(context, 1 if method.mode == "linear" else 2, _FLOAT) / stretch
     taps = range_of((reach.ceil() * 2).cast(TensorProto.INT64), _FLOAT)
-    indices = (at - reach).floor() + 1 + taps
-    distance = (indices - at).abs() * stretch
+    indices = (coordinates - reach).floor() + 1 + taps
+    distance = (indices - coordinates).abs() * stretch
     if method.mode == "linear":
         weights = (distance.least(1) * -1) + 1
     else:
@@ -53,14 +53,14 @@ def elements_and_weights(axis: Axis, method: Method) -> Window:
     return _without_zeros(axis, inside, weights)
 
 
-def _linear(axis: Axis, at: Term) -> Window:
+def _linear(axis: Axis, coordinates: Term) -> Window:
     """Return the elements on either side of each coordinate; a whole one has one element twice."""
-    at = at.within(0, axis.length - 1).shaped(-1, 1)
-    low, high = at.floor(), at.ceil()
+    coordinates = coordinates.within(0, axis.length - 1).shaped(-1, 1)
+    low, high = coordinates.floor(), coordinates.ceil()
     either = term(axis.length.context, [[0.0, 1.0]], _FLOAT)
     indices = low + (high - low) * either
     whole = (high - low) * -1 + 1
-    share = (at - low) + whole * 0.5
+    share = (coordinates - low) + whole * 0.5
     weights = (either * -1 + 1) * (share * -1 + 1) + either * share
     return Window(indices.cast(TensorProto.INT64), weights)
 

@@ -308,10 +308,10 @@ def _in_ratio(context: Context) -> tuple[str, str] | None:
     Returns:
         None where the lengths are not known, or no scales give the sizes.
     """
-    found = sizes_in_ratio(context)
-    if found is None:
+    in_ratio = sizes_in_ratio(context)
+    if in_ratio is None:
         return None
-    sizes, scale = found
+    sizes, scale = in_ratio
     if all(size.denominator == 1 for size in sizes):
         return "", context.array([int(size) for size in sizes], "sizes")
     factor = np.float32(float(scale))
@@ -330,9 +330,9 @@ def _spread(
         spread = rest.copy()
         spread[list(indices)] = known
         return context.array(spread, hint)
-    places = context.array(list(indices), "axes")
+    axes = context.array(list(indices), "axes")
     whole = op.Shape(context.input(0)) if rest is None else context.array(rest, "rest")
-    return op.ScatterElements(whole, places, values)
+    return op.ScatterElements(whole, axes, values)
 
 
 def _lengths_of_others(dims: Dims | None, axes: Sequence[int]) -> Array | None:
@@ -359,8 +359,8 @@ def whole_sizes(context: Context) -> None:
     if method.coordinates != "half_pixel_symmetric":
         return
     if keeps_ratio(context):
-        found = sizes_in_ratio(context)
-        if found is None or any(size.denominator != 1 for size in found[0]):
+        in_ratio = sizes_in_ratio(context)
+        if in_ratio is None or any(size.denominator != 1 for size in in_ratio[0]):
             in_ratio_by_gather(context, method)
             return
     elif not given(context, 3) and not _are_whole(context):

@@ -24,14 +24,14 @@ class Change:
 
     Attributes:
         index: the axis.
-        place: its index among the scales, sizes or regions of the node.
+        position: its index among the scales, sizes or regions of the node.
         length: its length before.
         resized: its length after.
         scale: the ratio by which coordinates are mapped.
     """
 
     index: int
-    place: int
+    position: int
     length: int | None
     resized: int | None
     scale: np.float32 | None

@@ -95,13 +95,16 @@ def places(axis: Axis, coordinates: str) -> Term:
 
 def nearest_indices(axis: Axis, method: Method) -> Term:
     """Return the index of the input element that each output element copies: int64, [resized]."""
-    at = places(axis, method.coordinates)
+    coordinates = places(axis, method.coordinates)
     rounded = {
-        "floor": lambda: at.floor(),
-        "ceil": lambda: at.ceil(),
-        "round_prefer_floor": lambda: (at - 0.5).ceil(),
+        "floor": lambda: coordinates.floor(),
+        "ceil": lambda: coordinates.ceil(),
+        "round_prefer_floor": lambda: (coordinates - 0.5).ceil(),
         # One half less is exact where one half more is not.
-        "round_prefer_ceil": lambda: (at - 0.5).floor() + 1,
-        "simple": lambda: at.floor() + (at.ceil() - at.floor()) * axis.scale.less(1).cast(_FLOAT),
+        "round_prefer_ceil": lambda: (coordinates - 0.5).floor() + 1,
+        "simple": lambda: (
+            coordinates.floor()
+            + (coordinates.ceil() - coordinates.floor()) * axis.scale.less(1).cast(_FLOAT)
+        ),
     }[method.nearest]()
     return rounded.within(0, axis.length - 1).cast(TensorProto.INT64)
