@@ -147,7 +147,7 @@ def _position(context: Context) -> str:
 
 
 def _padded(context: Context) -> Value:
-    """Return the mask, padded to the length of all keys; empty where there is none."""
+    """Return the mask, its last dim padded to the length of all keys; empty where there is none."""
     op = context.op
     name = context.input(_MASK)
     last, total = _known_lengths(context)

@@ -134,13 +134,13 @@ def ratio_to_attribute(context: Context) -> None:
 
 
 def _working(context: Context) -> int:
-    """Return the dtype to draw and to scale in: double for double, else float."""
+    """Return the dtype of the random numbers and of the scale: double for double, else float."""
     elem_type = context.need_elem_type(context.input(0), "it is multiplied by a factor of it")
     return TensorProto.DOUBLE if elem_type == TensorProto.DOUBLE else TensorProto.FLOAT
 
 
 def _effective_ratio(context: Context, at_run_time: bool) -> Value:
-    """Return the ratio, of rank 0; 0 where a mode only known at run time is not training."""
+    """Return the ratio, of shape [], in the dtype of `_working`; 0 if a computed mode is false."""
     name, working = context.input(1), _working(context)
     known = context.constant(name) if name else np.array(0.5)
     if known is None:
@@ -153,7 +153,7 @@ def _effective_ratio(context: Context, at_run_time: bool) -> Value:
 
 
 def _scalar(context: Context, name: str, elem_type: int) -> Value:
-    """Return the one element of a tensor as a scalar of a dtype."""
+    """Return the one element of a tensor in the dtype `elem_type` and in shape []."""
     wide = cast(context, name, elem_type)
     if context.rank(name) == 0:
         return wide

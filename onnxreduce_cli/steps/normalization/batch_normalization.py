@@ -297,7 +297,7 @@ def _emit_output(context: Context, name: str, output: str, elem_type: int | None
 
 
 def _statistics(context: Context, data: str) -> list[Later]:
-    """Return the mean of each channel, and the variance of its population, both of rank 1."""
+    """Return mean and population variance of each channel, of shape [channels], in data's dtype."""
     rank = context.specialised_rank(data)
     if rank is None:
         data = _of_rank_3(context, data)
@@ -311,7 +311,7 @@ def _statistics(context: Context, data: str) -> list[Later]:
 
 
 def _moments(context: Context, data: str, axes: list[int]) -> tuple[Later, Later]:
-    """Return the mean and the variance over some axes, whose dimensions become 1."""
+    """Return the mean and the variance over some axes, whose dims become 1, in the data's dtype."""
     op = context.op
     mean = Later(lambda: reduced(context, "ReduceMean", data, axes, keep=True))
 

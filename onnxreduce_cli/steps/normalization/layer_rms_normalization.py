@@ -70,7 +70,7 @@ def rms_normalization(context: Context) -> None:
 
 
 def _axes_from(context: Context) -> Axes:
-    """Return the axes from the attribute `axis` to the last."""
+    """Return the axes from the attribute `axis` to the last, negative if of unknown rank."""
     op = context.op
     axis, data = context.value("axis", -1), context.input(0)
     rank = context.specialised_rank(data)

@@ -32,7 +32,7 @@ Axes = list[int] | TrailingAxes
 
 
 def mean_over(context: Context, name: str, axes: Axes) -> str:
-    """Return ``ReduceMean(name)`` over the axes, whose dimensions are kept."""
+    """Return ``ReduceMean(name)`` over the axes, whose dims become 1, in the same dtype."""
     if isinstance(axes, list):
         return reduced(context, "ReduceMean", name, axes, keep=True)
     matrix = context.op.Flatten(name, axis=axes.axis)
@@ -41,7 +41,7 @@ def mean_over(context: Context, name: str, axes: Axes) -> str:
 
 
 def root_mean(context: Context, squares: str, axes: Axes, epsilon: float, working: int) -> Value:
-    """Return ``Sqrt(ReduceMean(squares) + epsilon)`` in the dtype `working`, dimensions kept."""
+    """Return ``Sqrt(ReduceMean(squares) + epsilon)`` in the dtype `working`, dims kept as 1."""
     op = context.op
     mean = mean_over(context, squares, axes)
     small = context.scalar(epsilon, "epsilon", working)

@@ -144,7 +144,7 @@ def for_each_channel(context: Context, name: str, weights: str, axis: int) -> st
 
 
 def _nibbles(context: Context, name: str) -> tuple[str, str]:
-    """Return whole floats as ``low + 16 * high`` with low from 0 to 15: low and high."""
+    """Return low, from 0 to 15, and high of whole floats ``low + 16 * high``, as floats."""
     op = context.op
     sixteen = context.scalar(16.0, "sixteen")
     high = op.Floor(op.Div(name, sixteen))
@@ -152,7 +152,7 @@ def _nibbles(context: Context, name: str) -> tuple[str, str]:
 
 
 def _of_nibbles(context: Context, low: str, high: str) -> Value:
-    """Return ``low + 16 * high`` in int32."""
+    """Return ``low + 16 * high`` of two int32 tensors of one shape."""
     op = context.op
     factor = context.scalar(16, "sixteen", TensorProto.INT32)
     return op.Add(low, op.Mul(high, factor))

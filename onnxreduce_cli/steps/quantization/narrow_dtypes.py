@@ -51,7 +51,7 @@ _FORMATS = {
 
 
 def quantized_in_wider_dtype(context: Context, name: str, storage: int) -> str | None:
-    """Return a quantized value in the dtype `storage`.
+    """Return a quantized value, of the same shape, in the dtype `storage`.
 
     Returns:
         None where no QuantizeLinear of the model makes it, or none to a dtype that is known here.
