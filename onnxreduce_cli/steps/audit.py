@@ -1,4 +1,4 @@
-"""What changed in every operator of the default domain, boundary by boundary.
+"""The changes in every operator of the default domain, boundary by boundary.
 
 A boundary (operator, N) is an opset N at which the operator's definition changed. `audit.json` says
 what changed, and in which directions a node may cross unedited; what becomes of a node that may
@@ -11,7 +11,7 @@ The file lists, for each opset, records of operators that changed in the same wa
 - ``what``: the change, in a sentence about the definition.
 - ``unedited``: the directions, of ``up`` and ``down``, in which every node that is valid at the
   opset before the boundary means the same at the one after it.
-- ``more_types`` in place of the latter two: types were added, and nothing else changed.
+- ``more_types`` instead of the latter two: types were added, and nothing else changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from onnxreduce_cli.steps.registry import Direction
 
 @dataclass(frozen=True)
 class Change:
-    """What changed in one operator at one boundary.
+    """The change in one operator at one boundary.
 
     Attributes:
         what: the change in the definition, in a sentence.
@@ -52,16 +52,16 @@ def boundaries() -> Mapping[str, Mapping[int, Change]]:
         ValueError: the file declares a boundary twice.
     """
     text = Path(__file__).with_name("audit.json").read_text(encoding="utf-8")
-    found: dict[str, dict[int, Change]] = {}
+    declared: dict[str, dict[int, Change]] = {}
     for opset, records in json.loads(text).items():
         for record in records:
             read = _read(record)
             for op_type in record["operators"]:
-                changes = found.setdefault(op_type, {})
+                changes = declared.setdefault(op_type, {})
                 if int(opset) in changes:
                     raise ValueError(f"two changes of {op_type} at opset {opset}")
                 changes[int(opset)] = read
-    return {op_type: dict(sorted(found[op_type].items())) for op_type in sorted(found)}
+    return {op_type: dict(sorted(declared[op_type].items())) for op_type in sorted(declared)}
 
 
 def _read(record: Mapping[str, Any]) -> Change:

@@ -1,4 +1,4 @@
-"""Which step a node takes next: one in code, or else what the audit says of the boundary."""
+"""The step that a node takes next: one in code, or else what the audit says of the boundary."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RUNTIME_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 
 @dataclass(frozen=True)
 class NextStep:
-    """The next boundary at which a node needs attention, and what is done there.
+    """The next boundary that a node cannot cross unedited, and the step taken there.
 
     Attributes:
         opset: the opset on the other side of the boundary.
@@ -81,8 +81,8 @@ def _from_the_runtime(op_type: str, introduced: int) -> NextStep:
     """ONNX Runtime's own operator becomes the default domain's, which wants one dtype."""
 
     def take(context: Context) -> None:
-        kinds = [context.kind(name) for name in context.node.input if name]
-        if None in kinds or len(set(kinds)) > 1:
+        types = [context.kind(name) for name in context.node.input if name]
+        if None in types or len(set(types)) > 1:
             raise Blocked(
                 f"its inputs must have one dtype from opset {introduced} on",
                 "cast them to one, or export the model without ONNX Runtime's optimisations",
@@ -153,8 +153,8 @@ def body(op_type: str) -> Callable[[Context], str]:
     Raises:
         UsageError: the operator has none.
     """
-    found = bodies.BODIES.get(op_type)
-    if found is None:
+    replace_by_body = bodies.BODIES.get(op_type)
+    if replace_by_body is None:
         known = ", ".join(sorted(bodies.BODIES))
         raise UsageError(f"{op_type} has no function body here; there is one for {known}")
-    return found
+    return replace_by_body

@@ -41,14 +41,14 @@ def inline(context: Context) -> None:
     """``Op<alpha=2>(x)`` becomes the nodes of its function body, with names of their own.
 
     Constants are made as for every step, references to attributes are bound to the node's or to
-    their defaults, and nodes that only make outputs that nobody asked for are left out.
+    their defaults, and nodes that only make outputs that nobody reads are left out.
     """
     function = _body(context)
     _check_causal(context, function)
     _share_states(context, function)
     context = context.at(default_opset(function) or context.op.opset)
-    given = dict(zip(function.input, context.node.input, strict=False))
-    names = {name: given.get(name, "") for name in function.input}
+    actual_inputs = dict(zip(function.input, context.node.input, strict=False))
+    names = {name: actual_inputs.get(name, "") for name in function.input}
     wanted = dict(zip(function.output, context.node.output, strict=False))
     names |= {name: actual for name, actual in wanted.items() if actual}
     bound = _bound(context)
@@ -77,7 +77,7 @@ def _share_states(context: Context, function: FunctionProto) -> None:
     """Let a LinearAttention gather the state that several heads of queries share.
 
     The body's Scan repeats it by Unsqueeze, Expand and Reshape. The rank of what these give cannot
-    be told before opset 14, and ONNX Runtime must know it.
+    be inferred before opset 14, and ONNX Runtime must know it.
     """
     if context.node.op_type != "LinearAttention":
         return
@@ -175,15 +175,15 @@ def _bound(context: Context) -> dict[str, AttributeProto]:
     """Return the node's attributes by name, references resolved, and the schema's defaults."""
     op_type = context.node.op_type
     schema = schemas.schema(op_type, schemas.versions(op_type)[0])
-    found = {}
+    bound = {}
     for name, definition in schema.attributes.items():
         if definition.default_value.name:
-            found[name] = definition.default_value
+            bound[name] = definition.default_value
         if context.attribute(name) is not None:
             value = context.value(name)
             if value is not None:
-                found[name] = helper.make_attribute(name, value)
-    return found
+                bound[name] = helper.make_attribute(name, value)
+    return bound
 
 
 def _bind(node: NodeProto, bound: Mapping[str, AttributeProto]) -> None:
@@ -209,12 +209,12 @@ def _needed(function: FunctionProto, wanted: set[str]) -> list[NodeProto]:
 
 def _reads(node: NodeProto) -> set[str]:
     """Return the names that a node and the graphs within it read."""
-    found = set(node.input)
+    names = set(node.input)
     for _, graph in subgraphs(node):
-        found |= {output.name for output in graph.output}
+        names |= {output.name for output in graph.output}
         for inner in graph.node:
-            found |= _reads(inner)
-    return found
+            names |= _reads(inner)
+    return names
 
 
 def _constant(node: NodeProto) -> onnx.TensorProto | None:

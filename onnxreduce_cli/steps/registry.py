@@ -45,7 +45,7 @@ class Step:
 
     @property
     def full_description(self) -> str:
-        """What it does, with the condition under which it blocks."""
+        """The description of the step, with the condition under which it blocks."""
         condition = f"; blocks where {self.blocks}" if self.blocks else ""
         return self.description + condition
 
@@ -144,11 +144,11 @@ def introduced(
 
 
 def _folded(context: Context) -> bool:
-    """Let a Constant take the node's place if its result is known at conversion."""
+    """Replace the node by a Constant if its result is known at conversion; return whether it is."""
     outputs = [name for name in context.node.output if name]
     value = context.constant(outputs[0]) if len(outputs) == 1 else None
     if value is None:
         return False
-    context = context.at(max(context.op.opset, 13))  # There a Constant holds any dtype.
+    context = context.at(max(context.op.opset, 13))  # From 13 on a Constant takes any dtype.
     context.replace("Constant", [], keep=(), value=numpy_helper.from_array(value))
     return True

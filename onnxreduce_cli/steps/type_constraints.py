@@ -1,4 +1,4 @@
-"""Whether the types of a node's values are allowed at an opset, and what helps where they are not.
+"""Type constraints: a node with types that an opset lacks is computed in a wider dtype, or blocks.
 
 Every formal input and output of an operator allows the types of its type constraint. Where an older
 definition allows fewer, the operator is computed in a wider dtype if that changes no result
@@ -47,12 +47,12 @@ def fit_types(context: Context, node: NodeProto, before: int, after: int) -> Non
     for formal, variable, name in _not_allowed(context, node, before, after):
         allowed = schemas.allowed_types(op_type, after)[formal]
         elem_type = context.elem_type(name)
-        found = None
+        wider_type = None
         if elem_type is not None:
-            found = widening.wider(op_type, elem_type, allowed, after)
-        if found is None:
+            wider_type = widening.wider(op_type, elem_type, allowed, after)
+        if wider_type is None:
             raise _not_taken(context, node, formal, name, after)
-        wide[variable] = found
+        wide[variable] = wider_type
     if wide:
         widening.compute_wider(context.at(after), node, wide)
         context.description = (
@@ -77,10 +77,10 @@ def _not_allowed(
             formal = formals[min(index, len(formals) - 1)] if name and formals else None
             if formal is None:
                 continue
-            kind = context.kind(name)
-            if kind is not None and kind not in formal.allowed:
+            value_type = context.kind(name)
+            if value_type is not None and value_type not in formal.allowed:
                 yield formal.name, formal.variable, name
-            elif kind is None and before != after:
+            elif value_type is None and before != after:
                 missing = (context.allowed_kinds(name) or formal.before) - formal.allowed
                 if missing:
                     raise _unknown_type(name, missing, node.op_type, after)
@@ -114,10 +114,10 @@ def _constraints(
     schema = schemas.schema(op_type, after)
 
     def formal(name: str, variable: str) -> _Formal | None:
-        given = old.get(name, frozenset())
-        if name not in new or (before != after and given <= new[name]):
+        allowed_before = old.get(name, frozenset())
+        if name not in new or (before != after and allowed_before <= new[name]):
             return None
-        return _Formal(name, variable, new[name], given)
+        return _Formal(name, variable, new[name], allowed_before)
 
     return (
         tuple(formal(f"in{index}", item.type_str) for index, item in enumerate(schema.inputs)),
@@ -144,29 +144,32 @@ def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset:
         name: the value, of known type.
         opset: the opset at which it is not taken.
     """
-    op_type, kind = node.op_type, context.kind(name) or ""
-    given = context.producer(node.output[0])
-    is_own = given is not None and given.op_type == op_type
+    op_type, value_type = node.op_type, context.kind(name) or ""
+    producer = context.producer(node.output[0])
+    is_own = producer is not None and producer.op_type == op_type
     later = (version for version in schemas.versions(op_type) if version > opset)
     taking = (
         version
         for version in later
-        if kind in schemas.allowed_types(op_type, version).get(formal, ())
+        if value_type in schemas.allowed_types(op_type, version).get(formal, ())
     )
     since = next(taking, None)
     advice = "choose an opset that does" if since is None else f"choose opset {since} or later"
     if not is_own and since is not None:
         return Blocked(
-            f"what takes its place needs {op_type} of {kind}, which came with opset {since}", advice
+            f"what takes its place needs {op_type} of {value_type}, which came with opset {since}",
+            advice,
         )
-    if kind.startswith("tensor"):
+    if value_type.startswith("tensor"):
         advice += f", or cast {name!r}"
-    first = schemas.came_with(kind)
+    first = schemas.came_with(value_type)
     if first > opset:
-        reason = f"it has a {kind}, which came with opset {first}: no operator before knows it"
+        reason = (
+            f"it has a {value_type}, which came with opset {first}: no operator before knows it"
+        )
     else:
         reason = (
-            f"{op_type} does not take {kind} at opset {opset}, nor a dtype in which the results "
-            "are the same"
+            f"{op_type} does not take {value_type} at opset {opset}, nor a dtype in which the "
+            "results are the same"
         )
     return Blocked(reason, advice)

@@ -55,7 +55,7 @@ _MOVING = frozenset(
         "Where",
     }
 )
-#: Their results tell how elements compare, or how many there are.
+#: Operators whose results depend only on how elements compare, or on how many there are.
 _COMPARING = frozenset(
     {
         "ArgMax",
@@ -78,7 +78,7 @@ _ROUNDING = frozenset({"Ceil", "Floor", "Round"})
 #: Rounding to float and then to a half type is rounding once, as float has more than twice the
 #: digits; integers wrap, and a Cast to fewer bits cuts off what had wrapped.
 _ARITHMETIC = frozenset({"Add", "Div", "Mul", "Sub"})
-#: Functions of real numbers, or draws of them, given in 16 bits as near as they are.
+#: Functions of real numbers, or draws of them, rounded to 16 bits.
 _REAL = frozenset(
     {
         "Acos",
@@ -197,12 +197,12 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         wide: for each of the operator's type variables to widen, the dtype.
     """
     schema = schemas.schema(node.op_type, context.op.opset)
-    place = next(
+    position = next(
         (at for at, (emitted, _) in enumerate(context.emitted) if emitted is node),
         len(context.emitted),
     )
-    rest = context.emitted[place + 1 :]
-    del context.emitted[place:]
+    rest = context.emitted[position + 1 :]
+    del context.emitted[position:]
     inputs = []
     for index, name in enumerate(node.input):
         variable = schema.inputs[min(index, len(schema.inputs) - 1)].type_str
@@ -220,12 +220,12 @@ def compute_wider(context: Context, node: NodeProto, wide: Mapping[str, int]) ->
         else:
             outputs.append(name)
     again = context.again(node, inputs, outputs)
-    given = context.elem_type(node.output[0])
-    if given is not None:
-        _state_dtype(again, wide.get(schema.outputs[0].type_str, given))
+    elem_type = context.elem_type(node.output[0])
+    if elem_type is not None:
+        _state_dtype(again, wide.get(schema.outputs[0].type_str, elem_type))
     for widened, narrow, name in back:
         if narrow in _FLOAT8:
-            # What comes back was a float8 before: only its infinities could saturate.
+            # The values were float8 before: only their infinities could saturate.
             context.op.Cast(widened, outputs=[name], to=narrow, saturate=0)
         else:
             cast(context, widened, narrow, [name])

@@ -12,7 +12,7 @@ from onnxreduce_cli.model.values import ValueType, tensor_type, zeros
 BRANCHES = ("then_branch", "else_branch")
 
 
-def as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
+def as_loops(context: Context, types_of_branches: list[list[ValueType | None]]) -> None:
     """``y = If<then_branch, else_branch>(c)`` becomes
     ``y = Loop<else_branch>(Cast(Not(c)), "", Loop<then_branch>(Cast(c), "", 0))``.
 
@@ -20,13 +20,13 @@ def as_loops(context: Context, given: list[list[ValueType | None]]) -> None:
 
     Args:
         context: the If.
-        given: for each branch the types of its outputs, as far as they are known.
+        types_of_branches: for each branch the types of its outputs, as far as they are known.
     """
     op = context.op
     condition = op.Reshape(context.input(0), context.array([], "scalar"))
     outputs = [name or context.fresh("unused") for name in context.node.output]
     types = []
-    for name, pair in zip(outputs, zip(*given, strict=True), strict=True):
+    for name, pair in zip(outputs, zip(*types_of_branches, strict=True), strict=True):
         known = next((item for item in pair if item is not None), None)
         elem_type = known.elem_type if known is not None else 0
         types.append(elem_type or context.need_elem_type(name, "it is carried through a Loop"))

@@ -92,12 +92,12 @@ def _entry(context: Context, name: str) -> Carried:
 def _filled_up(
     context: Context, inner: Nodes, name: str, longest: str, known: ValueType | None
 ) -> Value:
-    """Return what a Scan gave for each step of a sequence, with zeros up to the longest length.
+    """Return the outputs of a Scan for each step of a sequence, padded with zeros to the longest.
 
     Args:
         context: the node.
         inner: the nodes of the body that the Scan is in.
-        name: what it gave, of shape [length, ...].
+        name: the outputs, of shape [length, ...].
         longest: the length of the longest sequence, an int64 of shape [1].
         known: the type of one step, as far as it is known.
     """

@@ -15,16 +15,18 @@ from onnxreduce_cli.steps.registry import down
 def one_shape(context: Context) -> None:
     """An If stays as it is where its branches are known to give one shape; else see `as_loops`.
 
-    The older wording asks for equal shapes, and what runs it takes those of one branch, as far as
-    it sees them, for those of the other. Where not even a dtype is known the node passes with a
+    The older definition requires equal shapes, and runtimes take the shapes inferred of one branch
+    for those of the other. Where not even a dtype is known the node passes with a
     warning.
     """
-    given = [context.subgraph_types(name) for name in BRANCHES]
+    types_of_branches = [context.subgraph_types(name) for name in BRANCHES]
     unlike = [
-        index for index, pair in enumerate(zip(*given, strict=True)) if not _of_one_shape(*pair)
+        index
+        for index, pair in enumerate(zip(*types_of_branches, strict=True))
+        if not _of_one_shape(*pair)
     ]
-    if unlike and all(item is not None for types in given for item in types):
-        as_loops(context, given)
+    if unlike and all(item is not None for types in types_of_branches for item in types):
+        as_loops(context, types_of_branches)
         return
     for index in unlike:
         context.warn(

@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.model.values import ValueType, tensor_type
 from onnxreduce_cli.steps.registry import down
 
-#: For each operator its graphs, the first of its inputs that is one of theirs at the same place,
+#: For each operator its graphs, the first of its inputs that is one of theirs at the same index,
 #: and which output of theirs is its first.
 _GRAPHS = {
     "If": (("then_branch", "else_branch"), 1, 0),
@@ -25,7 +25,7 @@ def graphs_in_float(context: Context) -> None:
     """``z = If<then_branch=(y)>(c)`` of bfloat16 becomes
     ``z = Cast<bfloat16>(If<then_branch=(Cast<float>(y))>(c))``.
 
-    Loop and Scan are given float too, of which their bodies first cast back.
+    Loop and Scan read float too, which their bodies first cast back.
     """
     graphs, first_input, first_output = _GRAPHS[context.node.op_type]
     narrow_inputs = [
@@ -47,13 +47,15 @@ def graphs_in_float(context: Context) -> None:
     attributes: dict[str, Any] = {}
     for name in graphs:
         attributes[name] = _in_float(context, name, narrow_inputs, narrow_outputs)
-    given = [(index - first_output, context.fresh("float")) for index in narrow_outputs]
-    given = [(index, name) for index, name in given if outputs[index : index + 1] > [""]]
-    for index, name in given:
+    float_outputs = [(index - first_output, context.fresh("float")) for index in narrow_outputs]
+    float_outputs = [
+        (index, name) for index, name in float_outputs if outputs[index : index + 1] > [""]
+    ]
+    for index, name in float_outputs:
         context.state_type(name, _float_like(context, outputs[index]))
         outputs[index] = name
     context.replace(inputs=inputs, outputs=outputs, **attributes)
-    for index, name in given:
+    for index, name in float_outputs:
         cast(context, name, TensorProto.BFLOAT16, [context.node.output[index]])
 
 

@@ -1,7 +1,7 @@
 """Optional, OptionalHasElement and OptionalGetElement: 15 and 18.
 
-18 let the latter two take tensors and sequences, or nothing at all. Below 15, where all three came,
-`onnxreduce_cli.containers` writes optional values out as tensors, in the whole model.
+18 let the latter two take tensors and sequences, or nothing at all. Below 15, which introduced
+all three, `onnxreduce_cli.containers` writes optional values out as tensors, in the whole model.
 """
 
 from __future__ import annotations

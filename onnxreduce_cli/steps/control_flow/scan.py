@@ -1,6 +1,6 @@
 """Scan: 9 took the batch dimension away and added axes, 11 let these be negative.
 
-It came with opset 8, below which it becomes a Loop.
+It was introduced with opset 8, below which it becomes a Loop.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ def negative_axes(context: Context) -> None:
             inputs[index] = op.Transpose(inputs[index])
             inner, outer = _renamed(context, body.input[index])
             before.append(helper.make_node("Transpose", [outer], [inner], name=outer))
-    given = for_each_value(context, "scan_output_axes", states, outputs)
-    for index, axis in enumerate(given):
+    output_axes = for_each_value(context, "scan_output_axes", states, outputs)
+    for index, axis in enumerate(output_axes):
         if axis >= 0:
             continue
-        given[index] = _from_front(context, outputs[index], axis)
+        output_axes[index] = _from_front(context, outputs[index], axis)
         if outputs[index] and context.rank(outputs[index]) is None:
             turned.append((context.fresh("turned"), outputs[index]))
             outputs[index] = turned[-1][0]
@@ -61,9 +61,9 @@ def negative_axes(context: Context) -> None:
         del body.node[:]
         body.node.extend(copies)
         changes["body"] = body
-    for name, found in (("scan_input_axes", axes), ("scan_output_axes", given)):
+    for name, counted_from_front in (("scan_input_axes", axes), ("scan_output_axes", output_axes)):
         if any(axis < 0 for axis in context.value(name, ())):
-            changes[name] = found[states:]
+            changes[name] = counted_from_front[states:]
     if changes:
         context.replace(inputs=inputs, outputs=outputs if turned else None, **changes)
         for name, output in turned:
@@ -109,9 +109,9 @@ def without_batch(context: Context) -> None:
     context.replace(
         inputs=inputs, outputs=outputs, drop=("directions",), scan_input_directions=directions
     )
-    for given, output in zip(outputs, context.node.output, strict=True):
-        if given:
-            op.Unsqueeze(given, outputs=[output], axes=[0])
+    for result, output in zip(outputs, context.node.output, strict=True):
+        if result:
+            op.Unsqueeze(result, outputs=[output], axes=[0])
 
 
 @down("Scan", 8, "a Loop over the batch, and one over each sequence")
@@ -163,13 +163,15 @@ def with_batch(context: Context) -> None:
         for_each_value(context, "scan_output_directions", states, context.node.output),
         strict=True,
     )
-    for given, output, (axis, backwards) in zip(outputs, context.node.output, changes, strict=True):
-        if not given:
+    for result, output, (axis, backwards) in zip(
+        outputs, context.node.output, changes, strict=True
+    ):
+        if not result:
             continue
         if not axis and not backwards:
-            op.Squeeze(given, outputs=[output], axes=[0])
+            op.Squeeze(result, outputs=[output], axes=[0])
             continue
-        stacked = op.Squeeze(given, axes=[0])
+        stacked = op.Squeeze(result, axes=[0])
         name, along = context.node.input[states], scanned_along[states]
         rounds = size_of(context, name, along) if backwards else None
         unstack(context, stacked, output, axis, rounds)

@@ -20,18 +20,18 @@ def for_each_value(
         states: how many of the inputs, and of the outputs, are states.
         names: the inputs or the outputs.
     """
-    given = context.value(attribute) or [0] * (len(names) - states)
-    return [0] * states + list(given)
+    values = context.value(attribute) or [0] * (len(names) - states)
+    return [0] * states + list(values)
 
 
 def unstack(context: Context, name: str, output: str, axis: int, rounds: Number | None) -> None:
-    """Bring the axis along which slices are stacked from the front to its place.
+    """Move the axis along which slices are stacked from the front to where the output has it.
 
     Args:
         context: the Scan.
         name: the slices, stacked along axis 0.
-        output: the output to give.
-        axis: the place of that axis.
+        output: the name of the result.
+        axis: the index of that axis in the output.
         rounds: the number of slices where they are to be in reverse order, else None.
     """
     op = context.op

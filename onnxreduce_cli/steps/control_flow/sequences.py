@@ -38,24 +38,24 @@ def sequence_at(context: Context) -> None:
     position = context.constant(context.input(1))
     if position is None or position.size != 1:
         raise refuse(context, _HOLDS)
-    place = int(position.reshape(-1)[0])
+    index = int(position.reshape(-1)[0])
     listed, split = _producer(context, "SequenceConstruct"), _producer(context, "SplitToSequence")
-    if listed is not None and -len(listed.input) <= place < len(listed.input):
-        context.replace("Identity", [listed.input[place]], keep=())
+    if listed is not None and -len(listed.input) <= index < len(listed.input):
+        context.replace("Identity", [listed.input[index]], keep=())
     elif split is not None:
-        _take_part(context, split, place)
+        _take_part(context, split, index)
     else:
         raise refuse(context, _HOLDS)
 
 
-def _take_part(context: Context, split: NodeProto, place: int) -> None:
+def _take_part(context: Context, split: NodeProto, index: int) -> None:
     """Replace SequenceAt of a SplitToSequence by a Slice of the tensor that this splits."""
     if any(item.ref_attr_name for item in split.attribute):
         raise refuse(context, _HOLDS)
     data, sizes = split.input[0], split.input[1] if len(split.input) > 1 else ""
     axis, keepdims = (
-        default if found is None else found.i
-        for found, default in (
+        default if attribute is None else attribute.i
+        for attribute, default in (
             (attributes.find(split, "axis"), 0),
             (attributes.find(split, "keepdims"), 1),
         )
@@ -65,7 +65,7 @@ def _take_part(context: Context, split: NodeProto, place: int) -> None:
         axis = non_negative_axes((axis,), rank)[0]
     elif axis < 0:
         context.need_rank(data, "the axis is counted from the end")
-    start, end = _part(context, split, axis, place)
+    start, end = _part(context, split, axis, index)
     bounds = [context.array([value], "bound") for value in (start, end, axis)]
     if sizes or keepdims:
         context.replace("Slice", [data, *bounds], keep=())
@@ -74,27 +74,27 @@ def _take_part(context: Context, split: NodeProto, place: int) -> None:
     context.replace("Identity", [squeezed(context, part, [axis])], keep=())
 
 
-def _part(context: Context, split: NodeProto, axis: int, place: int) -> tuple[int, int]:
-    """Return where the part at `place` begins and ends along the axis."""
-    given = context.constant(split.input[1]) if len(split.input) > 1 else np.array(1)
-    if given is None:
+def _part(context: Context, split: NodeProto, axis: int, index: int) -> tuple[int, int]:
+    """Return the start and the end along the axis of the part at `index`."""
+    sizes = context.constant(split.input[1]) if len(split.input) > 1 else np.array(1)
+    if sizes is None:
         raise refuse(context, _HOLDS)
-    if given.ndim:
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(given.astype(np.int64))])
-        count = len(given)
+    if sizes.ndim:
+        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes.astype(np.int64))])
+        count = len(sizes)
     else:
         dims = dims_of(context, split.input[0])
         dim = dims[axis] if dims is not None else None
-        step = int(given)
-        # Without the size, places from the beginning can still be told.
-        if not isinstance(dim, int) and place < 0:
+        step = int(sizes)
+        # Without the size, indices from the front are still known.
+        if not isinstance(dim, int) and index < 0:
             raise refuse(context, _HOLDS)
-        count = -(-dim // step) if isinstance(dim, int) else place + 1
+        count = -(-dim // step) if isinstance(dim, int) else index + 1
         ends = np.arange(count + 1) * step
-    if place < -count or place >= count:
-        raise Blocked(f"it takes element {place} of {count}", "mend the model")
-    place %= count
-    return int(ends[place]), int(ends[place + 1])
+    if index < -count or index >= count:
+        raise Blocked(f"it takes element {index} of {count}", "mend the model")
+    index %= count
+    return int(ends[index]), int(ends[index + 1])
 
 
 @introduced(

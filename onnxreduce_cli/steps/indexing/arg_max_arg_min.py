@@ -22,9 +22,9 @@ def last_index(context: Context) -> None:
     step = context.array([-1], "last")
     inputs = [context.input(0), step, ends, context.array([axis], "axes"), step]
     backwards = op.Slice(*inputs)
-    found = context.replace(
+    reversed_index = context.replace(
         inputs=[backwards], outputs=[context.fresh("index")], drop=("select_last_index",)
     ).output[0]
     size = size_along(context, context.input(0), axis, TensorProto.INT64)
     last = op.Sub(size, context.scalar(1, "one"))
-    op.Sub(last, found, outputs=[context.node.output[0]])
+    op.Sub(last, reversed_index, outputs=[context.node.output[0]])

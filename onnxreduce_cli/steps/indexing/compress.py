@@ -15,8 +15,8 @@ def compress(context: Context) -> None:
     context = context.at(9)  # NonZero was introduced with it too; its step goes on.
     op = context.op
     data, axis = context.input(0), context.value("axis")  # Gather's may be negative too.
-    places = op.NonZero(context.input(1))
-    places = op.Squeeze(places, axes=[0])
+    indices = op.NonZero(context.input(1))
+    indices = op.Squeeze(indices, axes=[0])
     if axis is None:
         data = op.Reshape(data, context.array([-1], "flat"))
-    context.replace("Gather", [data, places], keep=(), axis=axis or 0)
+    context.replace("Gather", [data, indices], keep=(), axis=axis or 0)

@@ -36,9 +36,10 @@ def cum_sum(context: Context) -> None:
 
 
 def _running(context: Context, op_type: str, first: float) -> None:
-    """A Scan that combines what it has so far, at the beginning `first`, with the next slice.
+    """Replace the node by a Scan that combines the total so far with the next slice by `op_type`.
 
-    Where the axis or the rank is only known at run time the data is viewed around that axis first.
+    The total begins with `first`, in the data's dtype and a slice's shape. Where the axis or the
+    rank is only known at run time the data is reshaped to [before, length, after] first.
     """
     op = context.op
     data = context.input(0)
@@ -73,10 +74,10 @@ def _running(context: Context, op_type: str, first: float) -> None:
 
 
 def _accumulation(context: Context, op_type: str, elem_type: int, rank: int) -> GraphProto:
-    """The body of the Scan: from the total so far and a slice, the next total and what is given.
+    """Return the body of the Scan: of the total so far and a slice, the next total and the output.
 
     Args:
-        context: the node; with `exclusive` the total so far is given, else the next.
+        context: the node; with `exclusive` the output is the total so far, else the next.
         op_type: the operator that combines the two, Add or Mul.
         elem_type: the dtype of all values.
         rank: the rank of a slice.
@@ -95,7 +96,7 @@ def _accumulation(context: Context, op_type: str, elem_type: int, rank: int) -> 
 
 def _around_axis(context: Context, axis: int | None) -> None:
     """``Reshape(CumSum(Reshape(x, [before, length, after]), 1), Shape(x))``."""
-    # It comes here again, with a known axis.
+    # The step is taken again, with a known axis.
     context = context.at(max(context.source_opset, shapes.OPSET))
     data = context.input(0)
     if axis is None:

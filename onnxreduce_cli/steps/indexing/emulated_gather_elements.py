@@ -45,7 +45,7 @@ def positions_of_unknown_rank(context: Context) -> Value:
         length = element(context, dims, axis)
         along = from_front(context, along, length, TensorProto.INT64)
     along = op.Mul(along, element(context, apart, axis))
-    place = op.Add(flat_indices(context, shape, others), along)
+    positions = op.Add(flat_indices(context, shape, others), along)
     shaped = context.fresh("places")
-    reshaped_like(context, place, indices, shape, shaped)
+    reshaped_like(context, positions, indices, shape, shaped)
     return shaped

@@ -23,14 +23,14 @@ from onnxreduce_cli.emit.sizes import END, arange, sliced
 
 
 def _slice_numbers(context: Context, batch_dims: int = 0) -> tuple[str, str, str, str]:
-    """The slices that the node's indices point to, numbered in the order of the data.
+    """Return which slices the node's indices point to, numbered in the order of the data.
 
     The context is bound to `OPSET`. Neither a rank nor how many dimensions are indexed need be
     known.
 
     Returns:
-        four int64 lists: the number of each slice that is pointed to; the sizes of the batch and
-        the indexed dimensions; those of a slice; and those of the indices but for the last.
+        four int64 vectors: the number of each slice that is pointed to; the dims of the batch and
+        of what is indexed; those of a slice; and those of the indices but for the last.
     """
     op = context.op
     data, indices = context.input(0), context.input(1)
@@ -45,8 +45,8 @@ def _slice_numbers(context: Context, batch_dims: int = 0) -> tuple[str, str, str
     )
     indexed = sliced(context, before, batch_dims, END) if batch_dims else before
     lead = sliced(context, shape, 0, -1)
-    rows = op.Concat(product(context, lead), depth, axis=0)
-    indices = reshaped(context, indices, rows, (None, None))
+    matrix_shape = op.Concat(product(context, lead), depth, axis=0)
+    indices = reshaped(context, indices, matrix_shape, (None, None))
     if not never_negative(context, context.input(1)):
         indices = from_front(context, indices, indexed, TensorProto.INT64)
     parts = op.Mul(indices, strides(context, indexed))
@@ -75,7 +75,7 @@ def gather_slices(context: Context, batch_dims: int = 0) -> None:
     matrix = reshaped(context, data, op.Concat(*slices, axis=0), (None, None))
     gathered = op.Gather(matrix, number, axis=0)
     shape = op.Concat(lead, behind, axis=0)
-    # What is empty is made in its shape; all else is reshaped to it.
+    # An empty result is a ConstantOfShape; any other is reshaped.
     nothing = tensor_of_shape(context, shape)
     reshaped_like(context, gathered, nothing, shape, context.node.output[0])
 
@@ -96,7 +96,7 @@ def scatter_slices(context: Context) -> None:
 
 
 def tensor_of_shape(context: Context, shape: str) -> Value:
-    """A tensor of zeros, of the data's dtype and of a shape that is an int64 list."""
+    """Return zeros of the data's dtype and of a shape given as an int64 vector."""
     elem_type = context.need_elem_type(context.input(0), "what has no elements is made in it")
-    found = context.op.ConstantOfShape(shape)
-    return found if elem_type == TensorProto.FLOAT else cast(context, found, elem_type)
+    zeros = context.op.ConstantOfShape(shape)
+    return zeros if elem_type == TensorProto.FLOAT else cast(context, zeros, elem_type)

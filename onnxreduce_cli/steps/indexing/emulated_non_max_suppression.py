@@ -50,25 +50,25 @@ def non_max_suppression(context: Context) -> None:
     _, taken, was_left = op.Loop(*inputs, outputs=3, body=body)
     perm = [1, 2, 0, 3]
     taken, was_left = (op.Transpose(name, perm=perm) for name in (taken, was_left))
-    places = op.NonZero(was_left)
-    first = op.Gather(places, context.array([0, 1], "first"), axis=0)
+    coordinates = op.NonZero(was_left)
+    first = op.Gather(coordinates, context.array([0, 1], "first"), axis=0)
     flat = context.array([-1], "flat")
     parts = [op.Reshape(name, flat) for name in (taken, was_left)]
     selected = op.Compress(*parts, axis=0)
     row = op.Unsqueeze(selected, context.array([0], "axes"))
-    rows = op.Concat(first, row, axis=0)
-    context.replace("Transpose", [rows], keep=(), perm=[1, 0])
+    columns = op.Concat(first, row, axis=0)
+    context.replace("Transpose", [columns], keep=(), perm=[1, 0])
 
 
 def _of_rank_3(context: Context, name: str) -> str:
-    """Boxes or scores, of which it is known that they have rank 3."""
+    """Return boxes or scores as a value that is known to have rank 3."""
     if context.rank(name) is not None:
         return name
     return context.op.Reshape(name, context.array([0, 0, 0], "shape"))
 
 
 def _rounds(context: Context, count: str, scores: str) -> Value:
-    """The number of rounds, an int64 of rank 0: `count`, at most as many as there are scores."""
+    """Return the number of rounds, an int64 of shape []: `count`, or that of scores if less."""
     op = context.op
     known, dims = context.constant(count), known_dims(dims_of(context, scores))
     if known is not None and dims is not None:
@@ -82,11 +82,11 @@ def _rounds(context: Context, count: str, scores: str) -> Value:
 
 @dataclass(frozen=True)
 class _Areas:
-    """Where boxes begin and end on two axes, and how large they are.
+    """The ends of boxes on two axes, and their areas: float tensors of shape [batch, 1, boxes].
 
     Attributes:
-        low: the lower end on each axis, a float tensor of shape [batch, 1, boxes].
-        high: the higher end.
+        low: the lower end on each axis.
+        high: the higher end on each axis.
         size: the area.
     """
 
@@ -96,7 +96,7 @@ class _Areas:
 
 
 def _areas(context: Context, boxes: str) -> _Areas:
-    """The areas of boxes, float of shape [batch, boxes, 4], in either order of corners."""
+    """Return the ends and areas of boxes, float of shape [batch, boxes, 4], in any corner order."""
     op = context.op
     parts = []
     for index in range(4):
@@ -117,11 +117,11 @@ def _areas(context: Context, boxes: str) -> _Areas:
 
 
 def _round(context: Context, scores: str, areas: _Areas) -> Round:
-    """A function that writes one round: it takes the best box that is left of every class.
+    """Return a function that writes one round: it takes the best box that is left of every class.
 
-    What is carried is a bool for each batch, class and box: whether the box is still left. What is
-    collected of each round, of shape [batch, classes, 1], is the index of the box that was taken,
-    and whether any was left.
+    The Loop carries a bool tensor of shape [batch, classes, boxes], true where a box is still left.
+    Of each round it collects, in shape [batch, classes, 1], the int64 index of the box that was
+    taken, and a bool that is true where any was left.
     """
     op = context.op
     flat = context.array([-1], "flat")
@@ -169,19 +169,19 @@ def _round(context: Context, scores: str, areas: _Areas) -> Round:
 def _overlaps(
     context: Context, body: Body, areas: _Areas, flat: _Areas, box: str, bounds: tuple[str, str]
 ) -> Value:
-    """Whether boxes overlap the one that was taken of their class by more than the threshold.
+    """Return which boxes overlap the one taken of their class by more than the threshold.
 
     Args:
         context: the node's.
         body: the round's.
         areas: of all boxes, each of shape [batch, 1, boxes].
-        flat: the same in one dimension.
+        flat: the same, each of shape [batch * boxes].
         box: which box of `flat` was taken of each batch and class, int64 of shape
             [batch, classes, 1].
         bounds: iou_threshold and zero, floats of one element.
 
     Returns:
-        a bool for each batch, class and box.
+        a bool tensor of shape [batch, classes, boxes].
     """
     limit, zero = bounds
 
@@ -203,7 +203,7 @@ def _overlaps(
 
 
 def _extreme(context: Context, body: Body, op_type: str, first: str, second: str) -> Value:
-    """Max or Min of two float tensors; before opset 8 these do not broadcast."""
+    """Return the Max or Min of two float tensors, broadcast also before opset 8."""
     if context.target_opset >= 8:
         return body.emit(op_type, first, second)
     comparison = "Greater" if op_type == "Max" else "Less"

@@ -8,8 +8,8 @@ from onnxreduce_cli.emit.sizes import END, sliced
 
 
 def of_unknown_rank(context: Context) -> None:
-    """Take the dimensions behind time and batch as one: ReverseSequence of rank 3."""
-    context = context.at(shapes.OPSET)  # It comes here again, with a known rank.
+    """Replace the node by a ReverseSequence of rank 3: all dims behind time and batch made one."""
+    context = context.at(shapes.OPSET)  # The step is taken again, with a known rank.
     op = context.op
     data = context.input(0)
     shape = op.Shape(data)

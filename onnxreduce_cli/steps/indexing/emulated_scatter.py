@@ -14,7 +14,7 @@ from onnxreduce_cli.steps.indexing.gather_elements import element_positions
 
 
 def positions_at_run_time(context: Context) -> Value:
-    """For each element of the result where it is in the flattened data and updates.
+    """Return the position of each element of the result in the flattened data and updates.
 
     That is its own position or, where an index points to that, the position of the last update
     that does: each position is compared with each index.
@@ -47,7 +47,7 @@ def positions_at_run_time(context: Context) -> Value:
 
 
 def _element_count(context: Context, name: str) -> Number:
-    """The number of a tensor's elements."""
+    """Return the number of a tensor's elements; as a value it is an int64 of shape [1]."""
     op = context.op
     rank = context.rank(name)
     if rank is None:

@@ -1,6 +1,6 @@
 """ScatterElements and ScatterND with a reduction, below opsets 16 and 18, in a Loop.
 
-Each round takes a part of the indices within which none comes twice.
+Each round takes a part of the indices in which none occurs twice.
 """
 
 from __future__ import annotations
@@ -51,31 +51,31 @@ def reduced_slices(context: Context, op_type: str) -> None:
     data = _data(context)
     indices, updates = context.input(1), context.input(2)
     depth = size_of(context, indices, -1)
-    rows = op.Reshape(indices, _row_shape(context, [depth]))
+    vectors = op.Reshape(indices, _row_shape(context, [depth]))
     values = op.Reshape(updates, _row_shape(context, _rest(context, depth)))
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
-        where = body.this(rows, 0)
+        where = body.this(vectors, 0)
         old = body.GatherND(now, where)
         new = body.emit(op_type, old, body.this(values, 0))
         return [body.ScatterND(now, where, new)], []
 
-    inputs, graph = loop(context, as_name(context, size_of(context, rows, 0)), [data], write)
+    inputs, graph = loop(context, as_name(context, size_of(context, vectors, 0)), [data], write)
     context.replace("Loop", inputs, keep=(), body=graph)
 
 
 def _data(context: Context) -> Carried:
-    """The node's data as what a Loop carries."""
+    """Return the node's data, with its dtype and dims, as a value that a Loop carries."""
     name = context.input(0)
     elem_type = context.need_elem_type(name, "it goes through a Loop")
     return Carried(name, elem_type, dims_of(context, name))
 
 
 def _rest(context: Context, depth: Number) -> list[Number]:
-    """The sizes of a slice: one number for each dimension behind the `depth` that are indexed.
+    """Return the dims of a slice: one number for each dimension behind the `depth` indexed ones.
 
-    Where depth or rank is not known, it is one int64 tensor that holds them all.
+    Where depth or rank is not known, the list has one item, an int64 vector of them all.
     """
     data = context.input(0)
     dims = dims_of(context, data)
@@ -85,7 +85,7 @@ def _rest(context: Context, depth: Number) -> list[Number]:
 
 
 def _row_shape(context: Context, sizes: list[Number]) -> Value:
-    """The shape ``[-1, *sizes]``, an int64 list."""
+    """Return the shape ``[-1, *sizes]`` as an int64 vector."""
     known = [size for size in sizes if isinstance(size, int)]
     if len(known) == len(sizes):
         return context.array([-1, *known], "row_shape")

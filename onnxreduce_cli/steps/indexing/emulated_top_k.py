@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.sizes import END, size_of, sliced
 
 
 def of_unknown_rank(context: Context) -> None:
-    """Take the dimensions before the axis as one, and those behind it: TopK of rank 3."""
+    """Replace a TopK of unknown rank by one of rank 3, with the dims on both sides merged."""
     context = context.at(OPSET)
     op = context.op
     axis = context.value("axis", -1)
@@ -31,15 +31,15 @@ def of_unknown_rank(context: Context) -> None:
 
 
 def order_by_counting(context: Context, numbers: str, first: str, axis: int, rank: int) -> str:
-    """The indices along the axis of the K largest elements: int64, of the shape of the values.
+    """Return the indices along the axis of the K largest elements: int64, shaped as the values.
 
-    Each element is compared with each: those that are larger come before it, and of those that are
-    equal the ones with a lower index. NaN comes before all numbers.
+    Each element is compared with each: the larger ones precede it, and of equal ones those with a
+    lower index. NaN precedes all numbers.
 
     Args:
         context: the node's.
-        numbers: an int64 tensor that counts the elements along the axis from 0 on.
-        first: an int64 tensor that counts from 0 to K - 1.
+        numbers: [0, ..., length - 1], an int64 vector of the indices along the axis.
+        first: [0, ..., K - 1], an int64 vector.
         axis: the axis, counted from the front.
         rank: the rank of the data.
     """
@@ -56,21 +56,21 @@ def order_by_counting(context: Context, numbers: str, first: str, axis: int, ran
             ("Less", (one_nan, other_nan)),
         )
     )
-    rows, columns = (unsqueezed(context, numbers, [at, *behind]) for at in (1, 0))
-    earlier = op.Less(columns, rows)
+    own, others = (unsqueezed(context, numbers, [at, *behind]) for at in (1, 0))
+    earlier = op.Less(others, own)
     earlier_equal = op.And(op.Not(less), earlier)
     before = cast(context, op.Or(more, earlier_equal), TensorProto.INT64)
-    place = reduced(context, "ReduceSum", before, [axis + 1], keep=False)
+    order = reduced(context, "ReduceSum", before, [axis + 1], keep=False)
     wanted = unsqueezed(context, first, [1, *behind])
-    hits = op.Equal(unsqueezed(context, place, [axis]), wanted)
-    found = op.Mul(cast(context, hits, TensorProto.INT64), columns)
-    return reduced(context, "ReduceSum", found, [axis + 1], keep=False)
+    hits = op.Equal(unsqueezed(context, order, [axis]), wanted)
+    indices = op.Mul(cast(context, hits, TensorProto.INT64), others)
+    return reduced(context, "ReduceSum", indices, [axis + 1], keep=False)
 
 
 def of_64_bits(context: Context) -> None:
-    """Order int64 or uint64 by their lower halves, and what comes of that by the upper ones.
+    """Replace a TopK of int64 or uint64 by two of double, by the lower and then the upper halves.
 
-    The order of equal elements is kept each time. A double holds each half: the lower one is
+    Both keep the order of equal elements. A double represents each half exactly: the lower one is
     ``x mod 2**32``, the upper one what is left of x, rounded to a multiple of ``2**32`` again.
     """
     data, number = context.input(0), context.input(1)
@@ -79,11 +79,11 @@ def of_64_bits(context: Context) -> None:
         of_unknown_rank(context)
         return
     axis = context.value("axis", -1) % rank
-    given = context.need_elem_type(data, "it is taken apart")
+    elem_type = context.need_elem_type(data, "it is taken apart")
     length = as_name(context, size_of(context, data, axis))
     context = context.at(13)
     op = context.op
-    base = context.scalar(2**32, "base", given)
+    base = context.scalar(2**32, "base", elem_type)
     rest = cast(context, op.Mod(data, base), TensorProto.DOUBLE)
     apart = op.Sub(cast(context, data, TensorProto.DOUBLE), rest)
     inverse, half = (context.scalar(n, "part", TensorProto.DOUBLE) for n in (2.0**-32, 0.5))
@@ -98,7 +98,7 @@ def of_64_bits(context: Context) -> None:
 
 
 def gather_at(context: Context, order: str, axis: int) -> None:
-    """Give the elements at the indices `order` (int64) and these as the node's outputs."""
+    """Emit the elements at the int64 indices `order` along the axis, and these, as the outputs."""
     values, *indices = context.node.output
     if values:
         inputs = [context.input(0), order]

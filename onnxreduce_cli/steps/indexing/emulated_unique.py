@@ -30,8 +30,8 @@ _ORDERED = INTEGERS | HALVES | {TensorProto.BOOL, TensorProto.FLOAT, TensorProto
     blocks=f"it is of strings or complex numbers, or {NO_COUNTING}",
 )
 def unique(context: Context) -> None:
-    """``Unique(x)`` becomes ``Gather(x, Gather(order, places))`` with ``order = TopK<largest=0>(x,
-    Size(x))`` and ``places`` those in it at which a new element begins.
+    """``Unique(x)`` becomes ``Gather(x, Gather(order, starts))`` with ``order = TopK<largest=0>(x,
+    Size(x))`` and ``starts`` the indices in it at which a new element begins.
 
     Slices along an axis are sorted by one column after the other, from the last, in a Loop. NaN is
     one element, the last; slices with NaN all differ.
@@ -49,18 +49,18 @@ def unique(context: Context) -> None:
     names = [*context.node.output, "", "", ""][:4]
     order = _order(context, keys, numbers, as_name(context, count), axis)
     differ = _differ(context, [_gather(context, key, order) for key in keys], axis)
-    # Of nothing there is no first element.
+    # An empty input has no first element.
     head = _part(context, numbers, 0, 1)
     head = op.Add(head, context.array([1], "one"))
     is_new = op.Concat(head, differ, axis=0)
-    places = squeezed(context, op.NonZero(is_new), [0])
-    first: str = _gather(context, order, places)
+    starts = squeezed(context, op.NonZero(is_new), [0])
+    first: str = _gather(context, order, starts)
     inverse = counts = ""
     if names[2]:
         inverse = _scattered(context, numbers, order, _numbered(context, is_new))
     if names[3]:
-        following = op.Concat(_part(context, places, 1, None), as_name(context, count), axis=0)
-        counts = op.Sub(following, places)
+        following = op.Concat(_part(context, starts, 1, None), as_name(context, count), axis=0)
+        counts = op.Sub(following, starts)
     if not context.value("sorted", 1):
         nothing = op.Sub(numbers, numbers)
         ones = op.Add(_gather(context, nothing, first), context.array([1], "one"))
@@ -79,7 +79,7 @@ def unique(context: Context) -> None:
 
 
 def _items(context: Context) -> Value:
-    """The elements in a row, or the slices along the axis as rows."""
+    """Return the elements, of shape [count], or the slices along the axis, of [count, size]."""
     op = context.op
     data, axis = context.input(0), context.value("axis")
     if axis is None:
@@ -97,7 +97,10 @@ def _items(context: Context) -> Value:
 
 
 def _keys(context: Context, items: str, elem_type: int) -> list[str]:
-    """What orders the items, the least important first: TopK and comparisons take it."""
+    """Return the sort keys of the items, in their shape, the least important first.
+
+    Their dtypes are such that TopK and comparisons take them.
+    """
     op = context.op
     if elem_type in INTEGERS:
         return [items]
@@ -113,7 +116,7 @@ def _keys(context: Context, items: str, elem_type: int) -> list[str]:
 
 
 def _order(context: Context, keys: list[str], numbers: str, count: str, axis: int | None) -> str:
-    """The indices of the items in ascending order, equal ones as they were."""
+    """Return the indices of the items in ascending order, int64 of shape [count]; it is stable."""
     op = context.op
     if axis is None:
         return _sorted(op, keys, numbers, count)
@@ -125,9 +128,9 @@ def _order(context: Context, keys: list[str], numbers: str, count: str, axis: in
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (order,) = body.values
         column = body.Sub(last, body.round)
-        found = [body.Gather(name, column, axis=0) for name in columns]
-        found = [body.Reshape(name, flat) for name in found]
-        return [_sorted(body, found, order, count)], []
+        current = [body.Gather(name, column, axis=0) for name in columns]
+        current = [body.Reshape(name, flat) for name in current]
+        return [_sorted(body, current, order, count)], []
 
     dims = dims_of(context, numbers) or (None,)
     carried = Carried(numbers, TensorProto.INT64, dims)
@@ -137,16 +140,16 @@ def _order(context: Context, keys: list[str], numbers: str, count: str, axis: in
 
 
 def _sorted(op: Operators, keys: Sequence[str], order: str, count: str) -> str:
-    """An order of the items, changed to that of their keys where these differ."""
+    """Return `order`, int64 of shape [count], sorted stably by keys of that shape."""
     for key in keys:
         now = op.Gather(key, order, axis=0)
-        _, places = op.TopK(now, count, outputs=2, axis=0, largest=0)
-        order = op.Gather(order, places, axis=0)
+        _, indices = op.TopK(now, count, outputs=2, axis=0, largest=0)
+        order = op.Gather(order, indices, axis=0)
     return order
 
 
 def _differ(context: Context, keys: list[str], axis: int | None) -> Value:
-    """For each item but the first 1 if it differs from the one before, else 0, in int64."""
+    """Return 1 for each item that differs from the one before, else 0: int64, of [count - 1]."""
     op = context.op
     parts = []
     for key in keys:
@@ -165,21 +168,24 @@ def _differ(context: Context, keys: list[str], axis: int | None) -> Value:
 
 
 def _part(context: Context, name: str, start: int, end: int | None) -> Value:
-    """A part of the first dimension."""
+    """Return the part of a value from `start` to `end`, by default the last, along axis 0."""
     bounds = [context.array([n], "bound") for n in (start, 2**63 - 1 if end is None else end)]
     return context.op.Slice(name, *bounds, context.array([0], "axis"))
 
 
-def _gather(context: Context, name: str, places: str) -> Value:
-    return context.op.Gather(name, places, axis=0)
+def _gather(context: Context, name: str, indices: str) -> Value:
+    return context.op.Gather(name, indices, axis=0)
 
 
-def _scattered(context: Context, name: str, places: str, values: str) -> Value:
-    return context.op.ScatterElements(name, places, values, axis=0)
+def _scattered(context: Context, name: str, indices: str, values: str) -> Value:
+    return context.op.ScatterElements(name, indices, values, axis=0)
 
 
 def _numbered(context: Context, flags: str) -> Value:
-    """For each place how many flags there are before it; for one with a flag, its number."""
+    """Return ``CumSum(flags) - 1``: the number, from 0 on, of each element that has a flag.
+
+    Flags and results are int64 of shape [count].
+    """
     op = context.op
     axis = context.array(np.array(0, np.int64), "axis")
     total = op.CumSum(flags, axis)

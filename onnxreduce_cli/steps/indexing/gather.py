@@ -11,7 +11,7 @@ from onnxreduce_cli.steps.registry import down
 
 
 def non_negative_indices(context: Context) -> Value:
-    """The node's second input, indices into `axis` of the first, counted from the front.
+    """Return the node's second input, indices into `axis` of the first, counted from the front.
 
     They keep their shape and dtype, int32 or int64.
     """

@@ -21,17 +21,20 @@ def gather_elements(context: Context) -> None:
     """``GatherElements<axis=1>(x, indices)`` with x of shape [2, 3] becomes
     ``Gather(Reshape(x, [-1]), 3 * [[0], [1]] + indices)``.
     """
-    place = element_positions(context)
+    positions = element_positions(context)
     data = context.input(0)
     if context.rank(data) != 1:
         data = flat(context, data)
-    context.replace("Gather", [data, place], keep=(), axis=0)
+    context.replace("Gather", [data, positions], keep=(), axis=0)
 
 
 def element_positions(context: Context) -> str:
-    """The positions in the flattened data that the node's indices along its axis point to.
+    """Return the positions in the flattened data that the node's indices along its axis point to.
 
-    They are int64 and of the shape of the indices. The node is a GatherElements or a Scatter.
+    The node is a GatherElements or a Scatter.
+
+    Returns:
+        an int64 tensor of the shape of the indices.
     """
     data = context.input(0)
     rank = context.specialised_rank(data)
@@ -39,7 +42,7 @@ def element_positions(context: Context) -> str:
         return positions_of_unknown_rank(context)
     axis = non_negative_axes((context.value("axis", 0),), rank)[0] if rank else 0
     indices = _counted_from_front(context, context.input(1), size_of(context, data, axis))
-    place: str | None = None
+    positions: str | None = None
     stride: Number = 1
     for dimension in reversed(range(rank)):
         if dimension == axis:
@@ -48,7 +51,7 @@ def element_positions(context: Context) -> str:
             numbers = arange(context, size_of(context, context.input(1), dimension))
             behind = list(range(1, rank - dimension))
             part = unsqueezed(context, _scaled(context, numbers, stride), behind)
-        place = part if place is None else context.op.Add(place, part)
+        positions = part if positions is None else context.op.Add(positions, part)
         if dimension:
             stride = stride * size_of(context, data, dimension)
     assert place is not None
@@ -56,7 +59,7 @@ def element_positions(context: Context) -> str:
 
 
 def _counted_from_front(context: Context, indices: str, size: Number) -> str:
-    """Indices as int64, those below 0 raised by the size of their dimension."""
+    """Return int32 or int64 indices as int64, with `size` added to those below 0."""
     if context.elem_type(indices) != TensorProto.INT64:
         indices = cast(context, indices, TensorProto.INT64)
     if never_negative(context, context.input(1)):
@@ -65,5 +68,5 @@ def _counted_from_front(context: Context, indices: str, size: Number) -> str:
 
 
 def _scaled(context: Context, name: str, stride: Number) -> str:
-    """An int64 tensor times a stride."""
+    """Return an int64 tensor times a stride; its shape stays, unless that is []."""
     return name if stride == 1 else context.op.Mul(name, as_name(context, stride))

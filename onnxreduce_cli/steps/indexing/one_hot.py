@@ -40,7 +40,7 @@ def hot_from_front(context: Context) -> None:
     indices, axis = context.input(0), context.value("axis", -1)
     rank = context.specialised_rank(indices) if axis < -1 else None
     if axis < -1 and rank is None:
-        context = context.at(11)  # It comes here again, with an axis of the reversed dims.
+        context = context.at(11)  # The step is taken again, with an axis of the reversed dims.
         replace_with_reversed_dims(context, axis=reversed_axes([axis])[0])
         return
     if not never_negative(context, indices):
@@ -57,7 +57,7 @@ def hot_from_front(context: Context) -> None:
 
 
 def _depth(context: Context) -> Value:
-    """The number of classes, an int64 of rank 0; the input may be of shape [1] and any dtype."""
+    """Return the number of classes, an int64 of shape []; the input may have [1] and any dtype."""
     constant = context.constant(context.input(1))
     if constant is not None:
         return context.scalar(int(constant.reshape(-1)[0]), "depth")

@@ -40,10 +40,10 @@ def reverse_sequence(context: Context) -> None:
     backwards = op.Sub(last, time)
     before_end = op.Less(time, lengths)
     origin = op.Where(before_end, backwards, time)
-    row = op.Mul(origin, as_name(context, batch))
-    places = op.Add(row, arange(context, batch))
+    first = op.Mul(origin, as_name(context, batch))
+    indices = op.Add(first, arange(context, batch))
     steps = op.Flatten(data, axis=2)
-    inputs = [steps, places]
+    inputs = [steps, indices]
     if rank == 3 and not turned:
         context.replace("Gather", inputs, keep=(), axis=0)
         return

@@ -36,7 +36,7 @@ def scatter(context: Context) -> None:
 
 
 def _constant_positions(context: Context) -> Array | None:
-    """For each element of the result where it is in the flattened data and updates.
+    """Return the position of each element of the result in the flattened data and updates.
 
     Returns:
         an int64 array of the data's shape, or None where shape or indices are not known.

@@ -75,6 +75,6 @@ def _all_differ(context: Context, data: Value, indices: Value) -> bool:
     sizes = known_dims(data.dims[: known.shape[-1]])
     if sizes is None:
         return False
-    rows = known.reshape(-1, known.shape[-1])
-    rows = np.where(rows < 0, rows + np.array(sizes, np.int64), rows)
-    return len(np.unique(rows, axis=0)) == len(rows)
+    vectors = known.reshape(-1, known.shape[-1])
+    vectors = np.where(vectors < 0, vectors + np.array(sizes, np.int64), vectors)
+    return len(np.unique(vectors, axis=0)) == len(vectors)

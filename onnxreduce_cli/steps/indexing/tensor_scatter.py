@@ -23,8 +23,8 @@ def tensor_scatter(context: Context) -> None:
     """``TensorScatter<axis=1>(cache, update, at)`` with a cache of shape [B, M] becomes
     ``ScatterElements<axis=1>(cache, Expand(at + [0, ..., L - 1], Shape(update)), update)``.
 
-    Circular places are taken modulo M. Without `write_indices` the update takes the place of the
-    first elements: ``Concat(update, Slice(cache))``.
+    Circular indices are taken modulo M. Without `write_indices` the update replaces the first
+    elements: ``Concat(update, Slice(cache))``.
     """
     op = context.op
     cache, update, at = (context.input(index) for index in range(3))
@@ -39,17 +39,20 @@ def tensor_scatter(context: Context) -> None:
         return
     first = op.Reshape(at, _along(context, 0))
     steps = op.Reshape(arange(context, length), _along(context, axis))
-    places = op.Add(first, steps)
+    indices = op.Add(first, steps)
     if context.value("mode", "linear") == "circular":
         around = as_name(context, _size(context, cache, axis))
-        places = op.Mod(places, around)
+        indices = op.Mod(indices, around)
     shape = op.Shape(update)
-    places = op.Expand(places, shape)
-    context.replace("ScatterElements", [cache, places, update], keep=(), axis=axis)
+    indices = op.Expand(indices, shape)
+    context.replace("ScatterElements", [cache, indices, update], keep=(), axis=axis)
 
 
 def _size(context: Context, name: str, axis: int) -> Number:
-    """The size of one dimension; `axis` is negative where the rank is not known."""
+    """Return the size of an axis; that is negative where the rank is not known.
+
+    As a value the size is an int64 of shape [1].
+    """
     op = context.op
     if axis >= 0:
         return size_of(context, name, axis)
@@ -58,10 +61,10 @@ def _size(context: Context, name: str, axis: int) -> Number:
 
 
 def _along(context: Context, axis: int) -> Value:
-    """The shape of a list that lies along an axis of the cache: -1, and 1 for each axis behind.
+    """Return the shape in which a vector lies along an axis of the cache.
 
     Returns:
-        an int64 list.
+        an int64 vector: -1, and 1 for each axis behind.
     """
     op = context.op
     rank = context.rank(context.input(0))

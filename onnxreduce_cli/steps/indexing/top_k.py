@@ -79,7 +79,7 @@ def number_to_attribute(context: Context) -> None:
 
 
 def _give_nothing(context: Context) -> None:
-    """Give no elements and no indices: before opset 10 TopK takes a K of at least 1."""
+    """Emit outputs without elements: before opset 10 TopK takes a K of at least 1."""
     values, *indices = context.node.output
     nothing = context.array(np.zeros(0, np.int64), "nothing")
     values = values or context.fresh("values")
@@ -100,54 +100,54 @@ def _give_nothing(context: Context) -> None:
 def largest_of_floats(context: Context) -> None:
     """``TopK<largest=0>(x, k)`` becomes ``Neg(TopK(Neg(x), k))`` for the values.
 
-    ``sorted=0`` leaves the order open, so it is dropped. The integers that came with opset 11 are
+    ``sorted=0`` leaves the order open, so it is dropped. The integers that opset 11 introduced are
     computed in float or double, which order them alike; so is what is negated.
     """
     op = context.op
     data = context.input(0)
     drop = ("largest", "sorted")
     smallest = not context.value("largest", 1)
-    given = context.need_elem_type(data, "before opset 11 it takes floats only")
-    if given in INTEGERS_OF_64_BITS:
+    elem_type = context.need_elem_type(data, "before opset 11 it takes floats only")
+    if elem_type in INTEGERS_OF_64_BITS:
         of_64_bits(context)
         return
-    working = _float_type_for(given)
+    working = _float_type_for(elem_type)
     axis = context.value("axis", -1)
     if axis < -1:
         rank = context.specialised_rank(data)
         if rank is None:
-            context = context.at(11)  # It comes here again, with an axis of the reversed dims.
+            context = context.at(11)  # The step is taken again, with an axis of the reversed dims.
             op = context.op
             replace_with_reversed_dims(context, axis=reversed_axes([axis])[0])
             return
         axis %= rank
     attributes = {"axis": axis} if context.attribute("axis") is not None else {}
-    if not smallest and working == given:
+    if not smallest and working == elem_type:
         if any(context.attribute(name) is not None for name in drop) or axis != context.value(
             "axis", -1
         ):
             context.replace(drop=drop, **attributes)
         return
     inputs = [data, context.input(1)]
-    if working != given:
+    if working != elem_type:
         inputs[0] = cast(context, data, working)
     if smallest:
         inputs[0] = op.Neg(inputs[0])
     values, *others = context.node.output
-    found = context.fresh("values")
-    context.replace(inputs=inputs, outputs=[found, *others], drop=drop, **attributes)
-    if smallest and working != given:
-        found = op.Neg(found)
+    result = context.fresh("values")
+    context.replace(inputs=inputs, outputs=[result, *others], drop=drop, **attributes)
+    if smallest and working != elem_type:
+        result = op.Neg(result)
     if not values:
         return
-    if working != given:
-        cast(context, found, given, [values])
+    if working != elem_type:
+        cast(context, result, elem_type, [values])
     else:
-        op.Neg(found, outputs=[values])
+        op.Neg(result, outputs=[values])
 
 
 def _float_type_for(elem_type: int) -> int:
-    """The float type in which TopK of a dtype is computed: it holds every number of that."""
+    """Return the float dtype to compute TopK of a dtype in: it represents all of its numbers."""
     if elem_type not in INTEGERS:
         return elem_type
     if elem_type in (TensorProto.INT32, TensorProto.UINT32):

@@ -35,7 +35,7 @@ def test_mode(context: Context) -> None:
         context.replace(drop=("is_test",))
         return
     data, mask = context.input(0), _read_mask(context)
-    given = context.need_elem_type(data, "its mask has it") if mask else 0
+    elem_type = context.need_elem_type(data, "its mask has it") if mask else 0
     number = float(context.value("ratio", 0.5))
     kept = context.fresh("kept") if mask else ""
     if context.target_opset >= 12:
@@ -46,7 +46,7 @@ def test_mode(context: Context) -> None:
     else:
         kept = _written_out(context, context.scalar(number, "ratio", _working(context)), kept)
     if mask:
-        cast(context, kept, given, [mask])
+        cast(context, kept, elem_type, [mask])
 
 
 @down("Dropout", 7, "is_test=1 written; a mask that is read: all 1")
@@ -134,17 +134,17 @@ def ratio_to_attribute(context: Context) -> None:
 
 
 def _working(context: Context) -> int:
-    """Return the dtype to draw and to scale in: double for double, else float."""
-    given = context.need_elem_type(context.input(0), "it is multiplied by a factor of it")
-    return TensorProto.DOUBLE if given == TensorProto.DOUBLE else TensorProto.FLOAT
+    """Return the dtype of the random numbers and of the scale: double for double, else float."""
+    elem_type = context.need_elem_type(context.input(0), "it is multiplied by a factor of it")
+    return TensorProto.DOUBLE if elem_type == TensorProto.DOUBLE else TensorProto.FLOAT
 
 
 def _effective_ratio(context: Context, at_run_time: bool) -> Value:
-    """Return the ratio, of rank 0; 0 where a mode only known at run time is not training."""
-    given, working = context.input(1), _working(context)
-    known = context.constant(given) if given else np.array(0.5)
+    """Return the ratio, of shape [], in the dtype of `_working`; 0 if a computed mode is false."""
+    name, working = context.input(1), _working(context)
+    known = context.constant(name) if name else np.array(0.5)
     if known is None:
-        ratio = _scalar(context, given, working)
+        ratio = _scalar(context, name, working)
     else:
         ratio = context.scalar(float(known.reshape(-1)[0]), "ratio", working)
     if not at_run_time:
@@ -153,7 +153,7 @@ def _effective_ratio(context: Context, at_run_time: bool) -> Value:
 
 
 def _scalar(context: Context, name: str, elem_type: int) -> Value:
-    """Return the one element of a tensor as a scalar of a dtype."""
+    """Return the one element of a tensor in the dtype `elem_type` and in shape []."""
     wide = cast(context, name, elem_type)
     if context.rank(name) == 0:
         return wide
@@ -169,7 +169,7 @@ def _written_out(context: Context, ratio: str, mask: str) -> Value:
     """
     op = context.op
     data, working = context.input(0), _working(context)
-    given = context.need_elem_type(data, "it is multiplied by a factor of it")
+    elem_type = context.need_elem_type(data, "it is multiplied by a factor of it")
     seed = context.value("seed")
     seeded = None if seed is None else helper.make_attribute("seed", float(seed))
     drawn = op.RandomUniformLike(data, dtype=working, seed=seeded)
@@ -177,8 +177,10 @@ def _written_out(context: Context, ratio: str, mask: str) -> Value:
     kept = op.Not(dropped, outputs=[mask] if mask else None)
     one = context.scalar(1, "one", working)
     scale = op.Div(one, op.Sub(one, ratio))
-    if given != working:
-        scale = cast(context, scale, given)
+    if elem_type != working:
+        scale = cast(context, scale, elem_type)
     scaled = op.Mul(data, scale)
-    context.replace("Mul", [scaled, cast(context, kept, given)], context.node.output[:1], keep=())
+    context.replace(
+        "Mul", [scaled, cast(context, kept, elem_type)], context.node.output[:1], keep=()
+    )
     return kept

@@ -1,7 +1,8 @@
 """BatchNormalization: 6, 7, 9, 14 and 15.
 
 Up to 6 is_test says whether it trains, from 7 to 13 the number of outputs, from 14 training_mode.
-What training gives is written down from 14 on; the texts before agree as far as they go.
+Only from 14 on does the specification define all that training gives; the older texts agree with
+it as far as they go.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def _read_output(context: Context, index: int) -> str:
     return outputs[index] if index < len(outputs) and context.is_read(outputs[index]) else ""
 
 
-# 6: consumed_inputs went, any rank came
+# 6: consumed_inputs removed, any rank allowed
 
 
 @up("BatchNormalization", 6, "consumed_inputs dropped")
@@ -126,7 +127,7 @@ def with_is_test(context: Context) -> None:
         _flattened(context)
 
 
-# 9: spatial went, rank 1 came
+# 9: spatial removed, rank 1 allowed
 
 
 @up("BatchNormalization", 9, "spatial dropped; with spatial=0 all is flattened")
@@ -205,12 +206,14 @@ def with_training_mode(context: Context) -> None:
     saved = [_read_output(context, index) for index in (3, 4)]
     if any(saved):
         data = context.input(0)
-        given = context.elem_type(data)
-        if given in HALVES:
+        elem_type = context.elem_type(data)
+        if elem_type in HALVES:
             data = cast(context, data, TensorProto.FLOAT)
         for statistic, output in zip(_statistics(context, data), saved, strict=True):
             if output:
-                _emit_output(context, statistic.name, output, given if given in HALVES else None)
+                _emit_output(
+                    context, statistic.name, output, elem_type if elem_type in HALVES else None
+                )
     if saved[1]:
         context.warn(_SAVED)
     context.replace(outputs=_all_named(context, 3), training_mode=1)
@@ -257,17 +260,17 @@ def _with_own_statistics(
     """
     op = context.op
     names = [context.input(index) for index in range(5)]
-    given = [context.need_elem_type(name, "it is computed in one dtype") for name in names]
-    working = _wide(given)
+    elem_types = [context.need_elem_type(name, "it is computed in one dtype") for name in names]
+    working = _wide(elem_types)
     wide = [
         name if elem_type == working else cast(context, name, working)
-        for name, elem_type in zip(names, given, strict=True)
+        for name, elem_type in zip(names, elem_types, strict=True)
     ]
     if of_features:
         own = [squeezed(context, each.name, [0]) for each in _moments(context, wide[0], [0])]
     else:
         own = [each.name for each in _statistics(context, wide[0])]
-    back = None if given[3] == working else given[3]
+    back = None if elem_types[3] == working else elem_types[3]
     momentum = context.value("momentum", _MOMENTUM)
     factors = [context.scalar(n, "share", working) for n in (momentum, 1 - momentum)]
     for index in range(1, 5):
@@ -282,7 +285,7 @@ def _with_own_statistics(
         if index == 4:
             context.warn(_SAVED)
         _emit_output(context, name, output, back)
-    return [*wide[:3], *own], None if given[0] == working else given[0]
+    return [*wide[:3], *own], None if elem_types[0] == working else elem_types[0]
 
 
 def _emit_output(context: Context, name: str, output: str, elem_type: int | None) -> None:
@@ -294,7 +297,7 @@ def _emit_output(context: Context, name: str, output: str, elem_type: int | None
 
 
 def _statistics(context: Context, data: str) -> list[Later]:
-    """Return the mean of each channel, and the variance of its population, both of rank 1."""
+    """Return mean and population variance of each channel, of shape [channels], in data's dtype."""
     rank = context.specialised_rank(data)
     if rank is None:
         data = _of_rank_3(context, data)
@@ -308,7 +311,7 @@ def _statistics(context: Context, data: str) -> list[Later]:
 
 
 def _moments(context: Context, data: str, axes: list[int]) -> tuple[Later, Later]:
-    """Return the mean and the variance over some axes, whose dimensions become 1."""
+    """Return the mean and the variance over some axes, whose dims become 1, in the data's dtype."""
     op = context.op
     mean = Later(lambda: reduced(context, "ReduceMean", data, axes, keep=True))
 
@@ -333,26 +336,26 @@ def one_dtype(context: Context) -> None:
     _widened(context, range(3))
 
 
-def _wide(given: Iterable[int]) -> int:
-    """Return the dtype that holds all numbers of several floating-point dtypes."""
-    return TensorProto.DOUBLE if TensorProto.DOUBLE in given else TensorProto.FLOAT
+def _wide(elem_types: Iterable[int]) -> int:
+    """Return double if it is among several floating-point dtypes, else float."""
+    return TensorProto.DOUBLE if TensorProto.DOUBLE in elem_types else TensorProto.FLOAT
 
 
 def _widened(context: Context, indices: Iterable[int]) -> bool:
     """Bring inputs of several dtypes to one, and the output back; return whether they differ."""
     names = [context.input(index) for index in indices]
-    given = [context.need_elem_type(name, "its inputs must have one dtype") for name in names]
-    if len(set(given)) == 1:
+    elem_types = [context.need_elem_type(name, "its inputs must have one dtype") for name in names]
+    if len(set(elem_types)) == 1:
         return False
-    working = _wide(given)
+    working = _wide(elem_types)
     inputs = list(context.node.input)
     for index, name in enumerate(names):
-        if given[index] != working:
+        if elem_types[index] != working:
             inputs[index] = cast(context, name, working)
     output, *others = context.node.output
     drop = ("training_mode",) if context.op.opset < 14 else ()
-    wide = output if given[0] == working else context.fresh("wide")
+    wide = output if elem_types[0] == working else context.fresh("wide")
     context.replace(inputs=inputs, outputs=[wide, *others], drop=drop)
     if wide != output:
-        cast(context, wide, given[0], [output])
+        cast(context, wide, elem_types[0], [output])
     return True

@@ -75,10 +75,10 @@ def with_instance_normalization(context: Context) -> None:
     if known is not None and known.dims is not None and 0 in known.dims:
         context.replace("Identity", [data], keep=())  # Nothing to normalise.
         return
-    given = context.need_elem_type(data, "it is normalised in a dtype of its own")
+    elem_type = context.need_elem_type(data, "it is normalised in a dtype of its own")
     working = context.value("stash_type", TensorProto.FLOAT)
     groups = context.value("num_groups")
-    wide = data if working == given else cast(context, data, working)
+    wide = data if working == elem_type else cast(context, data, working)
     grouped = op.Reshape(wide, context.array([0, groups, -1], "shape"))
     dtype = numpy_dtype(working)
     ones, zeros = (
@@ -93,8 +93,8 @@ def with_instance_normalization(context: Context) -> None:
         normal = shapes.reshaped(context, normal, three, (None,) * 3)
     else:
         normal = op.Reshape(normal, shape)
-    if working != given:
-        normal = cast(context, normal, given)
+    if working != elem_type:
+        normal = cast(context, normal, elem_type)
     axes = list(range(1, (rank or 3) - 1))
     scale, bias = (unsqueezed(context, context.input(index), axes) for index in (1, 2))
     scaled = op.Mul(normal, scale)
@@ -115,15 +115,15 @@ def group_normalization(context: Context) -> None:
     dims = dims_of(context, context.input(0))
     if _replaced_as_empty(context, dims):
         return
-    given = context.need_elem_type(context.input(0), "epsilon has that dtype")
-    working = TensorProto.FLOAT if given in HALVES else given
+    elem_type = context.need_elem_type(context.input(0), "epsilon has that dtype")
+    working = TensorProto.FLOAT if elem_type in HALVES else elem_type
     result = _grouped(context, in_dtype(context, context.input(0), working), dims, working)
     scale, bias = (
         unsqueezed(context, in_dtype(context, context.input(index), working), [1])
         for index in (1, 2)
     )
     result = op.Add(op.Mul(result, scale), bias)
-    replace_and_cast(context, "Identity", [_ungrouped(context, result, dims)], given, working)
+    replace_and_cast(context, "Identity", [_ungrouped(context, result, dims)], elem_type, working)
 
 
 def _replaced_as_empty(context: Context, dims: Dims | None) -> bool:

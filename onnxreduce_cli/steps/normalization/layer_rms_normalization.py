@@ -28,7 +28,7 @@ def layer_normalization(context: Context) -> None:
     """
     op = context.op
     axes = _axes_from(context)
-    data, given, working = _in_working_dtype(context)
+    data, elem_type, working = _in_working_dtype(context)
     mean = mean_over(context, data, axes)
     centred = op.Sub(data, mean)
     square = op.Mul(centred, centred)
@@ -44,11 +44,11 @@ def layer_normalization(context: Context) -> None:
     result = op.Div(centred, deviation)
     scale = in_dtype(context, context.input(1), working)
     if not context.input(2):
-        replace_and_cast(context, "Mul", [result, scale], given, working)
+        replace_and_cast(context, "Mul", [result, scale], elem_type, working)
         return
     scaled = op.Mul(result, scale)
     replace_and_cast(
-        context, "Add", [scaled, in_dtype(context, context.input(2), working)], given, working
+        context, "Add", [scaled, in_dtype(context, context.input(2), working)], elem_type, working
     )
 
 
@@ -70,7 +70,7 @@ def rms_normalization(context: Context) -> None:
 
 
 def _axes_from(context: Context) -> Axes:
-    """Return the axes from the attribute `axis` to the last."""
+    """Return the axes from the attribute `axis` to the last, negative if of unknown rank."""
     op = context.op
     axis, data = context.value("axis", -1), context.input(0)
     rank = context.specialised_rank(data)
@@ -95,9 +95,9 @@ def _in_working_dtype(context: Context) -> tuple[str, int, int]:
         the input, its own dtype, and the one to compute in.
     """
     data = context.input(0)
-    given = context.need_elem_type(data, "the dtype to compute in depends on it")
-    working = given if given == TensorProto.DOUBLE else _stash_type(context)
-    return in_dtype(context, data, working), given, working
+    elem_type = context.need_elem_type(data, "the dtype to compute in depends on it")
+    working = elem_type if elem_type == TensorProto.DOUBLE else _stash_type(context)
+    return in_dtype(context, data, working), elem_type, working
 
 
 def _stash_type(context: Context) -> int:

@@ -32,16 +32,16 @@ Axes = list[int] | TrailingAxes
 
 
 def mean_over(context: Context, name: str, axes: Axes) -> str:
-    """Return ``ReduceMean(name)`` over the axes, whose dimensions are kept."""
+    """Return ``ReduceMean(name)`` over the axes, whose dims become 1, in the same dtype."""
     if isinstance(axes, list):
         return reduced(context, "ReduceMean", name, axes, keep=True)
-    rows = context.op.Flatten(name, axis=axes.axis)
-    mean = reduced(context, "ReduceMean", rows, [1], keep=True)
+    matrix = context.op.Flatten(name, axis=axes.axis)
+    mean = reduced(context, "ReduceMean", matrix, [1], keep=True)
     return shapes.reshaped(context, mean, axes.kept)
 
 
 def root_mean(context: Context, squares: str, axes: Axes, epsilon: float, working: int) -> Value:
-    """Return ``Sqrt(ReduceMean(squares) + epsilon)`` in the dtype `working`, dimensions kept."""
+    """Return ``Sqrt(ReduceMean(squares) + epsilon)`` in the dtype `working`, dims kept as 1."""
     op = context.op
     mean = mean_over(context, squares, axes)
     small = context.scalar(epsilon, "epsilon", working)

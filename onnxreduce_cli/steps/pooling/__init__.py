@@ -1,1 +1,1 @@
-"""Pools, and what puts windows back in place."""
+"""Pools, and MaxUnpool and Col2Im, which put windows back into an image."""

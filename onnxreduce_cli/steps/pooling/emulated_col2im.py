@@ -21,7 +21,7 @@ from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.steps.pooling.windows import as_shape
 from onnxreduce_cli.steps.registry import introduced
 
-#: In what dtype each is added up; a Cast back lets integers wrap.
+#: For each dtype the one in which it is added up; a Cast back lets integers wrap.
 _ADDED_IN: dict[int, int] = {
     **dict.fromkeys(HALVES, TensorProto.FLOAT),
     **dict.fromkeys(
@@ -68,27 +68,27 @@ def col2im(context: Context) -> None:
         layout = (pads[at], dilations[at], strides[at])
         counts.append(count)
         tables.append(_table(context, images[at], blocks[at], count, layout))
-    given = context.need_elem_type(data, "what overlaps is added up in it")
+    elem_type = context.need_elem_type(data, "what overlaps is added up in it")
     apart = all(isinstance(table, str) or table.shape[1] == 1 for table in tables)
-    working = _ADDED_IN.get(given, given if apart else 0)
+    working = _ADDED_IN.get(elem_type, elem_type if apart else 0)
     if not working:
         raise Blocked(
-            f"it adds up elements of dtype {dtype_name(given)}, which no operator does",
+            f"it adds up elements of dtype {dtype_name(elem_type)}, which no operator does",
             "cast its input to a number",
         )
-    if working != given:
+    if working != elem_type:
         data = cast(context, data, working)
     data = _block_by_block(context, data, blocks, counts, working)
     for at, table in enumerate(tables, 2):
         data = _added(context, data, table, at)
-    if working != given:
-        context.replace("Cast", [data], keep=(), to=given)
+    if working != elem_type:
+        context.replace("Cast", [data], keep=(), to=elem_type)
     else:
         context.replace("Identity", [data], keep=())
 
 
 def _axes(context: Context) -> int:
-    """The number of spatial axes.
+    """Return the number of spatial axes.
 
     Raises:
         Blocked: it is not known.
@@ -98,9 +98,9 @@ def _axes(context: Context) -> int:
         if known is not None or dims is not None:
             return len(known) if known is not None else (dims or (0,))[0]
     for attribute in ("strides", "dilations", "pads"):
-        given = context.value(attribute)
-        if given:
-            return len(given) // (2 if attribute == "pads" else 1)
+        per_axis = context.value(attribute)
+        if per_axis:
+            return len(per_axis) // (2 if attribute == "pads" else 1)
     raise Blocked(
         "the number of its spatial axes is not known",
         "state the shape of its image_shape in the model's value_info or inputs",
@@ -110,16 +110,23 @@ def _axes(context: Context) -> int:
 def _block_by_block(
     context: Context, data: str, blocks: list[Number], counts: list[Number], elem_type: int
 ) -> Value:
-    """The data, [n, c * blocks, counts], as [n, c, block * count of each axis].
+    """Return data of shape [n, c * prod(blocks), prod(counts)] as [n, c, block * count + 1, ...].
 
-    Behind the others there is one more element on each axis: a zero.
+    The last element on each spatial axis is a zero.
+
+    Args:
+        context: the Col2Im.
+        data: the blocks, of dtype `elem_type`.
+        blocks: the size of a block on each axis.
+        counts: the number of blocks on each axis.
+        elem_type: the dtype of the data.
     """
     op = context.op
     axes = len(blocks)
     known = [block for block in blocks if isinstance(block, int)]
     block = math.prod(known) if len(known) == len(blocks) else 0
-    rows = size_of(context, data, 1)
-    channels: Number = rows // block if isinstance(rows, int) and block else -1
+    channel_blocks = size_of(context, data, 1)
+    channels: Number = channel_blocks // block if isinstance(channel_blocks, int) and block else -1
     batch = size_of(context, data, 0)
     apart = _reshaped(context, data, [batch, channels, *blocks, *counts])
     perm = [0, 1, *(at + part * axes for at in range(2, 2 + axes) for part in (0, 1))]
@@ -132,17 +139,24 @@ def _block_by_block(
 
 
 def _reshaped(context: Context, data: str, dims: list[Number]) -> Value:
-    """The data in a shape of numbers."""
+    """Return the data reshaped to dims of which some may only be known at run time."""
     return context.op.Reshape(data, as_shape(context, dims))
 
 
 def _table(
     context: Context, image: Number, block: Number, count: Number, layout: tuple[int, int, int]
 ) -> Array | str:
-    """For each element along an axis the indices of what is added up there: int64, [image, n].
+    """Return for each element along an axis the indices of those added up there: int64, [image, n].
 
-    An element of a block is at its own place in the block times `count`, and the block's number;
-    past the last is a zero.
+    An element of a block has the index `its own in the block * count + the block's number`; the
+    index ``block * count`` is that of a zero.
+
+    Args:
+        context: the Col2Im.
+        image: the size of the image on the axis.
+        block: the size of a block.
+        count: the number of blocks.
+        layout: the padding before the image, the dilation and the stride.
     """
     op = context.op
     begin, dilation, stride = layout
@@ -171,7 +185,7 @@ def _table(
 
 
 def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
-    """The same of known sizes: of image, block and count."""
+    """Return the same as `_table` of numbers known at conversion: image, block and count."""
     image, block, count = numbers
     begin, dilation, stride = layout
     own = np.arange(block, dtype=np.int64)
@@ -179,16 +193,16 @@ def _known_table(numbers: list[int], layout: tuple[int, int, int]) -> Array:
     number = start // stride
     is_there = (start >= 0) & (start % stride == 0) & (number < count)
     # The zeros come last, and more of them than one element has no other need not be there.
-    places = np.sort(np.where(is_there, own * count + number, block * count), axis=1)
-    return places[:, : max(1, int(is_there.sum(axis=1).max(initial=0)))]
+    indices = np.sort(np.where(is_there, own * count + number, block * count), axis=1)
+    return indices[:, : max(1, int(is_there.sum(axis=1).max(initial=0)))]
 
 
 def _added(context: Context, data: str, table: Array | str, axis: int) -> str:
-    """The sums of the elements along an axis whose indices are in the table, [image, n]."""
+    """Return the sums of elements along an axis by a table of their indices, [image, n]."""
     op = context.op
     if not isinstance(table, str) and table.shape[1] == 1:
-        places = context.array(table.reshape(-1), "places")
-        return op.Gather(data, places, axis=axis)
+        indices = context.array(table.reshape(-1), "places")
+        return op.Gather(data, indices, axis=axis)
     name = table if isinstance(table, str) else context.array(table, "places")
     overlapping = op.Gather(data, name, axis=axis)
     return reduced(context, "ReduceSum", overlapping, [axis + 1], keep=False)

@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.pooling.windows import Axis, Places, axes, padded, places, written
+from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, padded, places, written
 
 
 def pool_gathered_windows(context: Context) -> None:
@@ -22,16 +22,16 @@ def pool_gathered_windows(context: Context) -> None:
     by how many there are for each that counts.
     """
     context = context.at(max(context.op.opset, 13))
-    found = axes(context)
-    nothing = -np.inf if context.node.op_type == "MaxPool" else 0.0
-    data = _windows_behind_each_other(context, found, nothing)
-    kernel = [axis.window.kernel for axis in found]
+    spatial = axes(context)
+    padding = -np.inf if context.node.op_type == "MaxPool" else 0.0
+    data = _windows_behind_each_other(context, spatial, padding)
+    kernel = [axis.window.kernel for axis in spatial]
     drop = ("auto_pad", "ceil_mode", "dilations", "pads", "count_include_pad", "storage_order")
     factor = ""
     if context.node.op_type == "AveragePool":
         elem_type = context.need_elem_type(context.input(0), "means are multiplied in it")
         pads_count = bool(context.value("count_include_pad", 0))
-        factor = _mean_factor(context, found, elem_type, pads_count=pads_count)
+        factor = _mean_factor(context, spatial, elem_type, pads_count=pads_count)
     output = context.node.output[0]
     pooled = context.fresh("mean") if factor else output
     context.replace(inputs=[data], outputs=[pooled], strides=kernel, drop=drop)
@@ -39,18 +39,18 @@ def pool_gathered_windows(context: Context) -> None:
         context.op.Mul(pooled, factor, outputs=[output])
 
 
-def _windows_behind_each_other(context: Context, found: list[Axis], nothing: float) -> str:
-    """The input with the windows along each axis one behind the other.
+def _windows_behind_each_other(context: Context, spatial: list[Axis], padding: float) -> str:
+    """Return the input with the windows along each axis one behind the other.
 
     Args:
         context: the pool.
-        found: its axes.
-        nothing: what stands in the padding.
+        spatial: its spatial axes.
+        padding: the number that the padding consists of.
     """
     op = context.op
-    begins, ends = [axis.begin for axis in found], [axis.end for axis in found]
-    data = padded(context, context.input(0), begins, ends, nothing)
-    for at, axis in enumerate(found, 2):
+    begins, ends = [axis.begin for axis in spatial], [axis.end for axis in spatial]
+    data = padded(context, context.input(0), begins, ends, padding)
+    for at, axis in enumerate(spatial, 2):
         where = places(context, axis)
         if isinstance(where, str):
             flat = op.Reshape(where, context.array([-1], "flat"))
@@ -60,13 +60,13 @@ def _windows_behind_each_other(context: Context, found: list[Axis], nothing: flo
     return data
 
 
-def _mean_factor(context: Context, found: list[Axis], elem_type: int, *, pads_count: bool) -> str:
-    """The number of elements for each that counts, of each window; empty where it is always 1.
+def _mean_factor(context: Context, spatial: list[Axis], elem_type: int, *, pads_count: bool) -> str:
+    """Return for each window how many elements it has for each that counts; empty if always 1.
 
     Args:
         context: the pool.
-        found: its axes.
-        elem_type: the dtype to have them in.
+        spatial: its spatial axes.
+        elem_type: the dtype of the result.
         pads_count: whether the padding that the node states counts.
 
     Returns:
@@ -74,10 +74,10 @@ def _mean_factor(context: Context, found: list[Axis], elem_type: int, *, pads_co
     """
     known = np.ones((), np.float64)
     computed = []
-    for at, axis in enumerate(found):
+    for at, axis in enumerate(spatial):
         if _all_count(axis, pads_count):
             continue
-        factor, more = _axis_factor(context, axis, pads_count), len(found) - 1 - at
+        factor, more = _axis_factor(context, axis, pads_count), len(spatial) - 1 - at
         if isinstance(factor, str):
             factor = factor if elem_type == TensorProto.FLOAT else cast(context, factor, elem_type)
             computed.append(unsqueezed(context, factor, list(range(1, 1 + more))))
@@ -99,10 +99,11 @@ def _all_count(axis: Axis, pads_count: bool) -> bool:
     return axis.end == axis.stated
 
 
-def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Places:
-    """The number of elements for each that counts along one axis: of shape [count].
+def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Indices:
+    """Return for each window how many elements it has, along one axis, for each that counts.
 
-    It is a float64 array where sizes are known, else a float tensor.
+    Returns:
+        a float64 array of shape [count] where sizes are known, else a float tensor of that shape.
     """
     op = context.op
     kernel, where = axis.window.kernel, places(context, axis)

@@ -50,6 +50,6 @@ def max_unpool(context: Context) -> None:
     zero = numpy_helper.from_array(np.zeros(1, numpy_dtype(elem_type)))
     zeros = op.ConstantOfShape(as_name(context, size), value=zero)
     flat = context.array([-1], "flat")
-    places, elements = (op.Reshape(name, flat) for name in (indices, data))
-    scattered = op.ScatterElements(zeros, places, elements, axis=0)
+    positions, elements = (op.Reshape(name, flat) for name in (indices, data))
+    scattered = op.ScatterElements(zeros, positions, elements, axis=0)
     context.replace("Reshape", [scattered, as_shape(context, dims)], keep=())

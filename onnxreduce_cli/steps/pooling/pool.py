@@ -28,7 +28,7 @@ _POOLS = ("AveragePool", "LpPool", "MaxPool")
 
 
 def _rounds_up(context: Context) -> bool:
-    """Whether ceil_mode says something about the windows."""
+    """Return whether the number of windows is rounded up; SAME_* overrides ceil_mode."""
     auto_pad = context.value("auto_pad", "NOTSET")
     return bool(context.value("ceil_mode", 0)) and not auto_pad.startswith("SAME")
 
@@ -97,7 +97,7 @@ def _written_as_padding(context: Context, *, drop: tuple[str, ...] = ()) -> None
     if not any(more) or not context.value("count_include_pad", 0):
         context.replace(pads=[*begins, *ends], drop=drop)
         return
-    # What counts is added as zeros, and what is beyond that does not count.
+    # Padding that counts is added as zeros; what is beyond it does not count.
     counted = [end - beyond for end, beyond in zip(ends, more, strict=True)]
     data = padded(context, context.input(0), [*begins], [*counted], 0.0)
     beyond = [*[0] * len(more), *more]
@@ -126,12 +126,12 @@ def without_ceil_mode(context: Context) -> None:
         else:
             pool_gathered_windows(context)
         return
-    came = ("dilations",) if context.op.opset == 18 else ("ceil_mode", "dilations")
+    introduced = ("dilations",) if context.op.opset == 18 else ("ceil_mode", "dilations")
     strides = context.value("strides", ())
-    if "ceil_mode" in came and _rounds_up(context) and any(stride != 1 for stride in strides):
+    if "ceil_mode" in introduced and _rounds_up(context) and any(stride != 1 for stride in strides):
         _written_as_padding(context, drop=("dilations",))
-    elif any(context.attribute(name) is not None for name in came):
-        context.replace(drop=came)
+    elif any(context.attribute(name) is not None for name in introduced):
+        context.replace(drop=introduced)
 
 
 @down("MaxPool", 8, "the indices: of the largest elements of gathered windows", blocks=NO_COUNTING)
@@ -151,8 +151,8 @@ def without_counted_pads(context: Context) -> None:
     drop = ("count_include_pad",)
     if context.value("count_include_pad", 0):
         context = context.at(13)  # Pad takes pads that are computed.
-        found = axes(context)
-        begins, ends = [axis.begin for axis in found], [axis.end for axis in found]
+        spatial = axes(context)
+        begins, ends = [axis.begin for axis in spatial], [axis.end for axis in spatial]
         data = padded(context, context.input(0), begins, ends, 0.0)
         context.replace(inputs=[data], drop=(*drop, "pads", "auto_pad"))
     elif context.attribute("count_include_pad") is not None:
@@ -191,16 +191,16 @@ def whole_p(context: Context) -> None:
         return
     if not 0 < p < np.inf:
         raise Blocked(f"its p is {p}, and no norm goes by that", "choose a positive p")
-    data, given, working = widened(context, 0)
+    data, elem_type, working = widened(context, 0)
     exponents = [context.scalar(power, "power", working) for power in (p, 1 / p)]
     size = op.Abs(data)
     powers = op.Pow(size, exponents[0], broadcast=1)
     total = context.replace(inputs=[powers], outputs=[context.fresh("total")], p=1).output[0]
     outputs = [context.node.output[0]]
-    exact = outputs if working == given else None
+    exact = outputs if working == elem_type else None
     root = op.Pow(total, exponents[1], outputs=exact, broadcast=1)
     if exact is None:
-        cast(context, root, given, outputs)
+        cast(context, root, elem_type, outputs)
 
 
 @down(("GlobalLpPool", "LpPool"), 2, "p: from an integer to a float")

@@ -1,4 +1,4 @@
-"""Windows of pools: where they lie along each axis, and which elements each holds."""
+"""Windows of pools: their layout along each axis, and the indices of their elements."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAME = ("SAME_UPPER", "SAME_LOWER")
 
 @dataclass(frozen=True)
 class Window:
-    """How a pool's attributes lay out windows along one axis.
+    """The layout of windows along one axis, as a pool's attributes state it.
 
     Attributes:
         length: the input's size; None where it is not known.
@@ -38,17 +38,17 @@ class Window:
 
     @property
     def reach(self) -> int:
-        """From a window's first element to behind its last."""
+        """The number of elements that a window spans, those left out by dilation included."""
         return (self.kernel - 1) * self.dilation + 1
 
     @property
     def never_in_padding(self) -> bool:
-        """Whether with ceil_mode=1 no window starts in the padding at the end, however long."""
+        """True if with ceil_mode=1 no window starts in the end padding, whatever the length."""
         return self.end + self.stride <= self.reach
 
     @property
     def one_in_padding(self) -> bool:
-        """Whether with ceil_mode=1 a window is known to start in the padding at the end."""
+        """True if with ceil_mode=1 a window is known to start in the end padding."""
         if self.length is None or self.never_in_padding:
             return False
         room = self.length + self.begin + self.end - self.reach
@@ -70,7 +70,7 @@ class Window:
 
 
 def layout(context: Context) -> list[Window]:
-    """The windows along each spatial axis; with auto_pad=SAME_* as if there were no padding."""
+    """Return the windows along each spatial axis; auto_pad=SAME_* counts as no padding."""
     kernel = context.value("kernel_shape")
     axes = len(kernel)
     explicit = context.value("auto_pad", "NOTSET") == "NOTSET"
@@ -96,8 +96,8 @@ class Axis:
         size: the size of the value.
         begin: padding before the first element.
         stated: padding behind the last, as the node states it.
-        end: as far as the windows reach.
-        count: how many windows there are.
+        end: padding behind the last, as far as windows reach into it.
+        count: the number of windows.
     """
 
     window: Window
@@ -109,9 +109,9 @@ class Axis:
 
 
 def axes(context: Context) -> list[Axis]:
-    """The windows along each spatial axis."""
+    """Return the windows along each spatial axis, with the sizes and padding they have."""
     auto_pad, ceil_mode = context.value("auto_pad", "NOTSET"), context.value("ceil_mode", 0)
-    found = []
+    result = []
     for at, window in enumerate(layout(context), 2):
         size = size_of(context, context.input(0), at)
         begin: Number = window.begin
@@ -126,12 +126,12 @@ def axes(context: Context) -> list[Axis]:
         if isinstance(size, int) and isinstance(begin, int) and isinstance(steps, int):
             # What no window reaches need not be there.
             end = max(0, steps * window.stride + window.reach - size - begin)
-        found.append(Axis(window, size, begin, stated, end, count))
-    return found
+        result.append(Axis(window, size, begin, stated, end, count))
+    return result
 
 
 def _same(context: Context, window: Window, size: Number, auto_pad: str) -> tuple[Number, Number]:
-    """The padding that gives a window for each stride begun."""
+    """Return the padding at both ends that gives ``ceil(size / stride)`` windows."""
     stride = window.stride
     count = (size + (stride - 1)) // stride
     needed = (count - 1) * stride + window.reach
@@ -144,7 +144,7 @@ def _same(context: Context, window: Window, size: Number, auto_pad: str) -> tupl
 def padded(
     context: Context, data: str, begins: list[Number], ends: list[Number], value: float
 ) -> str:
-    """The data with a number around its spatial dimensions, or the data where no side has any."""
+    """Return the data padded with `value` on its spatial axes, or itself if all padding is 0."""
     op = context.op
     sides: list[Number] = [0, 0, *begins, 0, 0, *ends]
     known = [side for side in sides if isinstance(side, int)]
@@ -161,12 +161,12 @@ def padded(
     return op.Pad(data, pads, filled)
 
 
-#: Numbers that are known at conversion, or the name of an int64 tensor.
-Places = Array | str
+#: An int64 array that is known at conversion, or the name of an int64 tensor.
+Indices = Array | str
 
 
-def places(context: Context, axis: Axis) -> Places:
-    """The indices in the padded value of the elements of each window: int64, [count, kernel]."""
+def places(context: Context, axis: Axis) -> Indices:
+    """Return the indices in the padded value of each window's elements: int64, [count, kernel]."""
     op = context.op
     window = axis.window
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
@@ -179,13 +179,13 @@ def places(context: Context, axis: Axis) -> Places:
     return op.Add(column, context.array(within, "within"))
 
 
-def written(context: Context, numbers: Places) -> str:
-    """Places as a value, an int64 tensor."""
+def written(context: Context, numbers: Indices) -> str:
+    """Return indices as a value, an int64 tensor of the same shape."""
     return numbers if isinstance(numbers, str) else context.array(numbers, "places")
 
 
 def as_shape(context: Context, dims: list[Number]) -> Value:
-    """A shape of numbers, an int64 list."""
+    """Return dims, of which some may only be known at run time, as an int64 vector."""
     known = [dim for dim in dims if isinstance(dim, int)]
     if len(known) == len(dims):
         return context.array(known, "shape")

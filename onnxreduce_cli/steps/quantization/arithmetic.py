@@ -32,10 +32,10 @@ def quantize(context: Context) -> None:
     to = quantized_to(context)
     limits = np.iinfo(numpy_dtype(to))
     divided = op.Div(as_float(context, data), spread(context, scale))
-    given = context.need_elem_type(scale, "it is divided in the dtype of the scale")
-    if given in HALVES:
+    scale_type = context.need_elem_type(scale, "it is divided in the dtype of the scale")
+    if scale_type in HALVES:
         # Rounded to float and then to a half it is rounded as once.
-        divided = cast(context, cast(context, divided, given), TensorProto.FLOAT)
+        divided = cast(context, cast(context, divided, scale_type), TensorProto.FLOAT)
     rounded = op.Round(divided)
     if zero:
         rounded = op.Add(rounded, spread(context, zero))
@@ -60,10 +60,10 @@ def dequantize(context: Context, numbers: str) -> None:
     The Cast is to the dtype of the result, and left out where that is float.
     """
     scale, zero = context.input(1), context.input(2)
-    given = context.need_elem_type(scale, "it is the dtype of the result")
+    scale_type = context.need_elem_type(scale, "it is the dtype of the result")
     if zero:
         numbers = context.op.Sub(numbers, spread(context, zero))
-    to = int(context.value("output_dtype", 0)) or given
+    to = int(context.value("output_dtype", 0)) or scale_type
     replace_and_cast_back(
         context, "Mul", [numbers, spread(context, scale)], to, int(TensorProto.FLOAT)
     )
@@ -72,7 +72,7 @@ def dequantize(context: Context, numbers: str) -> None:
 def less_zero_point(context: Context, name: str, zero_point: str) -> Value:
     """Return a quantized tensor less its zero point, which broadcasts to it, in int32.
 
-    That holds every difference of two 8-bit numbers. An empty `zero_point` stands for 0.
+    It represents every difference of two 8-bit numbers. An empty `zero_point` stands for 0.
     """
     wide = cast(context, name, TensorProto.INT32)
     if not zero_point:

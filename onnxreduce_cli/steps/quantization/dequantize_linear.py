@@ -58,15 +58,15 @@ def multiply_in_output_dtype(context: Context) -> None:
     """
     if dequantize_in_wider_storage(context):
         return
-    given = context.need_elem_type(
+    scale_type = context.need_elem_type(
         context.input(1), "before opset 23 it is the dtype of the output"
     )
-    to = context.value("output_dtype", 0) or given
-    if to == TensorProto.FLOAT and given in HALVES:
+    to = context.value("output_dtype", 0) or scale_type
+    if to == TensorProto.FLOAT and scale_type in HALVES:
         scale = cast(context, context.input(1), to)
         inputs = [context.input(0), scale, context.input(2)]
         context.replace(inputs=inputs, drop=("output_dtype",))
-    elif to != given:
+    elif to != scale_type:
         _dequantize_in_float(context, to)
     elif context.attribute("output_dtype") is not None:
         context.replace(drop=("output_dtype",))
@@ -105,9 +105,9 @@ def dequantize_to_halves(context: Context) -> None:
     """``DequantizeLinear(x, scale)`` with a scale of float16 becomes
     ``Cast<float16>(DequantizeLinear(x, Cast<float>(scale)))``.
     """
-    given = context.elem_type(context.input(1))
-    if not dequantize_in_wider_storage(context) and given in HALVES:
-        _dequantize_in_float(context, int(given or 0))
+    scale_type = context.elem_type(context.input(1))
+    if not dequantize_in_wider_storage(context) and scale_type in HALVES:
+        _dequantize_in_float(context, int(scale_type or 0))
 
 
 def _dequantize_in_float(context: Context, to: int) -> None:

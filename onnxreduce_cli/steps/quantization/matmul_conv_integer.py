@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.sizes import along_axis, dims_of, known_dims
 from onnxreduce_cli.steps.quantization.arithmetic import less_zero_point
 from onnxreduce_cli.steps.registry import introduced
 
-#: Up to here a float holds every whole number, and so the sum of whole numbers in any order.
+#: Up to here a float represents every whole number, so sums of them are exact in any order.
 _WHOLE = 2**24
 #: The greatest difference of two 8-bit numbers.
 _RANGE = 255
@@ -30,7 +30,7 @@ def mat_mul_integer(context: Context) -> None:
     """``MatMulInteger(a, b, a_zero, b_zero)`` becomes
     ``MatMul(Cast<int32>(a) - Cast<int32>(a_zero), Cast<int32>(b) - Cast<int32>(b_zero))``.
 
-    Below opset 9 MatMul takes floats only; a double holds every sum that an int32 does.
+    Below opset 9 MatMul takes floats only; a double represents every sum that an int32 does.
     """
     op = context.op
     data, first_zero = context.input(0), context.input(2)
@@ -50,7 +50,7 @@ def mat_mul_integer(context: Context) -> None:
 def for_each_row(context: Context, name: str, data: str) -> str:
     """Return zero points or scales of a matrix in a shape that broadcasts to it.
 
-    Those of shape [rows] become [rows, 1]. One for the whole matrix, and those of two or more
+    Those of shape [n] become [n, 1]. One for the whole matrix, and those of two or more
     dimensions, stay as they are. Of unknown rank they get a dimension of 1 if they have one.
 
     Args:
@@ -144,7 +144,7 @@ def for_each_channel(context: Context, name: str, weights: str, axis: int) -> st
 
 
 def _nibbles(context: Context, name: str) -> tuple[str, str]:
-    """Return whole floats as ``low + 16 * high`` with low from 0 to 15: low and high."""
+    """Return low, from 0 to 15, and high of whole floats ``low + 16 * high``, as floats."""
     op = context.op
     sixteen = context.scalar(16.0, "sixteen")
     high = op.Floor(op.Div(name, sixteen))
@@ -152,7 +152,7 @@ def _nibbles(context: Context, name: str) -> tuple[str, str]:
 
 
 def _of_nibbles(context: Context, low: str, high: str) -> Value:
-    """Return ``low + 16 * high`` in int32."""
+    """Return ``low + 16 * high`` of two int32 tensors of one shape."""
     op = context.op
     factor = context.scalar(16, "sixteen", TensorProto.INT32)
     return op.Add(low, op.Mul(high, factor))

@@ -27,7 +27,7 @@ _LIMITS = {"INT2": (-2, 1), "UINT2": (0, 3), "INT4": (-8, 7), "UINT4": (0, 15)}
 
 @dataclass(frozen=True)
 class FloatFormat:
-    """The numbers of a narrow float dtype.
+    """The format of a narrow float dtype.
 
     Attributes:
         fraction_bits: bits of the fraction.
@@ -51,7 +51,7 @@ _FORMATS = {
 
 
 def quantized_in_wider_dtype(context: Context, name: str, storage: int) -> str | None:
-    """Return a quantized value in the dtype `storage`.
+    """Return a quantized value, of the same shape, in the dtype `storage`.
 
     Returns:
         None where no QuantizeLinear of the model makes it, or none to a dtype that is known here.
@@ -102,10 +102,10 @@ def _floats(context: Context, node: NodeProto, form: FloatFormat) -> str | None:
         zero = context.constant(node.input[2])
         if zero is None or np.any(zero.astype(np.float32) != 0):
             return None
-    given = context.need_elem_type(data, "it is divided")
+    elem_type = context.need_elem_type(data, "it is divided")
     for to in (working, TensorProto.FLOAT):
-        if given != to:
-            data, given = cast(context, data, to), to
+        if elem_type != to:
+            data, elem_type = cast(context, data, to), to
     of = Granularity(data, values.get("axis", 1), values.get("block_size", 0))
     quotient = context.op.Div(data, spread(context, scale, of))
     if working in HALVES:

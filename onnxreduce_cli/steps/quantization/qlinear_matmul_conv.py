@@ -46,7 +46,7 @@ def q_linear_mat_mul(context: Context) -> None:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (
         context.input(index) for index in range(8)
     )
-    context = context.at(10)  # MatMulInteger came with the same opset; its own step goes on.
+    context = context.at(10)  # Opset 10 introduced MatMulInteger too; its own step goes on.
     op = context.op
     total = op.MatMulInteger(a, b, a_zero, b_zero)
     factor = op.Mul(for_each_row(context, a_scale, a), b_scale)
@@ -87,7 +87,7 @@ def _requantize(
         zero: the zero point, whose dtype is the result's.
         may_add_dims: whether the factor may have more dimensions than the sums.
     """
-    context = context.at(12)  # Round came with 11, and limits of Clip that are inputs.
+    context = context.at(12)  # 11 introduced Round, and limits of Clip as inputs.
     op = context.op
     to = context.need_elem_type(zero, "it is the dtype of the result")
     limits = np.iinfo(numpy_dtype(to))

@@ -40,15 +40,17 @@ def divide_in_one_dtype(context: Context) -> None:
     ``QuantizeLinear(Cast<float>(x), scale)``.
     """
     inputs = list(context.node.input)
-    given = [context.need_elem_type(name, "data and scale must have one") for name in inputs[:2]]
-    working = context.value("precision", 0) or given[1]
-    if working not in (TensorProto.FLOAT, *HALVES) and given != [working] * 2:
+    elem_types = [
+        context.need_elem_type(name, "data and scale must have one") for name in inputs[:2]
+    ]
+    working = context.value("precision", 0) or elem_types[1]
+    if working not in (TensorProto.FLOAT, *HALVES) and elem_types != [working] * 2:
         raise Blocked(
-            f"it divides {dtype_name(given[0])} by {dtype_name(given[1])} in "
+            f"it divides {dtype_name(elem_types[0])} by {dtype_name(elem_types[1])} in "
             f"{dtype_name(working)}, for which the definition before opset 23 has no place",
             "let its scale be a float",
         )
-    for index, elem_type in enumerate(given):
+    for index, elem_type in enumerate(elem_types):
         if elem_type != working:
             inputs[index] = cast(context, inputs[index], working)
     if inputs != list(context.node.input) or context.attribute("precision") is not None:
@@ -149,7 +151,7 @@ def quantize_linear(context: Context) -> None:
     """``QuantizeLinear(x, scale, zero)`` becomes
     ``Cast<uint8>(Clip(Round(x / scale) + Cast<float>(zero), 0, 255))``.
     """
-    context = context.at(12)  # Round came with 11, and limits of Clip that are inputs.
+    context = context.at(12)  # 11 introduced Round, and limits of Clip as inputs.
     op = context.op
     data, zero_point = context.input(0), context.input(2)
     to: int = TensorProto.UINT8

@@ -22,7 +22,7 @@ from onnxreduce_cli.emit.sizes import along_axis, arange, dims_of, size_of
 
 @dataclass(frozen=True)
 class Granularity:
-    """Which parts of a tensor have a scale and a zero point each.
+    """The granularity of quantization: the parts of a tensor with a scale and a zero point each.
 
     Attributes:
         data: the tensor, or another of its shape.
@@ -48,7 +48,7 @@ def spread(context: Context, name: str, of: Granularity | None = None) -> str:
     Args:
         context: the node.
         name: the scales or zero points.
-        of: which parts of the data they are for; by default what the node says.
+        of: the parts of the data that they are for; by default those that the node states.
     """
     of = of or granularity(context)
     numbers = as_float(context, name)
@@ -87,7 +87,7 @@ def _shape_along_axis(context: Context, of: Granularity) -> list[int] | str:
 
 
 def for_each_element(context: Context, name: str, of: Granularity) -> Value:
-    """Return numbers for blocks along the axis, repeated: one for each element along it."""
+    """Return scales or zero points of blocks repeated: one for each element along the axis."""
     op = context.op
     rank, axis = context.rank(of.data), of.axis
     if rank is not None:
@@ -97,11 +97,11 @@ def for_each_element(context: Context, name: str, of: Granularity) -> Value:
         shape = op.Shape(of.data)
         size = sizes(context, op.Gather(shape, context.array([axis], "axis"), axis=0))
     if isinstance(size, int):
-        places = context.array(np.arange(size, dtype=np.int64) // of.block_size, "blocks")
+        blocks = context.array(np.arange(size, dtype=np.int64) // of.block_size, "blocks")
     else:
         length = context.array([of.block_size], "block_size")
-        places = op.Div(arange(context, size), length)
-    return op.Gather(name, places, axis=axis)
+        blocks = op.Div(arange(context, size), length)
+    return op.Gather(name, blocks, axis=axis)
 
 
 def as_float(context: Context, name: str) -> str:
@@ -116,7 +116,7 @@ def as_float(context: Context, name: str) -> str:
 
 
 def with_scalar_scale(context: Context) -> bool:
-    """Give the node its one scale and zero point as scalars; return whether there is but one."""
+    """Replace a single scale and zero point by scalars; return whether there is a single one."""
     if dims_of(context, context.input(1)) not in ((), (1,)):
         return False
     inputs = [context.input(0), *(_scalar(context, name) for name in context.node.input[1:])]
@@ -126,7 +126,7 @@ def with_scalar_scale(context: Context) -> bool:
 
 
 def _scalar(context: Context, name: str) -> str:
-    """Return the one element of a tensor as a scalar."""
+    """Return the one element of a tensor, in its dtype, in shape []."""
     op = context.op
     known = context.constant(name) if name else None
     rank = context.rank(name) if name else 0

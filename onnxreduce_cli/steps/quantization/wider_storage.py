@@ -98,9 +98,9 @@ def _stored(context: Context, name: str, storage: int) -> str:
         return _unpacked(context, large, storage)
     stored = quantized_in_wider_dtype(context, name, storage)
     if stored is None:
-        given = dtype_name(context.elem_type(name) or 0)
+        narrow = dtype_name(context.elem_type(name) or 0)
         raise Blocked(
-            f"{name!r} is computed, or given to the model, in {given}, which opset "
+            f"{name!r} is computed, or given to the model, in {narrow}, which opset "
             f"{context.op.opset} does not have; only what is constant, or quantized here, can be "
             "held in another dtype",
             f"give the model a {dtype_name(storage)} in its place",
@@ -111,7 +111,7 @@ def _stored(context: Context, name: str, storage: int) -> str:
 def _unpacked(context: Context, tensor: TensorProto, storage: int) -> Value:
     """Return ``Reshape(Gather(table, Cast<int32>(bytes)), dims)``: each byte's numbers, looked up.
 
-    So large data stays where it is, in the file too, and as small as it is.
+    So large data stays in its file, and in its narrow dtype.
     """
     op = context.op
     each, size = _IN_A_BYTE.get(tensor.data_type, 1), math.prod(tensor.dims)

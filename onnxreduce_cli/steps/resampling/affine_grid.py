@@ -25,7 +25,7 @@ _DOUBLE = TensorProto.DOUBLE
 def affine_grid(context: Context) -> None:
     """``AffineGrid(theta, [n, c, 2, 3])`` becomes
     ``Reshape(MatMul(grid, Transpose<perm=[0, 2, 1]>(theta)), [0, 2, 3, 2])`` with the constant
-    ``grid`` of shape [6, 3]: x, y and 1 for each place.
+    ``grid`` of shape [6, 3]: x, y and 1 for each point.
 
     Of a size that is only known at run time the grid is computed, and has its shape from the
     beginning.
@@ -65,7 +65,11 @@ def affine_grid(context: Context) -> None:
 
 
 def _rank(context: Context) -> int:
-    """The number of spatial axes: two or three."""
+    """Return the number of spatial axes: two or three.
+
+    Raises:
+        Blocked: it is not known.
+    """
     size, theta = (dims_of(context, context.input(index)) for index in (1, 0))
     if size is not None and isinstance(size[0], int):
         return size[0] - 2
@@ -78,7 +82,7 @@ def _rank(context: Context) -> int:
 
 
 def _sizes(context: Context, rank: int) -> list[Term]:
-    """The lengths of the image's axes, each an int64 of rank 0."""
+    """Return the lengths of the image's spatial axes, each an int64 of shape []."""
     name = context.input(1)
     known = context.elements(name) or (None,) * (rank + 2)
     whole = Term(context, name, TensorProto.INT64)
@@ -89,9 +93,10 @@ def _sizes(context: Context, rank: int) -> list[Term]:
 
 
 def _line(size: Term, *, aligned: bool) -> Term:
-    """Where the elements of an axis lie between -1 and 1: ends or, else, centres of cells.
+    """Return the coordinates of an axis' elements from -1 to 1: double, of shape [size].
 
-    Of one element, of which -1 and 1 are both to be the place, it is 1, as runtimes have it.
+    Aligned, the first is -1 and the last 1, and a single one 1, as in runtimes; else they are the
+    centres of as many cells.
     """
     numbers, length = range_of(size, _DOUBLE) * 2, size.cast(_DOUBLE)
     if not aligned:

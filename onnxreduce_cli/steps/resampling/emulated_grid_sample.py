@@ -25,8 +25,8 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
 
     Args:
         context: the node's.
-        mode: how, as opset 20 calls it.
-        rank: of the input and of the grid.
+        mode: the mode, as opset 20 calls it.
+        rank: the rank of the input and of the grid.
     """
     padding = context.value("padding_mode", "zeros")
     if mode == "cubic" and padding == "border":
@@ -37,8 +37,10 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
             "choose another mode or padding in the exporter, or opset 16 or later",
         )
     spatial = rank - 2
-    data, given, working = (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
-    # Its operators are read with their inputs of today.
+    data, elem_type, working = (
+        (context.input(0), 0, 0) if mode == "nearest" else widened(context, 0)
+    )
+    # The operators below are those of opset 13.
     context = context.at(max(context.op.opset, 13))
     op = context.op
     batch, *lengths = (
@@ -57,7 +59,7 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
     total = gathered(flat, first, lengths, along)
     perm = [0, spatial + 1, *range(1, spatial + 1)]
     if working:
-        replace_and_cast_back(context, "Transpose", [total], given, working, perm=perm)
+        replace_and_cast_back(context, "Transpose", [total], elem_type, working, perm=perm)
     else:
         context.replace("Transpose", [total], keep=(), perm=perm)
 
@@ -65,14 +67,14 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
 def _taps(
     context: Context, index: int, rank: int, size: Term, mode: str, working: int
 ) -> list[Tap]:
-    """The neighbours of each place along one axis.
+    """Return the neighbours of each sampling point along one axis.
 
     Args:
         context: the node's.
-        index: which of the grid's numbers, in its last dimension, are those of the axis.
-        rank: of the grid.
-        size: of the axis, an int64 of rank 0.
-        mode: how, as opset 20 calls it.
+        index: the index, in the grid's last dimension, of the coordinates on the axis.
+        rank: the rank of the grid.
+        size: the length of the axis, an int64 of shape [].
+        mode: the mode, as opset 20 calls it.
         working: the dtype of the weights.
     """
     name = context.input(1)
@@ -84,18 +86,18 @@ def _taps(
     last = length - 1
     raised = grid.at(index, axis=rank - 1) + 1
     aligned = bool(context.value("align_corners", 0))
-    place = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
+    coordinates = raised * 0.5 * last if aligned else (raised * length - 1) * 0.5
     if mode == "nearest":
-        place = place.round()
+        coordinates = coordinates.round()
     padding = context.value("padding_mode", "zeros")
     if padding == "reflection":
-        place = _reflected(place, length, aligned=aligned)
+        coordinates = _reflected(coordinates, length, aligned=aligned)
     if padding == "zeros":
-        place = finite(place, length).within(-3, length + 2)
+        coordinates = finite(coordinates, length).within(-3, length + 2)
     elif padding == "border" or mode == "nearest":
-        place = finite(place, length).within(0, last)
+        coordinates = finite(coordinates, length).within(0, last)
     taps = []
-    for start, weight in _neighbours(place, mode):
+    for start, weight in _neighbours(coordinates, mode):
         inside = None
         if padding == "zeros":
             inside = is_inside(start, length)
@@ -105,15 +107,15 @@ def _taps(
     return taps
 
 
-def _neighbours(place: Term, mode: str) -> list[tuple[Term, Term | None]]:
-    """The elements around each place, and how much they count."""
+def _neighbours(coordinates: Term, mode: str) -> list[tuple[Term, Term | None]]:
+    """Return the whole coordinates around each coordinate, and their weights; None if it is one."""
     if mode == "nearest":
-        return [(place, None)]
+        return [(coordinates, None)]
     if mode == "linear":
-        return linear(place)
-    low = place.floor()
+        return linear(coordinates)
+    low = coordinates.floor()
     starts = [low + offset if offset else low for offset in (-1, 0, 1, 2)]
-    apart = [(place - start).abs() for start in starts]
+    apart = [(coordinates - start).abs() for start in starts]
     weights = [_outer(apart[0]), _inner(apart[1]), _inner(apart[2]), _outer(apart[3])]
     return list(zip(starts, weights, strict=True))
 
@@ -123,21 +125,21 @@ _CUBIC = -0.75
 
 
 def _inner(distance: Term) -> Term:
-    """R. Keys' cubic convolution of distances up to 1."""
+    """Return R. Keys' cubic convolution of distances from 0 to 1."""
     return (distance * (_CUBIC + 2) - (_CUBIC + 3)) * distance * distance + 1
 
 
 def _outer(distance: Term) -> Term:
-    """The same of those from 1 to 2."""
+    """Return R. Keys' cubic convolution of distances from 1 to 2."""
     return ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
 
 
-def _reflected(place: Term, length: Term, *, aligned: bool) -> Term:
-    """Places beyond an end turned back: at the centre of the last element, or at its border."""
+def _reflected(coordinates: Term, length: Term, *, aligned: bool) -> Term:
+    """Return coordinates reflected at the centres, or the borders, of the elements at both ends."""
     start = 0.0 if aligned else -0.5
-    # Of one element, whose centre is both ends, any way is as long.
-    way = (length - 1).most(1) if aligned else length
-    size = (place - start).abs()
-    there_and_back = way * 2
-    rest = size - (size / there_and_back).floor() * there_and_back
-    return way - (rest - way).abs() + start
+    # The centre of a single element is both ends: any span does.
+    span = (length - 1).most(1) if aligned else length
+    size = (coordinates - start).abs()
+    period = span * 2
+    rest = size - (size / period).floor() * period
+    return span - (rest - span).abs() + start

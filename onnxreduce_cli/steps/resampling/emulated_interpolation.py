@@ -1,4 +1,4 @@
-"""Interpolation for GridSample and DeformConv: the elements around places, by Gather, weighted."""
+"""Interpolation for GridSample and DeformConv: weighted sums of the elements around points."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from onnxreduce_cli.emit.numbers import Term
 
 @dataclass(frozen=True)
 class Tap:
-    """One neighbour of each place, along one axis or several.
+    """One neighbour of each sampling point, along one axis or several.
 
     Attributes:
-        index: which element, an int64.
-        inside: whether it truly lies there; None where what lies outside is none.
-        weight: how much it counts; None where it is the only one.
+        index: the neighbour's index, an int64 tensor.
+        inside: a bool tensor, false where it is outside the input and counts as 0; None where all
+            count.
+        weight: its weight in the sum; None where it is the only neighbour.
     """
 
     index: Term
@@ -27,39 +28,42 @@ class Tap:
     weight: Term | None = None
 
 
-def linear(place: Term) -> list[tuple[Term, Term | None]]:
-    """The whole places on either side, and how much they count."""
-    low = place.floor()
+def linear(coordinates: Term) -> list[tuple[Term, Term | None]]:
+    """Return the whole coordinates on either side of each, and their weights."""
+    low = coordinates.floor()
     high = low + 1
-    return [(low, high - place), (high, place - low)]
+    return [(low, high - coordinates), (high, coordinates - low)]
 
 
-def finite(place: Term, length: Term) -> Term:
-    """Places without infinities, if a conversion leads below opset 8 to lengths known at run time.
+def finite(coordinates: Term, length: Term) -> Term:
+    """Return coordinates without infinities, if below opset 8 for a length known at run time only.
 
-    There no bound that is only known at run time limits an infinity. No axis is longer than ours.
+    There no bound that is only known at run time limits an infinity. No axis is longer than 2**23.
     """
     limit = float(1 << 23)
     return (
-        place.within(-limit, limit)
-        if place.context.target_opset < 8 and length.known is None
-        else place
+        coordinates.within(-limit, limit)
+        if coordinates.context.target_opset < 8 and length.known is None
+        else coordinates
     )
 
 
 def is_inside(whole: Term, length: Term) -> Term:
-    """Bools: whether whole places are those of elements."""
+    """Return bools, true for the whole coordinates from 0 to ``length - 1``."""
     return (whole.less(0) | whole.greater(length - 1)).negated()
 
 
 def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> str:
-    """The sum of all neighbours, each as far as it counts; nothing but 0 lies outside.
+    """Return the weighted sums of the neighbours of each point; what is outside counts as 0.
 
     Args:
-        flat: all elements, of shape [places, channels].
-        first: before the places on the axes, which image: an int64.
-        lengths: of the axes, each an int64 of rank 0.
+        flat: all elements, of shape [images * lengths..., channels].
+        first: the image of each point, an int64 tensor that broadcasts to the points' shape.
+        lengths: the lengths of the axes, each an int64 of shape [].
         along: the neighbours along each axis.
+
+    Returns:
+        a tensor of the shape of the points with a last dimension of channels.
     """
     context, total = first.context, ""
     for tap in _of_all_axes(first, lengths, along):
@@ -69,24 +73,24 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
 
 
 def _of_all_axes(first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> list[Tap]:
-    """The neighbours along all axes together, with their indices into `flat`; see `gathered`."""
-    found = [Tap(first)]
+    """Return the neighbours along all axes together, with indices into `flat`; see `gathered`."""
+    neighbours = [Tap(first)]
     for length, taps in zip(lengths, along, strict=True):
-        found = [
+        neighbours = [
             Tap(
-                row + tap.index,
+                start + tap.index,
                 before.inside & tap.inside if before.inside and tap.inside else tap.inside,
                 before.weight * tap.weight if before.weight and tap.weight else tap.weight,
             )
-            for before in found
-            for row in [before.index * length]
+            for before in neighbours
+            for start in [before.index * length]
             for tap in taps
         ]
-    return found
+    return neighbours
 
 
 def _counted(context: Context, flat: str, tap: Tap) -> Value:
-    """The elements of `flat` of one neighbour of each place, as far as they count."""
+    """Return one neighbour of each point, of shape [points..., channels], times its weight."""
     op = context.op
     part = op.Gather(flat, tap.index.name, axis=0)
     behind = context.array([-1], "behind")
@@ -101,5 +105,5 @@ def _counted(context: Context, flat: str, tap: Tap) -> Value:
 
 
 def in_axis(whole: Term, length: Term) -> Term:
-    """Whole places as indices: of those outside, of the element next to them."""
+    """Return whole coordinates as int64 indices, limited to those of elements."""
     return whole.within(0, length - 1).cast(TensorProto.INT64)

@@ -32,25 +32,25 @@ _FLOAT = TensorProto.FLOAT
 
 
 def by_gather(
-    context: Context, method: Method, changes: Sequence[Change], rank: int, given: str
+    context: Context, method: Method, changes: Sequence[Change], rank: int, scales_or_sizes: str
 ) -> None:
     """Resize axes by Gather, with weights for linear and cubic.
 
     Args:
         context: a Resize or Upsample.
-        method: how.
-        changes: what is resized, by scales or to sizes.
+        method: how it resizes.
+        changes: the axes that are resized, by scales or to sizes.
         rank: the input's rank.
-        given: the input with the scales or sizes, which tells what is only known at run time.
+        scales_or_sizes: the input with scales (float) or sizes (int64), read if not known.
     """
-    # Its operators are read with their inputs of today.
+    # The operators below are those of opset 13.
     context = context.at(max(context.op.opset, 13))
-    to_sizes = bool(given) and context.elem_type(given) == TensorProto.INT64
-    axes = [_axis(context, change, given, to_sizes=to_sizes) for change in changes]
+    to_sizes = bool(scales_or_sizes) and context.elem_type(scales_or_sizes) == TensorProto.INT64
+    axes = [_axis(context, change, scales_or_sizes, to_sizes=to_sizes) for change in changes]
     _resample(context, method, axes, rank)
 
 
-def _axis(context: Context, change: Change, given: str, *, to_sizes: bool) -> Axis:
+def _axis(context: Context, change: Change, scales_or_sizes: str, *, to_sizes: bool) -> Axis:
     int64 = TensorProto.INT64
     length = (
         length_of(context, context.input(0), change.index, _FLOAT)
@@ -59,16 +59,16 @@ def _axis(context: Context, change: Change, given: str, *, to_sizes: bool) -> Ax
     )
     start = end = None
     if crops(context):
-        start, end = _region(context, change.place)
+        start, end = _region(context, change.position)
     if to_sizes:
         resized = (
-            Term(context, given, int64).at(change.place)
+            Term(context, scales_or_sizes, int64).at(change.position)
             if change.resized is None
             else term(context, change.resized, int64)
         )
         return Axis(change.index, length, resized, resized.cast(_FLOAT) / length, start, end)
     scale = (
-        Term(context, given, _FLOAT).at(change.place)
+        Term(context, scales_or_sizes, _FLOAT).at(change.position)
         if change.scale is None
         else term(context, change.scale, _FLOAT)
     )
@@ -76,16 +76,16 @@ def _axis(context: Context, change: Change, given: str, *, to_sizes: bool) -> Ax
     return Axis(change.index, length, (part * length).cast(int64), scale, start, end)
 
 
-def _region(context: Context, place: int) -> tuple[Term, Term]:
-    """Where a region begins and ends on an axis."""
+def _region(context: Context, index: int) -> tuple[Term, Term]:
+    """Return the start and the end of the region at `index` among those of `roi`: floats."""
     name = context.input(1)
     known = context.constant(name)
     if known is not None:
-        ends = known[place], known[place + len(known) // 2]
+        ends = known[index], known[index + len(known) // 2]
         return term(context, ends[0], _FLOAT), term(context, ends[1], _FLOAT)
     elem_type = context.need_elem_type(name, "places are computed in float")
     roi = Term(context, name, elem_type).cast(_FLOAT).shaped(2, -1)
-    return roi.at(0).at(place), roi.at(1).at(place)
+    return roi.at(0).at(index), roi.at(1).at(index)
 
 
 def in_ratio_by_gather(context: Context, method: Method) -> None:
@@ -93,38 +93,38 @@ def in_ratio_by_gather(context: Context, method: Method) -> None:
     sizes = context.input(3)
     rank = rank_of(context, sizes)
     context = context.at(max(context.op.opset, 13))
-    found, data = sizes_in_ratio(context), context.input(0)
+    known, data = sizes_in_ratio(context), context.input(0)
     axes = axes_of(context, rank)
     double = TensorProto.DOUBLE
     lengths = [length_of(context, data, axis, TensorProto.INT64) for axis in axes]
-    if found is not None:
-        resized = [term(context, rounded(size), TensorProto.INT64) for size in found[0]]
-        scale = term(context, float(found[1]), _FLOAT)
+    if known is not None:
+        resized = [term(context, rounded(size), TensorProto.INT64) for size in known[0]]
+        scale = term(context, float(known[1]), _FLOAT)
     else:
-        limits = [Term(context, sizes, TensorProto.INT64).at(place) for place in range(len(axes))]
+        limits = [Term(context, sizes, TensorProto.INT64).at(index) for index in range(len(axes))]
         pairs = list(zip(limits, lengths, strict=True))
         scale = _outermost(context, [size.cast(_FLOAT) / n.cast(_FLOAT) for size, n in pairs])
         resized = []
         for length in lengths:
-            # Rounded in whole numbers, so that a half is one. No float holds all of those, but
-            # double holds all that are sizes.
+            # Rounded in whole numbers, so that a half is one. Float does not represent all of
+            # those, but double does all that are sizes.
             each = [(size * 2 * length + n) / (n * 2) for size, n in pairs]
             outermost = _outermost(context, [size.cast(double) for size in each])
             resized.append(outermost.cast(TensorProto.INT64))
     changed = []
-    for place, (axis, length, size) in enumerate(zip(axes, lengths, resized, strict=True)):
-        region = _region(context, place) if crops(context) else ()
+    for index, (axis, length, size) in enumerate(zip(axes, lengths, resized, strict=True)):
+        region = _region(context, index) if crops(context) else ()
         changed.append(Axis(axis, length.cast(_FLOAT), size, scale, *region))
     _resample(context, method, changed, rank)
 
 
 def _outermost(context: Context, terms: Sequence[Term]) -> Term:
-    """The least or the greatest of numbers, as the policy says."""
-    found = terms[0]
+    """Return the least or the greatest of terms of shape [], as the policy says."""
+    outermost = terms[0]
     larger = context.value("keep_aspect_ratio_policy") != "not_larger"
     for other in terms[1:]:
-        found = found.most(other) if larger else found.least(other)
-    return found
+        outermost = outermost.most(other) if larger else outermost.least(other)
+    return outermost
 
 
 def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int) -> None:
@@ -136,17 +136,17 @@ def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int)
     ``ReduceSum<axis=a + 1>(Gather<axis=a>(x, indices) * weights)``.
     """
     data: str
-    data, given, working = context.input(0), 0, 0
+    data, elem_type, working = context.input(0), 0, 0
     if method.mode != "nearest":
-        given = context.need_elem_type(data, "its elements are to be weighted")
-        working = int(TensorProto.FLOAT) if given in HALVES else given
+        elem_type = context.need_elem_type(data, "its elements are to be weighted")
+        working = int(TensorProto.FLOAT) if elem_type in HALVES else elem_type
         if working not in (TensorProto.FLOAT, TensorProto.DOUBLE):
             raise Blocked(
                 f"it interpolates integers, and how their weighted sums are rounded is not "
                 f"defined; opset {context.target_opset} can express this mapping by such sums only",
                 "cast its input to float, and round its output",
             )
-        data = data if working == given else cast(context, data, working)
+        data = data if working == elem_type else cast(context, data, working)
     for axis in axes:
         if method.mode == "nearest":
             indices = nearest_indices(axis, method).name
@@ -155,10 +155,10 @@ def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int)
             data = _weighted(context, data, axis, rank, elements_and_weights(axis, method), working)
     if method.coordinates == "tf_crop_and_resize":
         data = _extrapolated(context, data, axes, rank, method.extrapolation)
-    if working == given:
+    if working == elem_type:
         context.replace("Identity", [data], keep=())
     else:
-        context.replace("Cast", [data], keep=(), to=given)
+        context.replace("Cast", [data], keep=(), to=elem_type)
 
 
 def _weighted(
@@ -194,11 +194,11 @@ _MOST_TAPS = 4
 def _extrapolated(
     context: Context, data: str, axes: Sequence[Axis], rank: int, value: float
 ) -> str:
-    """What lies outside the input on some axis is the value."""
+    """Return the resized data, with `value` where a coordinate is outside on some axis."""
     outside: Term | None = None
     for axis in axes:
-        at = places(axis, "tf_crop_and_resize")
-        beyond = at.less(0) | at.greater(axis.length - 1)
+        coordinates = places(axis, "tf_crop_and_resize")
+        beyond = coordinates.less(0) | coordinates.greater(axis.length - 1)
         if beyond.known is not None and not beyond.known.any():
             continue
         beyond = beyond.shaped(-1, *[1] * (rank - 1 - axis.index))

@@ -1,4 +1,4 @@
-"""Linear and cubic Resize: the elements that each output element is made of, and their weights."""
+"""Linear and cubic Resize: the elements summed to each output element, and their weights."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _FLOAT = TensorProto.FLOAT
 
 @dataclass(frozen=True)
 class Window:
-    """The elements that each output element is made of, and how much each counts.
+    """The elements that each output element is the weighted sum of.
 
     Attributes:
         indices: int64 of shape [resized, taps].
         weights: float of the same shape.
-        has_none: whether an index beyond the last element stands for none at all.
+        has_none: whether the index beyond the last element stands for an element of 0.
     """
 
     indices: Term
@@ -31,15 +31,15 @@ class Window:
 
 
 def elements_and_weights(axis: Axis, method: Method) -> Window:
-    """The elements along an axis that each output element is made of, in mode linear or cubic."""
+    """Return the elements along an axis, and their weights, for mode linear or cubic."""
     if method.mode == "linear" and not method.antialias:
         return _linear(axis, places(axis, method.coordinates))
-    at, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
+    coordinates, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
     stretch = axis.scale.least(1) if method.antialias else term(context, 1, _FLOAT)
     reach = term(context, 1 if method.mode == "linear" else 2, _FLOAT) / stretch
     taps = range_of((reach.ceil() * 2).cast(TensorProto.INT64), _FLOAT)
-    indices = (at - reach).floor() + 1 + taps
-    distance = (indices - at).abs() * stretch
+    indices = (coordinates - reach).floor() + 1 + taps
+    distance = (indices - coordinates).abs() * stretch
     if method.mode == "linear":
         weights = (distance.least(1) * -1) + 1
     else:
@@ -53,45 +53,47 @@ def elements_and_weights(axis: Axis, method: Method) -> Window:
     return _without_zeros(axis, inside, weights)
 
 
-def _linear(axis: Axis, at: Term) -> Window:
-    """The elements on either side; where there is one only, half of it and the other half."""
-    at = at.within(0, axis.length - 1).shaped(-1, 1)
-    low, high = at.floor(), at.ceil()
+def _linear(axis: Axis, coordinates: Term) -> Window:
+    """Return the elements on either side of each coordinate; a whole one has one element twice."""
+    coordinates = coordinates.within(0, axis.length - 1).shaped(-1, 1)
+    low, high = coordinates.floor(), coordinates.ceil()
     either = term(axis.length.context, [[0.0, 1.0]], _FLOAT)
     indices = low + (high - low) * either
     whole = (high - low) * -1 + 1
-    share = (at - low) + whole * 0.5
+    share = (coordinates - low) + whole * 0.5
     weights = (either * -1 + 1) * (share * -1 + 1) + either * share
     return Window(indices.cast(TensorProto.INT64), weights)
 
 
 def _cubic(distance: Term, coefficient: float) -> Term:
-    """R. Keys' cubic convolution, 0 at any whole distance but 0."""
-    near, far = distance.least(1), distance.within(1, 2)
+    """Return R. Keys' cubic convolution of distances from 0 on: exactly 0 at 1, and from 2 on."""
+    up_to_1, beyond_1 = distance.least(1), distance.within(1, 2)
     factor = float(np.float32(coefficient))
-    inner = (near * -1 + 1) * (near + 1 - near * near * (factor + 2))
-    outer = (far - 1) * (far - 2) * (far - 2) * factor
+    inner = (up_to_1 * -1 + 1) * (up_to_1 + 1 - up_to_1 * up_to_1 * (factor + 2))
+    outer = (beyond_1 - 1) * (beyond_1 - 2) * (beyond_1 - 2) * factor
     return inner + outer
 
 
 def _without_zeros(axis: Axis, indices: Term, weights: Term) -> Window:
-    """What does not count is left out: an infinity with weight 0 is no part of a sum.
+    """Return a window without elements of weight 0: infinity times 0 would be NaN.
 
-    Known indices are replaced by that of the element which counts most, which shares its weight;
-    others by one beyond the last.
+    Their indices are replaced, where known, by that of the element of the largest weight, which
+    they share; else by one beyond the last.
     """
-    known, given = indices.known, weights.known
-    if known is None or given is None:
+    known_indices, known_weights = indices.known, weights.known
+    if known_indices is None or known_weights is None:
         counts = (weights.less(0) | weights.greater(0)).cast(_FLOAT)
         indices = axis.length + (indices - axis.length) * counts
         return Window(indices.cast(TensorProto.INT64), weights, has_none=True)
     context = axis.length.context
-    indices, weights = (term(context, part, _FLOAT) for part in _shared(known, given))
+    indices, weights = (
+        term(context, part, _FLOAT) for part in _shared(known_indices, known_weights)
+    )
     return Window(indices.cast(TensorProto.INT64), weights)
 
 
 def _shared(indices: Array, weights: Array) -> tuple[Array, Array]:
-    """Known indices and weights, of shape [resized, taps], of which no weight is 0."""
+    """Return indices and weights, [resized, taps], without weights of 0; see `_without_zeros`."""
     zero = weights == 0
     if not zero.any():
         return indices, weights

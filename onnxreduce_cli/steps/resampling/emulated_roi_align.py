@@ -23,12 +23,13 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
 
     Args:
         context: the node's.
-        half_pixel: whether regions are shifted by half a pixel, else those below one are enlarged.
+        half_pixel: whether regions are shifted by half a pixel; if not, those below one are
+            enlarged to one.
     """
     data = context.input(0)
-    given = context.need_elem_type(data, "places are computed in that dtype")
-    working = int(TensorProto.FLOAT) if given in HALVES else given
-    if working != given:
+    elem_type = context.need_elem_type(data, "places are computed in that dtype")
+    working = int(TensorProto.FLOAT) if elem_type in HALVES else elem_type
+    if working != elem_type:
         data = cast(context, data, working)
     context = context.at(13)  # ReduceSum takes its axes as an input there, ReduceMax not yet.
     op = context.op
@@ -54,21 +55,21 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
         samples = sides[0].samples.most(1) * sides[1].samples.most(1)
         number = samples.shaped(-1, 1, 1, 1).name
         aligned = op.Div(aligned, number)
-    if working == given:
+    if working == elem_type:
         context.replace("Identity", [aligned], keep=())
     else:
-        context.replace("Cast", [aligned], keep=(), to=given)
+        context.replace("Cast", [aligned], keep=(), to=elem_type)
 
 
 def _round(
     context: Context, padded: str, names: list[str], parts: tuple[int, int], working: int
 ) -> Round:
-    """A function that writes the round that pools one region.
+    """Return a function that writes the round that pools one region.
 
     Args:
         context: the node's.
         padded: the images, with a row and a column of zeros behind the others.
-        names: rows, their weights, columns, and theirs; see `_taps`.
+        names: the indices of rows, their weights, those of columns, and theirs; see `_taps`.
         parts: the height and the width of the result.
         working: the dtype of images and weights.
     """
@@ -82,27 +83,27 @@ def _round(
 
     def write(body: Body) -> tuple[Sequence[str], Sequence[Carried]]:
         which = body.Gather(batch, body.round, axis=0)
-        found = body.Gather(padded, which, axis=0)
+        pooled = body.Gather(padded, which, axis=0)
         own = [body.Gather(name, body.round, axis=0) for name in names]
         for axis, index, weight in ((1, own[0], own[1]), (2, own[2], own[3])):
-            taken = body.Gather(found, index, axis=axis)
+            taken = body.Gather(pooled, index, axis=axis)
             weighted = body.Mul(taken, weight)
-            found = reduction(body, weighted, [axis + 1, axis + 2])
-        return [body.values[0]], [Carried(found, working, (None, *parts))]
+            pooled = reduction(body, weighted, [axis + 1, axis + 2])
+        return [body.values[0]], [Carried(pooled, working, (None, *parts))]
 
     return write
 
 
 @dataclass(frozen=True)
 class _Side:
-    """Where regions lie along one axis.
+    """The extents of regions along one axis.
 
     Attributes:
-        start: where each begins, of shape [regions].
-        part: the size of each of its parts, of shape [regions].
-        samples: how many places of each part are sampled, of shape [regions] or [1].
-        most: the most that there are of them, an int64 of rank 0.
-        parts: how many parts there are.
+        start: the start of each region, of shape [regions].
+        part: the size of each bin of a region, of shape [regions].
+        samples: the number of sampling points in a bin, of shape [regions] or [1].
+        most: the largest of those numbers, an int64 of shape [].
+        parts: the number of bins.
     """
 
     start: Term
@@ -113,13 +114,13 @@ class _Side:
 
 
 def _side(context: Context, axis: int, working: int, *, half_pixel: bool) -> _Side:
-    """The regions along height (0) or width (1)."""
+    """Return the extents of the regions along height (0) or width (1), in the dtype `working`."""
     regions = Term(context, context.input(1), context.need_elem_type(context.input(0), ""))
     scale = float(np.float32(context.value("spatial_scale", 1.0)))
     parts = context.value(("output_height", "output_width")[axis], 1)
     start, end = (
-        regions.cast(working).at(place, axis=1) * scale - (0.5 if half_pixel else 0.0)
-        for place in (1 - axis, 3 - axis)
+        regions.cast(working).at(index, axis=1) * scale - (0.5 if half_pixel else 0.0)
+        for index in (1 - axis, 3 - axis)
     )
     size = end - start if half_pixel else (end - start).most(1)
     part = size / parts
@@ -139,12 +140,12 @@ def _side(context: Context, axis: int, working: int, *, half_pixel: bool) -> _Si
 
 
 def _taps(side: _Side, length: Term, any_sample: Term, *, repeats: bool) -> tuple[Term, Term]:
-    """The elements on either side of every place, and how much each of the two counts.
+    """Return the two elements on either side of every sampling point, and their weights.
 
-    A region with fewer places than the most has further ones beyond the image, or repeats its last.
+    A region with fewer points than the most has further ones beyond the image, or repeats its last.
 
     Returns:
-        indices and weights, both of shape [regions, parts, places, 2].
+        indices (int64) and weights, both of shape [regions, bins, points, 2].
     """
     context, working = length.context, length.elem_type
     start, part, samples = (
@@ -155,8 +156,8 @@ def _taps(side: _Side, length: Term, any_sample: Term, *, repeats: bool) -> tupl
     if repeats:
         number = number.least(samples - 1)
         exists = any_sample.shaped(-1, 1, 1)
-    place = range_of(term(context, side.parts, TensorProto.INT64), working).shaped(-1, 1)
-    at = start + place * part + (number + 0.5) * part / samples
+    bins = range_of(term(context, side.parts, TensorProto.INT64), working).shaped(-1, 1)
+    at = start + bins * part + (number + 0.5) * part / samples
     exists = exists & (at.less(-1) | at.greater(length)).negated()
     last = length - 1
     at = at.within(0, last)

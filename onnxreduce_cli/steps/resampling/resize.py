@@ -129,7 +129,7 @@ def mapping_left_out(context: Context) -> None:
 
 
 def _changes(context: Context) -> tuple[int, list[Change]]:
-    """The input's rank and the axes that a Resize of opset 11 or later changes."""
+    """Return the input's rank and the axes that a Resize of opset 11 or later changes."""
     scales, sizes = given(context, 2), given(context, 3)
     rank = rank_of(context, sizes or scales)
     if sizes:
@@ -141,7 +141,7 @@ def _changes(context: Context) -> tuple[int, list[Change]]:
 def _default_scales(
     context: Context, method: Method, changes: Sequence[Change], rank: int
 ) -> Array | None:
-    """The scales with which Resize-10 does the same; None if none do."""
+    """Return the scales, float32 of shape [rank], by which Resize-10 does the same, or None."""
     factors = np.ones(rank, np.float32)
     for change in changes:
         if change.scale is None or not _is_default(context, method, change):
@@ -189,7 +189,7 @@ def _same_elements(context: Context, change: Change, method: Method, other: Meth
 
 
 def _without_tf_half_pixel_for_nn(method: Method) -> Method:
-    """The method that does what `tf_half_pixel_for_nn` does, where another mapping can.
+    """Return the method that does what `tf_half_pixel_for_nn` does, where another mapping can.
 
     That maps half an element further than `half_pixel`, so what it rounds differs by that half.
     """
@@ -303,15 +303,15 @@ def _only_enlarges(context: Context) -> bool:
 
 
 def _in_ratio(context: Context) -> tuple[str, str] | None:
-    """Constants of scales and sizes, one of them empty, that keep the aspect ratio.
+    """Return constants of scales and sizes, one of them empty, that keep the aspect ratio.
 
     Returns:
         None where the lengths are not known, or no scales give the sizes.
     """
-    found = sizes_in_ratio(context)
-    if found is None:
+    in_ratio = sizes_in_ratio(context)
+    if in_ratio is None:
         return None
-    sizes, scale = found
+    sizes, scale = in_ratio
     if all(size.denominator == 1 for size in sizes):
         return "", context.array([int(size) for size in sizes], "sizes")
     factor = np.float32(float(scale))
@@ -323,20 +323,20 @@ def _in_ratio(context: Context) -> tuple[str, str] | None:
 def _spread(
     context: Context, rest: Array | None, indices: Sequence[int], values: str, hint: str
 ) -> Value:
-    """The list `rest`, or else the input's shape, with the list `values` at `indices`."""
+    """Return `rest`, or else the input's shape, with `values` at `indices`, as a vector."""
     op = context.op
     known = context.constant(values)
     if rest is not None and known is not None:
         spread = rest.copy()
         spread[list(indices)] = known
         return context.array(spread, hint)
-    places = context.array(list(indices), "axes")
+    axes = context.array(list(indices), "axes")
     whole = op.Shape(context.input(0)) if rest is None else context.array(rest, "rest")
-    return op.ScatterElements(whole, places, values)
+    return op.ScatterElements(whole, axes, values)
 
 
 def _lengths_of_others(dims: Dims | None, axes: Sequence[int]) -> Array | None:
-    """The input's shape if it is known but for the axes, which are 0."""
+    """Return the input's shape, with 0 for the axes, if it is known but for these: int64."""
     if dims is None:
         return None
     others = [0 if index in axes else dim for index, dim in enumerate(dims)]
@@ -359,8 +359,8 @@ def whole_sizes(context: Context) -> None:
     if method.coordinates != "half_pixel_symmetric":
         return
     if keeps_ratio(context):
-        found = sizes_in_ratio(context)
-        if found is None or any(size.denominator != 1 for size in found[0]):
+        in_ratio = sizes_in_ratio(context)
+        if in_ratio is None or any(size.denominator != 1 for size in in_ratio[0]):
             in_ratio_by_gather(context, method)
             return
     elif not given(context, 3) and not _are_whole(context):

@@ -1,4 +1,4 @@
-"""The axes of a Resize or an Upsample: which change, from and to what size, as far as is known."""
+"""The axes that a Resize or an Upsample changes, with their sizes and scales as far as known."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ class Change:
     """One axis that is resized; what is None is only known at run time.
 
     Attributes:
-        index: which.
-        place: where it is among the scales, sizes or regions given.
+        index: the axis.
+        position: its index among the scales, sizes or regions of the node.
         length: its length before.
         resized: its length after.
-        scale: the ratio that places elements.
+        scale: the ratio by which coordinates are mapped.
     """
 
     index: int
-    place: int
+    position: int
     length: int | None
     resized: int | None
     scale: np.float32 | None
 
 
 def method_of(context: Context) -> Method:
-    """How a Resize of opset 11 or later resizes."""
+    """Return the method of a Resize of opset 11 or later, from its attributes."""
     return Method(
         context.value("mode", "nearest"),
         context.value("coordinate_transformation_mode", "half_pixel"),
@@ -51,14 +51,14 @@ def method_of(context: Context) -> Method:
 
 
 def given(context: Context, index: int) -> str:
-    """The input at `index` of a Resize; empty where it is absent or known to have no elements."""
+    """Return the input at `index` of a Resize; empty if absent or known to have no elements."""
     name = context.input(index)
     known = context.constant(name) if name else None
     return "" if known is not None and not known.size else name
 
 
 def rank_of(context: Context, counts: str) -> int:
-    """The rank of the first input, or else the number of scales or sizes if for all axes.
+    """Return the rank of the first input, or else the number of scales or sizes if for all axes.
 
     Raises:
         Blocked: it is not known.
@@ -71,29 +71,29 @@ def rank_of(context: Context, counts: str) -> int:
 
 
 def axes_of(context: Context, rank: int) -> tuple[int, ...]:
-    """The axes that scales, sizes and regions are given for."""
+    """Return the axes, counted from the front, that the scales, sizes and regions are for."""
     return non_negative_axes(context.value("axes", tuple(range(rank))), rank)
 
 
 def changes_by_scales(context: Context, scales: Sequence[float | None], rank: int) -> list[Change]:
-    """The axes that scales, given for all of them or for those in `axes`, change."""
-    found = []
+    """Return the axes that scales, for all of them or for those in `axes`, change."""
+    changes = []
     axes = axes_of(context, rank)
     dims = dims_of(context, context.input(0))
-    for place, (index, factor) in enumerate(zip(axes, scales, strict=True)):
+    for position, (index, factor) in enumerate(zip(axes, scales, strict=True)):
         scale = None if factor is None else np.float32(factor)
         dim = None if dims is None else dims[index]
         length = dim if isinstance(dim, int) else None
-        if scale is None or scale != 1 or _is_cropped(context, place):
+        if scale is None or scale != 1 or _is_cropped(context, position):
             resized = None
             if length is not None and scale is not None and not crops(context):
                 resized = int(np.float32(length) * scale)
-            found.append(Change(index, place, length, resized, scale))
-    return found
+            changes.append(Change(index, position, length, resized, scale))
+    return changes
 
 
 def known_scales(context: Context, name: str, count: int) -> list[float | None]:
-    """The elements of a list of `count` scales, None for each that is only known at run time."""
+    """Return the elements of a vector of `count` scales, None for those known at run time only."""
     known = context.constant(name)
     if known is not None:
         return [float(scale) for scale in known]
@@ -111,30 +111,30 @@ def known_scales(context: Context, name: str, count: int) -> list[float | None]:
 
 
 def changes_by_sizes(context: Context, sizes: str, rank: int) -> list[Change]:
-    """The axes that sizes, given for all of them or for those in `axes`, change."""
+    """Return the axes that sizes, for all of them or for those in `axes`, change."""
     axes = axes_of(context, rank)
     before = dims_of(context, context.input(0)) or (None,) * rank
     after: Sequence[Any] | None = context.elements(sizes)
     promised = dims_of(context, context.node.output[0])
     if promised is not None and (after is None or None in after):
         after = [
-            promised[axis] if after is None or after[place] is None else after[place]
-            for place, axis in enumerate(axes)
+            promised[axis] if after is None or after[position] is None else after[position]
+            for position, axis in enumerate(axes)
         ]
     whole = axes == tuple(range(rank))
     kept = context.kept_dims(sizes, context.input(0)) if whole else ()
-    found = []
-    for place, axis in enumerate(axes):
+    changes = []
+    for position, axis in enumerate(axes):
         length, size = (
             dim if isinstance(dim, int) else None
-            for dim in (before[axis], None if after is None else after[place])
+            for dim in (before[axis], None if after is None else after[position])
         )
-        same = (bool(kept) and kept[place]) or (length is not None and length == size)
-        if not same or _is_cropped(context, place):
+        same = (bool(kept) and kept[position]) or (length is not None and length == size)
+        if not same or _is_cropped(context, position):
             known = size is not None and length
             scale = np.float32(size) / np.float32(length) if known else None
-            found.append(Change(axis, place, length, size, scale))
-    return found
+            changes.append(Change(axis, position, length, size, scale))
+    return changes
 
 
 def crops(context: Context) -> bool:
@@ -142,12 +142,12 @@ def crops(context: Context) -> bool:
     return bool(context.value("coordinate_transformation_mode") == "tf_crop_and_resize")
 
 
-def _is_cropped(context: Context, place: int) -> bool:
-    """Return whether the region of an axis may be other than the whole of it."""
+def _is_cropped(context: Context, position: int) -> bool:
+    """Return whether the region at `position` in `roi` may be other than the whole axis."""
     if not crops(context):
         return False
     roi = context.constant(context.input(1))
-    return roi is None or [roi[place], roi[place + len(roi) // 2]] != [0, 1]
+    return roi is None or [roi[position], roi[position + len(roi) // 2]] != [0, 1]
 
 
 # keep_aspect_ratio_policy
@@ -160,7 +160,7 @@ def keeps_ratio(context: Context) -> bool:
 
 
 def sizes_in_ratio(context: Context) -> tuple[list[Fraction], Fraction] | None:
-    """The sizes by keep_aspect_ratio_policy, before they are rounded, and their scale.
+    """Return the sizes by keep_aspect_ratio_policy, before they are rounded, and their scale.
 
     Returns:
         None where not all that they depend on is known.
@@ -179,10 +179,10 @@ def sizes_in_ratio(context: Context) -> tuple[list[Fraction], Fraction] | None:
 
 
 def _choice(context: Context) -> Any:
-    """The function that chooses one of several scales, as the policy says."""
+    """Return the function, min or max, that chooses one of several scales, as the policy says."""
     return min if context.value("keep_aspect_ratio_policy") == "not_larger" else max
 
 
 def rounded(size: Fraction) -> int:
-    """The nearest whole number, the higher one of two."""
+    """Return the nearest whole number, of two the higher one."""
     return int((size * 2 + 1) // 2)

@@ -1,4 +1,4 @@
-"""The mappings of Resize: where each element of the output lies in the input, along one axis.
+"""The mappings of Resize from coordinates of the output to those of the input, along one axis.
 
 They are computed at conversion where lengths and scales are known, else when the model runs, by the
 same formulas: in float, as runtimes compute them.
@@ -22,12 +22,12 @@ class Axis:
     """One axis to resize; all terms have rank 0.
 
     Attributes:
-        index: which.
+        index: the axis.
         length: its length before, a float.
         resized: its length after, an int64.
-        scale: the ratio that places elements, a float.
-        start: where the region begins that tf_crop_and_resize takes, from 0 to 1.
-        end: where it ends.
+        scale: the ratio by which coordinates are mapped, a float.
+        start: the start, from 0 to 1, of the region that tf_crop_and_resize takes; a float.
+        end: its end.
     """
 
     index: int
@@ -40,10 +40,10 @@ class Axis:
 
 @dataclass(frozen=True)
 class Method:
-    """How axes are resized, as the attributes of Resize say it.
+    """The method by which axes are resized: the attributes of Resize.
 
-    Of `nearest` there is one more: "simple", which is floor where an axis is enlarged and ceil
-    where it is shrunk, as before opset 11.
+    `nearest` has one more value than `nearest_mode`: "simple", which is floor where an axis is
+    enlarged and ceil where it is shrunk, as before opset 11.
     """
 
     mode: str = "nearest"
@@ -56,7 +56,11 @@ class Method:
 
 
 def places(axis: Axis, coordinates: str) -> Term:
-    """Where each output element lies in the input: float, of shape [resized]."""
+    """Return the coordinate in the input of each output element: float, of shape [resized].
+
+    Raises:
+        Blocked: there is no such coordinate_transformation_mode.
+    """
     x, scale, last = range_of(axis.resized, _FLOAT), axis.scale, axis.length - 1
     after = axis.resized.cast(_FLOAT)
     if coordinates == "asymmetric":
@@ -90,14 +94,17 @@ def places(axis: Axis, coordinates: str) -> Term:
 
 
 def nearest_indices(axis: Axis, method: Method) -> Term:
-    """The index of the input element that each output element copies: int64, of [resized]."""
-    at = places(axis, method.coordinates)
+    """Return the index of the input element that each output element copies: int64, [resized]."""
+    coordinates = places(axis, method.coordinates)
     rounded = {
-        "floor": lambda: at.floor(),
-        "ceil": lambda: at.ceil(),
-        "round_prefer_floor": lambda: (at - 0.5).ceil(),
+        "floor": lambda: coordinates.floor(),
+        "ceil": lambda: coordinates.ceil(),
+        "round_prefer_floor": lambda: (coordinates - 0.5).ceil(),
         # One half less is exact where one half more is not.
-        "round_prefer_ceil": lambda: (at - 0.5).floor() + 1,
-        "simple": lambda: at.floor() + (at.ceil() - at.floor()) * axis.scale.less(1).cast(_FLOAT),
+        "round_prefer_ceil": lambda: (coordinates - 0.5).floor() + 1,
+        "simple": lambda: (
+            coordinates.floor()
+            + (coordinates.ceil() - coordinates.floor()) * axis.scale.less(1).cast(_FLOAT)
+        ),
     }[method.nearest]()
     return rounded.within(0, axis.length - 1).cast(TensorProto.INT64)

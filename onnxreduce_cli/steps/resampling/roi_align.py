@@ -47,7 +47,7 @@ def without_mapping(context: Context) -> None:
 def alignedalign_by_gather(context: Context) -> None:
     """``RoiAlign(x, rois, batch)`` becomes a ``Loop`` over the regions, each round of which is
     ``ReduceSum(columns * Gather(ReduceSum(rows * Gather(image, y)), x))``, with y and x the rows
-    and columns on either side of every place that is sampled, and rows and columns their weights.
+    and columns on either side of every sampling point, and rows and columns their weights.
 
     With ``mode="max"`` it is ReduceMax.
     """
