@@ -20,7 +20,7 @@ from onnxreduce_cli.steps.registry import introduced
 )
 def non_zero(context: Context) -> None:
     """``NonZero(x)`` becomes a Loop of as many rounds as x has elements that are not 0. Each gives
-    the first position that is left in the flattened x; coordinates are divided out of them.
+    the first place that is left in the flattened x; coordinates are divided out of them.
     """
     rank = context.rank(context.input(0))
     if not rank:
@@ -46,20 +46,20 @@ def non_zero(context: Context) -> None:
     from_back = op.Mul(hits, op.Sub(length, numbers))
     total = reduced(context, "ReduceSum", cast(context, hits, TensorProto.INT64), [0], keep=True)
     taken = _descending(context, from_back, total, size if isinstance(size, int) else None)
-    positions = cast(context, op.Sub(length, taken), TensorProto.INT64)
+    place = cast(context, op.Sub(length, taken), TensorProto.INT64)
     if rank:
         _coordinates(context, place, dims)
     else:
-        _coordinates_of_any_rank(context, positions)
+        _coordinates_of_any_rank(context, place)
 
 
 def _descending(context: Context, numbers: str, count: str, size: int | None) -> Value:
-    """Return the `count` largest of different numbers, the largest first.
+    """The `count` largest of different numbers, the largest first.
 
     Args:
         context: the node's.
         numbers: a double tensor of shape [size], without negative ones.
-        count: an int64 tensor of one element.
+        count: an int64 of one element.
         size: how many numbers there are, if known.
 
     Returns:
@@ -96,8 +96,8 @@ def _coordinates(context: Context, place: str, dims: list[Number]) -> None:
     context.replace("Concat", rows[::-1], keep=(), axis=0)
 
 
-def _coordinates_of_any_rank(context: Context, positions: str) -> None:
-    """Do as `_coordinates` where the rank is not known; of a scalar they have shape [0, count]."""
+def _coordinates_of_any_rank(context: Context, place: str) -> None:
+    """Do as `_coordinates` where the rank is not known: no rows of coordinates for a scalar."""
     op = context.op
     shape = op.Shape(context.input(0))
     axes = arange(context, sizes(context, op.Shape(shape)))
@@ -113,7 +113,7 @@ def _coordinates_of_any_rank(context: Context, positions: str) -> None:
 
 
 def _divisor(context: Context, size: Number) -> Value:
-    """Return sizes as an int64 vector, with 1 for 0: on that some runtimes end even if empty."""
+    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but some runtimes end on a 0."""
     op = context.op
     if isinstance(size, int):
         return context.array([max(size, 1)], "size")

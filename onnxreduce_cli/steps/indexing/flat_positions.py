@@ -1,4 +1,4 @@
-"""Positions of the slices that GatherND and ScatterND index, with the indexed dims made one."""
+"""Where the indices of GatherND and ScatterND point, with the indexed dimensions made one."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of
 from onnxreduce_cli.model.values import Dims
 
-#: Why ranks are needed, for the reason of a refusal.
+#: For what ranks are needed.
 COUNTED_FLAT = "positions are counted in the flattened data"
 
 
 def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
-    """Return which slices the node's indices point to, numbered in the order of the data.
+    """The slices that the node's indices point to, numbered in the order of the data.
 
     Args:
-        context: a GatherND or ScatterND for which `ranks_are_known`.
+        context: a GatherND's or ScatterND's, of which `ranks_are_known`.
         dims: the dimensions of the data.
 
     Returns:
@@ -39,7 +39,7 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
         positive = np.where(known < 0, known + np.array(sizes), known)
         strides = [math.prod(sizes[index + 1 :]) for index in range(depth)]
         return context.array((positive * strides).sum(-1).astype(np.int64), "places"), depth
-    positions: str | None = None
+    place: str | None = None
     stride: Number = 1
     for dimension in reversed(range(depth)):
         size = size_of(context, context.input(0), dimension)
@@ -56,7 +56,7 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
 
 
 def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
-    """Return an int64 tensor times a stride, in the tensor's shape also if that is []."""
+    """The product of an int64 tensor and a stride; of a scalar it is a scalar."""
     op = context.op
     if stride == 1:
         return name
@@ -68,7 +68,7 @@ def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
 
 
 def ranks_are_known(context: Context) -> bool:
-    """Return whether the ranks of data and indices are known, and the last dim of the indices."""
+    """Return whether both ranks are known, and how many dimensions are indexed."""
     data, indices = context.input(0), context.input(1)
     ranks = context.specialised_rank(data), context.specialised_rank(indices)
     return None not in ranks and known_size(context, indices, -1) is not None

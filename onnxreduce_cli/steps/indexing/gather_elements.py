@@ -21,20 +21,17 @@ def gather_elements(context: Context) -> None:
     """``GatherElements<axis=1>(x, indices)`` with x of shape [2, 3] becomes
     ``Gather(Reshape(x, [-1]), 3 * [[0], [1]] + indices)``.
     """
-    positions = element_positions(context)
+    place = element_positions(context)
     data = context.input(0)
     if context.rank(data) != 1:
         data = flat(context, data)
-    context.replace("Gather", [data, positions], keep=(), axis=0)
+    context.replace("Gather", [data, place], keep=(), axis=0)
 
 
 def element_positions(context: Context) -> str:
-    """Return the positions in the flattened data that the node's indices along its axis point to.
+    """The positions in the flattened data that the node's indices along its axis point to.
 
-    The node is a GatherElements or a Scatter.
-
-    Returns:
-        an int64 tensor of the shape of the indices.
+    They are int64 and of the shape of the indices. The node is a GatherElements or a Scatter.
     """
     data = context.input(0)
     rank = context.specialised_rank(data)
@@ -42,7 +39,7 @@ def element_positions(context: Context) -> str:
         return positions_of_unknown_rank(context)
     axis = non_negative_axes((context.value("axis", 0),), rank)[0] if rank else 0
     indices = _counted_from_front(context, context.input(1), size_of(context, data, axis))
-    positions: str | None = None
+    place: str | None = None
     stride: Number = 1
     for dimension in reversed(range(rank)):
         if dimension == axis:
@@ -51,7 +48,7 @@ def element_positions(context: Context) -> str:
             numbers = arange(context, size_of(context, context.input(1), dimension))
             behind = list(range(1, rank - dimension))
             part = unsqueezed(context, _scaled(context, numbers, stride), behind)
-        positions = part if positions is None else context.op.Add(positions, part)
+        place = part if place is None else context.op.Add(place, part)
         if dimension:
             stride = stride * size_of(context, data, dimension)
     assert place is not None
@@ -59,7 +56,7 @@ def element_positions(context: Context) -> str:
 
 
 def _counted_from_front(context: Context, indices: str, size: Number) -> str:
-    """Return int32 or int64 indices as int64, with `size` added to those below 0."""
+    """Indices as int64, those below 0 raised by the size of their dimension."""
     if context.elem_type(indices) != TensorProto.INT64:
         indices = cast(context, indices, TensorProto.INT64)
     if never_negative(context, context.input(1)):
@@ -68,5 +65,5 @@ def _counted_from_front(context: Context, indices: str, size: Number) -> str:
 
 
 def _scaled(context: Context, name: str, stride: Number) -> str:
-    """Return an int64 tensor times a stride; its shape stays, unless that is []."""
+    """An int64 tensor times a stride."""
     return name if stride == 1 else context.op.Mul(name, as_name(context, stride))

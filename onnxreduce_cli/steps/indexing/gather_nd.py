@@ -34,19 +34,19 @@ def gather_nd(context: Context) -> None:
     if depth > 1 and rest is not None and 0 in rest:
         _gather_nothing(context, rest)
         return
-    positions, depth = slice_positions(context, dims)
+    place, depth = slice_positions(context, dims)
     if depth > 1:
         if rest is not None:
             shape = context.array([-1, *rest], "merged")
         else:
-            count: Number = 1
+            rows: Number = 1
             sizes = [size_of(context, data, axis) for axis in range(len(dims))]
             for size in sizes[:depth]:
                 rows = rows * size
             parts = [as_name(context, number) for number in (rows, *sizes[depth:])]
             shape = op.Concat(*parts, axis=0)
         data = op.Reshape(data, shape)
-    context.replace("Gather", [data, positions], keep=(), axis=0)
+    context.replace("Gather", [data, place], keep=(), axis=0)
 
 
 @down(
@@ -56,8 +56,8 @@ def gather_nd(context: Context) -> None:
     blocks=NO_COUNTING,
 )
 def without_batch_dims(context: Context) -> None:
-    """``GatherND<batch_dims=1>(x, indices)`` becomes ``Reshape(Gather(Reshape(x), index), shape)``
-    with an index that goes on from batch to batch.
+    """``GatherND<batch_dims=1>(x, indices)`` becomes ``Reshape(Gather(Reshape(x), places), shape)``
+    with the places of each batch behind those of the one before.
     """
     batch_dims = context.value("batch_dims", 0)
     if batch_dims:
@@ -67,7 +67,7 @@ def without_batch_dims(context: Context) -> None:
 
 
 def _gather_nothing(context: Context, slices: tuple[int, ...]) -> None:
-    """Emit slices without elements: Reshape cannot make the indexed dimensions one in these."""
+    """Give slices without elements: Reshape cannot make the indexed dimensions one in these."""
     context = context.at(OPSET)
     op = context.op
     lead = sliced(context, op.Shape(context.input(1)), 0, -1)

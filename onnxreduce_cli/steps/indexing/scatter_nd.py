@@ -19,7 +19,7 @@ from onnxreduce_cli.steps.registry import introduced
 @introduced("ScatterND", 11, "Scatter into the flattened data", blocks=NO_COUNTING)
 def scatter_nd(context: Context) -> None:
     """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
-    ``Reshape(Scatter(Reshape(x, [-1]), positions, Reshape(updates, [-1])), [2, 3])``.
+    ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.
     """
     op = context.op
     data, indices, updates = (context.input(index) for index in range(3))
@@ -27,7 +27,7 @@ def scatter_nd(context: Context) -> None:
         scatter_slices(context)
         return
     dims, counts = need_dims(context, data, COUNTED_FLAT), need_dims(context, indices, COUNTED_FLAT)
-    positions, depth = slice_positions(context, dims)
+    place, depth = slice_positions(context, dims)
     if 0 in dims or 0 in counts:
         context.replace("Identity", [data], keep=())
         return
@@ -37,9 +37,9 @@ def scatter_nd(context: Context) -> None:
     # One row for each index, with the places of all its elements.
     rows = op.Reshape(place, context.array([-1, 1], "rows"))
     if size != 1:
-        first = op.Mul(elements, as_name(context, size))
-        elements = op.Add(first, arange(context, size))
-    at, values, changed = (flat(context, name) for name in (elements, updates, data))
+        first = op.Mul(rows, as_name(context, size))
+        rows = op.Add(first, arange(context, size))
+    at, values, changed = (flat(context, name) for name in (rows, updates, data))
     result = op.Scatter(changed, at, values, axis=0)
     known = known_dims(dims)
     shape = op.Shape(data) if known is None else context.array(known, "shape")

@@ -29,8 +29,8 @@ def axis_to_input(context: Context) -> None:
 def axis_to_attribute(context: Context) -> None:
     """``DFT(x)`` becomes ``DFT<axis=-2>(x)``.
 
-    With an axis that is only known at run time, it becomes ``DFT<axis=1>(Reshape(x))`` with the
-    dimensions before the axis merged to one, and those after it, reshaped back afterwards.
+    With an axis that is only known at run time, it becomes ``DFT<axis=1>(Reshape(x))`` with what
+    is before and after the axis in one dimension each, in the shape that it has to have.
     """
     if not context.input(2):
         context.replace(inputs=[context.input(0), context.input(1)], axis=-2)
@@ -41,8 +41,8 @@ def axis_to_attribute(context: Context) -> None:
         context.replace(inputs=[context.input(0), context.input(1)], axis=axis)
         return
     context.require_specialised("what is known of its axis")
-    axes = context.op.Reshape(context.input(2), context.array([1], "one"))
-    around_axis(context, axes)
+    listed = context.op.Reshape(context.input(2), context.array([1], "one"))
+    around_axis(context, listed)
 
 
 @introduced("DFT", 17, "the product with a matrix of cosines and sines", blocks=NO_COUNTING)
@@ -54,14 +54,14 @@ def dft(context: Context) -> None:
     run time from N angles. Other dimensions are transposed to the front, and back.
     """
     op = context.op
-    signed_axis, rank = context.value("axis", 1), context.specialised_rank(context.input(0))
+    given_axis, rank = context.value("axis", 1), context.specialised_rank(context.input(0))
     if rank is None:
         context = context.at(17)
         op = context.op
-        around_axis(context, context.array([signed_axis], "axis"))
+        around_axis(context, context.array([given_axis], "axis"))
         return
-    axis = non_negative_axes((signed_axis,), rank)[0]
-    data, elem_type, working = widened(context, TensorProto.FLOAT)
+    axis = non_negative_axes((given_axis,), rank)[0]
+    data, given, working = widened(context, TensorProto.FLOAT)
     data, kind = _kind(context, data, rank)
     size = size_of(context, context.input(0), axis)
     length = _length(context, kind, size)
@@ -75,28 +75,23 @@ def dft(context: Context) -> None:
         data = op.Transpose(data, perm=perm)
     rows = taken * kind.parts
     data = _merge_last(context, data, rank - 2, [rows])
-    matrix = _matrix(context, kind, length, input_size, output_size, working)
+    matrix = _matrix(context, kind, length, taken, given_size, working)
     data = op.MatMul(data, matrix)
-    data = _merge_last(context, data, rank - 2, [output_size, kind.result_parts])
+    data = _merge_last(context, data, rank - 2, [given_size, kind.result_parts])
     if axis != rank - 2:
         back = [perm.index(index) for index in range(rank)]
         data = op.Transpose(data, perm=back)
-    if working == elem_type:
+    if working == given:
         context.replace("Identity", [data], keep=())
     else:
-        context.replace("Cast", [data], keep=(), to=elem_type)
+        context.replace("Cast", [data], keep=(), to=given)
 
 
 def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
-    """Return the signal with a last dimension of known size, and which transform it goes through.
+    """The transform, and the signal as it takes it.
 
-    Where that size is only known at run time, zeros are appended as imaginary parts and the first
-    two parts of each element are gathered, so that it is 2.
-
-    Args:
-        context: the node's.
-        data: the signal, floats of shape [..., parts] with parts 1 or 2.
-        rank: its rank.
+    Where it is not known whether the signal has an imaginary part, zeros are put behind, and the
+    first two parts taken.
     """
     op = context.op
     inverse, onesided = (bool(context.value(name, 0)) for name in ("inverse", "onesided"))
@@ -112,14 +107,7 @@ def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
 
 
 def _length(context: Context, kind: Kind, size: Number) -> Number:
-    """Return the length of the transform: the second input, or without one the signal's.
-
-    Args:
-        context: the node's.
-        kind: which transform it is.
-        size: the size of the signal along the axis; of the inverse that gives a real signal it is
-            the number of frequencies.
-    """
+    """The length of the transform: as it is given, or what the signal has."""
     name = context.input(1)
     if not name:
         return (size - 1) * 2 if kind.is_real else size
@@ -127,7 +115,7 @@ def _length(context: Context, kind: Kind, size: Number) -> Number:
 
 
 def _least(context: Context, first: Number, second: Number) -> Number:
-    """Return the lesser of two sizes, an int or int64 of shape [1]."""
+    """The lesser of two sizes."""
     op = context.op
     if first == second:
         return first
@@ -139,14 +127,7 @@ def _least(context: Context, first: Number, second: Number) -> Number:
 
 
 def _merge_last(context: Context, data: str, kept: int, sizes: list[Number]) -> Value:
-    """Return `data` reshaped to its first dimensions and others after them.
-
-    Args:
-        context: the node's.
-        data: a tensor of any dtype.
-        kept: how many of its first dimensions stay as they are.
-        sizes: the sizes of the dimensions after these.
-    """
+    """The tensor with its first dimensions as they are, and the given ones after them."""
     op = context.op
     names: list[str] = [context.array([0] * kept, "kept")] if kept else []
     names += [as_name(context, size) for size in sizes]
@@ -159,32 +140,24 @@ def _merge_last(context: Context, data: str, kept: int, sizes: list[Number]) -> 
 
 
 def _matrix(
-    context: Context,
-    kind: Kind,
-    length: Number,
-    input_size: Number,
-    output_size: Number,
-    elem_type: int,
+    context: Context, kind: Kind, length: Number, taken: Number, given: Number, elem_type: int
 ) -> Value:
-    """Return the matrix that the signal is multiplied with.
+    """The matrix of shape [taken * kind.parts, given * parts of the result], of `elem_type`.
 
     Args:
-        context: the node's.
+        context: the node.
         kind: which transform it is.
         length: the length of the transform.
-        input_size: how many elements of the signal are transformed.
-        output_size: how many elements the result has.
-        elem_type: the dtype of the matrix, float or double.
-
-    Returns:
-        a tensor of shape [input_size * kind.parts, output_size * kind.result_parts].
+        taken: how many elements of the signal are transformed.
+        given: how many elements the result has.
+        elem_type: the dtype of the product.
     """
     if (
         isinstance(length, int)
-        and isinstance(input_size, int)
-        and isinstance(output_size, int)
-        and input_size * output_size * kind.parts * kind.result_parts <= LARGEST_CONSTANT
+        and isinstance(taken, int)
+        and isinstance(given, int)
+        and taken * given * kind.parts * kind.result_parts <= LARGEST_CONSTANT
     ):
-        values = constant_matrix(kind, length, input_size, output_size)
+        values = constant_matrix(kind, length, taken, given)
         return context.array(values.astype(numpy_dtype(elem_type)), "matrix")
-    return matrix_at_run_time(context, kind, length, input_size, output_size, elem_type)
+    return matrix_at_run_time(context, kind, length, taken, given, elem_type)

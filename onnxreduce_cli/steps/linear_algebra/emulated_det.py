@@ -1,4 +1,4 @@
-"""Det below opset 11, which introduced it, by Gaussian elimination."""
+"""Det below opset 11, which it came with, by Gaussian elimination."""
 
 from __future__ import annotations
 
@@ -21,12 +21,7 @@ _DOUBLE = TensorProto.DOUBLE
 
 
 def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
-    """Return the sizes that `data` of shape [..., n, n] consists of.
-
-    Returns:
-        the shape without the last two dimensions, int64 of shape [rank - 2]; the number of
-        matrices; and n.
-    """
+    """The shape without the matrices, how many of these there are, and their size."""
     known = known_dims(dims_of(context, data))
     if known is not None:
         return context.array(list(known[:-2]), "batch"), math.prod(known[:-2]), known[-1]
@@ -42,9 +37,9 @@ def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
     blocks=NO_LOOP,
 )
 def det(context: Context) -> None:
-    """``Det(x)`` becomes ``Loop(n, x, 1)`` with a body that subtracts from every other row a
-    multiple of the pivot row, the one with the largest first element, so that its first element
-    becomes 0. That row and the column are dropped, and the product is multiplied by the element.
+    """``Det(x)`` becomes ``Loop(n, x, 1)`` with a body that takes from every other row what makes
+    its first element 0, the row with the largest first element times a factor; that row and the
+    column are left out from there on, and the element goes into the product.
 
     Everything is computed in double. As with any such elimination NaN, and infinities that are not
     alone in their rows and columns, lead to NaN.
@@ -52,7 +47,7 @@ def det(context: Context) -> None:
     context = context.at(OPSET)
     op = context.op
     data, output = context.input(0), context.node.output[0]
-    elem_type = context.need_elem_type(data, "it is computed in double")
+    given = context.need_elem_type(data, "it is computed in double")
     batch, count, size = _sizes(context, data)
     names = [as_name(context, number) for number in (count, size, size)]
     shape = op.Concat(*names, axis=0)
@@ -80,7 +75,7 @@ def det(context: Context) -> None:
 def _eliminate(
     context: Context, matrix: str, zero: str, one: str, two: str, body: Body
 ) -> tuple[list[str], list[Carried]]:
-    """Emit one round of the elimination into the body of a Loop.
+    """Write one round of the elimination into the body of a Loop.
 
     Args:
         context: the node.
@@ -89,10 +84,10 @@ def _eliminate(
         one: 1.0.
         two: 2.0.
         body: the body; carried through it are the matrices that are left, double of shape
-            [matrices, n, n], the indices of all rows but the first, int64 of shape [n - 1], and the
+            [matrices, n, n], the places of all rows but the first, int64 of shape [n - 1], and the
             products so far, double of shape [matrices, 1].
     """
-    left, others, products = body.values
+    left, others, found = body.values
     first = context.scalar(0, "first")
     rows = body.Flatten(left, axis=2)
     column = body.Gather(left, first, axis=2)
@@ -100,14 +95,14 @@ def _eliminate(
     largest = body.ArgMax(sizes, axis=1, keepdims=1)
     height = body.Add(body.Shape(others), context.array([1], "one"))
     start = body.Mul(matrix, height)
-    pivot_row = body.Gather(rows, body.Add(start, largest), axis=0)
-    # The first row gets the index of the pivot row.
+    taken = body.Gather(rows, body.Add(start, largest), axis=0)
+    # The first row takes the place of the one that is taken.
     same = body.Equal(others, largest)
     moved = body.Mul(others, body.Cast(same, to=int(TensorProto.INT64)))
-    indices = body.Add(start, body.Sub(others, moved))
-    kept = body.Gather(rows, indices, axis=0)
-    pivot = body.Gather(pivot_row, first, axis=2)
-    reduced = _subtracted(context, pivot_row, kept, pivot, zero, body)
+    places = body.Add(start, body.Sub(others, moved))
+    kept = body.Gather(rows, places, axis=0)
+    pivot = body.Gather(taken, first, axis=2)
+    reduced = _subtracted(context, taken, kept, pivot, zero, body)
     swapped = body.Cast(largest, to=int(TensorProto.BOOL))
     swaps = body.Cast(swapped, to=int(_DOUBLE))
     sign = body.Sub(one, body.Mul(swaps, two))
@@ -116,20 +111,18 @@ def _eliminate(
     return [
         reduced,
         body.Slice(others, *ends),
-        body.Mul(products, signed),
+        body.Mul(found, signed),
     ], []
 
 
-def _subtracted(
-    context: Context, pivot_row: str, kept: str, pivot: str, zero: str, body: Body
-) -> str:
-    """Emit the subtraction of a multiple of one row from all others that makes their heads 0.
+def _subtracted(context: Context, taken: str, kept: str, pivot: str, zero: str, body: Body) -> str:
+    """Write what subtracts a multiple of one row from all others, so that their heads become 0.
 
     Args:
         context: the node.
-        pivot_row: the pivot row of each matrix, double of shape [matrices, 1, n].
+        taken: the row of each matrix, double of shape [matrices, 1, n].
         kept: the other rows, double of shape [matrices, n - 1, n].
-        pivot: the pivot rows' first elements, double of shape [matrices, 1].
+        pivot: the rows' first elements, double of shape [matrices, 1].
         zero: 0.0, a double.
         body: the body that it is written into.
 
@@ -144,6 +137,6 @@ def _subtracted(
     divisor = body.Unsqueeze(divisor, context.array([2], "axis"))
     heads = body.Slice(kept, *head)
     factors = body.Div(heads, divisor)
-    row = body.Slice(pivot_row, *tail)
+    row = body.Slice(taken, *tail)
     rest = body.Slice(kept, *tail)
     return body.Sub(rest, body.Mul(factors, row))

@@ -18,13 +18,7 @@ from onnxreduce_cli.steps.linear_algebra.dft_matrix import Kind, angle_table
 
 
 def around_axis(context: Context, axis: str) -> None:
-    """``DFT<axis=2>(x)`` becomes
-    ``Reshape(DFT<axis=1>(Reshape(x, [before, size, after, parts])), shape)``.
-
-    Args:
-        context: the node's.
-        axis: the axis, int64 of shape [1], counted from either end.
-    """
+    """``DFT<axis=1>`` of the signal in four dimensions: the axis, before, after and the last."""
     op = context.op
     data = context.input(0)
     shape = op.Shape(data)
@@ -35,7 +29,7 @@ def around_axis(context: Context, axis: str) -> None:
     one = context.array([1], "one")
     before, after = (
         product(context, op.Where(op.Less(*pair), front, one))
-        for pair in ([indices, axis], [axis, indices])
+        for pair in ([places, axis], [axis, places])
     )
     four = reshaped(
         context,
@@ -45,39 +39,23 @@ def around_axis(context: Context, axis: str) -> None:
     )
     outputs = [context.fresh("transform")]
     context.replace(inputs=[four, context.input(1)], outputs=outputs, axis=1)
-    transform_shape = op.Shape(*outputs)
-    is_axis = op.Equal(indices, axis)
-    output_shape = op.Concat(
-        op.Where(is_axis, element(context, transform_shape, 1), front),
-        element(context, transform_shape, -1),
-        axis=0,
+    found = op.Shape(*outputs)
+    here = op.Equal(places, axis)
+    wanted = op.Concat(
+        op.Where(here, element(context, found, 1), front), element(context, found, -1), axis=0
     )
-    reshaped(context, outputs[0], output_shape, output=context.node.output[0])
+    reshaped(context, outputs[0], wanted, output=context.node.output[0])
 
 
 def matrix_at_run_time(
-    context: Context,
-    kind: Kind,
-    length: Number,
-    input_size: Number,
-    output_size: Number,
-    elem_type: int,
+    context: Context, kind: Kind, length: Number, taken: Number, given: Number, elem_type: int
 ) -> Value:
-    """Return the matrix that the signal is multiplied with, gathered from a table of angles.
+    """The matrix of shape [taken * kind.parts, given * kind.result_parts], of `elem_type`.
 
-    Args:
-        context: the node's.
-        kind: which transform it is.
-        length: the length of the transform.
-        input_size: how many elements of the signal are transformed.
-        output_size: how many elements the result has.
-        elem_type: the dtype of the matrix, float or double.
-
-    Returns:
-        a tensor of shape [input_size * kind.parts, output_size * kind.result_parts].
+    It is gathered from a table of angles, or the table's values are computed too if it is large.
     """
     op = context.op
-    counts = [arange(context, count) for count in (input_size, output_size)]
+    counts = [arange(context, count) for count in (taken, given)]
     turns = op.Mul(unsqueezed(context, counts[0], [1]), counts[1])
     angles = op.Mod(turns, as_name(context, length))
     table = _angle_table(context, kind, length)
@@ -87,15 +65,12 @@ def matrix_at_run_time(
         values = op.Mul(values, weights)
     if elem_type != TensorProto.DOUBLE:
         values = cast(context, values, elem_type)
-    transposed = op.Transpose(values, perm=[0, 2, 1, 3])
-    return op.Flatten(transposed, axis=2)
+    turned = op.Transpose(values, perm=[0, 2, 1, 3])
+    return op.Flatten(turned, axis=2)
 
 
 def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
-    """Return `dft_matrix.angle_table`, double of shape [length, parts, result_parts].
-
-    It is computed at run time where the length is only known then, or the table is large.
-    """
+    """`dft_matrix.angle_table`, in nodes where it is large or the length not known."""
     op = context.op
     if isinstance(length, int) and length * kind.parts * 2 <= LARGEST_CONSTANT:
         return context.array(angle_table(kind, length), "table")
@@ -103,7 +78,7 @@ def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
     count = cast(context, as_name(context, length), double)
     step = op.Div(context.scalar(2 * np.pi, "number", double), count)
     angles = op.Mul(cast(context, arange(context, length), double), step)
-    # The coefficients of the cosines and those of the sines, each 1, -1 or 0.
+    # The columns of the turned axes: what is 1 of the cosines, and what of the sines.
     axes = np.eye(2)
     cos, sin = (kind.turned(*axes[:, index : index + 1]) for index in range(2))
     parts = [
@@ -117,14 +92,7 @@ def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
 
 
 def _real_weights(context: Context, kind: Kind, frequencies: str, length: Number) -> Value:
-    """Return `dft_matrix.real_weights` at run time, double of shape [count, 1, parts, 1].
-
-    Args:
-        context: the node's.
-        kind: which transform it is.
-        frequencies: the frequencies, int64 of shape [count].
-        length: the length of the signal.
-    """
+    """`dft_matrix.real_weights` in nodes: double of shape [frequencies, 1, parts, 1]."""
     op = context.op
     zero, two = context.array([0], "zero"), context.array([2], "two")
     twice = op.Mul(frequencies, two)

@@ -1,4 +1,4 @@
-"""STFT below opset 17, which introduced it: the DFT of its frames."""
+"""STFT below opset 17, which it came with: the DFT of its frames."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from onnxreduce_cli.steps.registry import introduced
 
 @introduced("STFT", 17, "the frames gathered, and their DFT", blocks=NO_COUNTING)
 def stft(context: Context) -> None:
-    """``STFT(x, step, window)`` becomes ``DFT<axis=2, onesided=1>(Mul(Gather<axis=1>(x, indices),
-    Unsqueeze(window)))`` with ``indices = step * [[0], [1], ...] + [0, 1, ...]``.
+    """``STFT(x, step, window)`` becomes ``DFT<axis=2, onesided=1>(Mul(Gather<axis=1>(x, places),
+    Unsqueeze(window)))`` with ``places = step * [[0], [1], ...] + [0, 1, ...]``.
 
     There are as many frames as fit into the signal.
     """
-    context = context.at(17)  # DFT was introduced by the same opset; its own step goes on.
+    context = context.at(17)  # DFT came with the same opset; its own step goes on.
     op = context.op
     window, output = context.input(2), context.node.output[0]
     step = scalar_input(context, context.input(1))
@@ -37,25 +37,18 @@ def stft(context: Context) -> None:
     frames = (signal_length - length) // step + 1
     data = op.Gather(data, _places(context, frames, step, length), axis=1)
     if window:
-        if working != elem_type:
+        if working != given:
             window = cast(context, window, working)
         data = op.Mul(data, unsqueezed(context, window, [1]))
-    outputs = [output if working == elem_type else context.fresh("transform")]
+    outputs = [output if working == given else context.fresh("transform")]
     onesided = context.value("onesided", 1)
     context.replace("DFT", [data], outputs, keep=(), axis=2, onesided=onesided)
-    if working != elem_type:
-        cast(context, outputs[0], elem_type, [output])
+    if working != given:
+        cast(context, outputs[0], given, [output])
 
 
-def _frame_indices(context: Context, frames: Number, step: Number, length: Number) -> Value:
-    """Return the indices of the signal's elements in each frame, int64 of shape [frames, length].
-
-    Args:
-        context: the node's.
-        frames: the number of frames.
-        step: the distance between the beginnings of two frames.
-        length: the length of a frame.
-    """
+def _places(context: Context, frames: Number, step: Number, length: Number) -> Value:
+    """Which elements of the signal each frame has."""
     op = context.op
     if (
         isinstance(frames, int)
@@ -64,6 +57,6 @@ def _frame_indices(context: Context, frames: Number, step: Number, length: Numbe
         and frames * step * length <= LARGEST_CONSTANT
     ):
         first = np.arange(frames, dtype=np.int64)[:, None] * step
-        return context.array(first + np.arange(length, dtype=np.int64), "indices")
+        return context.array(first + np.arange(length, dtype=np.int64), "places")
     starts = op.Mul(arange(context, frames), as_name(context, step))
     return op.Add(unsqueezed(context, starts, [1]), arange(context, length))

@@ -22,7 +22,7 @@ from onnxreduce_cli.steps.registry import down, up
 _MASK = 3
 _PAST_KEY = 4
 _VALID = 6
-#: The attributes for how many keys before and after its own position a query sees.
+#: How far before and after its own place a query looks.
 _WINDOW = ("left_window_size", "right_window_size")
 _OPEN = -1
 
@@ -34,8 +34,8 @@ def _known_lengths(context: Context) -> tuple[int | None, int | None]:
         if not context.input(index):
             return 0
         known = context.type(context.input(index))
-        size = None if known is None or not known.dims else known.dims[axis]
-        return size if isinstance(size, int) else None
+        found = None if known is None or not known.dims else known.dims[axis]
+        return found if isinstance(found, int) else None
 
     parts = [dim(1, -2), dim(_PAST_KEY, -2)]
     total = sum(part for part in parts if part is not None) if None not in parts else None
@@ -54,7 +54,7 @@ def _total_length(context: Context) -> Value:
 
 
 def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> None:
-    """Emit the node with another mask, and without inputs that the boundary introduced."""
+    """Emit the node with another mask, and without inputs that came with the boundary."""
     inputs: list[str] = [context.input(index) for index in range(_VALID + 1)]
     inputs[_MASK] = mask
     context.replace(inputs=inputs if context.op.opset >= 24 else inputs[:_VALID], drop=dropped)
@@ -114,7 +114,7 @@ def mask_padded(context: Context) -> None:
 @down("Attention", 25, "windows put into the mask", blocks=_BLOCKS)
 def windows_in_mask(context: Context) -> None:
     """``Attention<left_window_size=2>(q, k, v)`` becomes ``Attention(q, k, v, mask)`` with
-    ``mask`` true where a key is at most two positions before its query.
+    ``mask`` true where a key is at most two places before its query.
     """
     op = context.op
     left, right = (context.value(name, _OPEN) for name in _WINDOW)
@@ -134,21 +134,21 @@ def windows_in_mask(context: Context) -> None:
 
 
 def _position(context: Context) -> str:
-    """Return the positions of queries among keys: int64, [queries, 1] or [batch, 1, queries, 1]."""
+    """Return the places of queries among keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
     op = context.op
     queries = _length(context, 0)
     row = unsqueezed(context, arange(context, sizes(context, queries)), [1])
     valid = context.input(_VALID)
     if valid:
         before = op.Sub(valid, queries)
-        return op.Add(positions, unsqueezed(context, before, [1, 2, 3]))
+        return op.Add(row, unsqueezed(context, before, [1, 2, 3]))
     if context.input(_PAST_KEY):
-        return op.Add(positions, _length(context, _PAST_KEY))
-    return positions
+        return op.Add(row, _length(context, _PAST_KEY))
+    return row
 
 
 def _padded(context: Context) -> Value:
-    """Return the mask, its last dim padded to the length of all keys; empty where there is none."""
+    """Return the mask, padded to the length of all keys; empty where there is none."""
     op = context.op
     name = context.input(_MASK)
     last, total = _known_lengths(context)
@@ -156,8 +156,8 @@ def _padded(context: Context) -> Value:
         return name
     elem_type = context.need_elem_type(name, "it may have to be padded")
     excluded = False if elem_type == TensorProto.BOOL else -np.inf
-    mask_length = op.Shape(name, start=-1)
-    missing = op.Sub(_total_length(context), mask_length)
+    given = op.Shape(name, start=-1)
+    missing = op.Sub(_total_length(context), given)
     pads = op.Concat(context.array([0], "none"), missing, axis=0)
     value = context.array(np.array(excluded, numpy_dtype(elem_type)), "excluded")
     return op.Pad(name, pads, value, context.array([-1], "axes"))

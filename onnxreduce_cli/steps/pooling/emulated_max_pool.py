@@ -18,7 +18,7 @@ from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, places, wr
 
 
 def reads_indices(context: Context) -> bool:
-    """Return whether the node's second output is read, as one that a step added always is."""
+    """Return whether anything reads the node's second output; if a step made that, it is read."""
     name = context.node.output[1] if len(context.node.output) > 1 else ""
     return bool(name) and (context.is_read(name) or context.producer(name) is None)
 
@@ -27,16 +27,16 @@ def pool_with_indices(context: Context) -> None:
     """``y, i = MaxPool(x)`` becomes ``elements = Gather<axis=2>(Reshape(x, [0, 0, -1]), table)``,
     ``y = ReduceMax(elements)`` and ``i = Gather(table, ArgMax(elements)) + channel * size``.
 
-    The table has the indices in a channel of the elements of each window. For one in the padding
-    it has that of the window's next one that is not, which changes neither the largest nor which
+    The table holds where the elements of each window are in a channel. In place of one in the
+    padding it holds the window's next one that is not, which changes neither the largest nor which
     of several is the first. NaN is passed over, but for a window's first element, as kernels do
     that begin with it and go on to what is larger.
     """
     context = context.at(max(context.op.opset, 13))
     op = context.op
-    spatial = axes(context)
-    inside = [_inside(context, axis) for axis in spatial]
-    table = _table(context, spatial, inside)
+    found = axes(context)
+    inside = [_inside(context, axis) for axis in found]
+    table = _table(context, found, inside)
     elements = _elements(context, written(context, table))
     first = op.Gather(elements, context.scalar(0, "first"), axis=3)
     is_nan, first_is_nan = (op.IsNaN(name) for name in (elements, first))
@@ -44,28 +44,28 @@ def pool_with_indices(context: Context) -> None:
     ordered = op.Where(is_nan, lowest, elements)
     largest = reduced(context, "ReduceMax", ordered, [3], keep=False)
     largest = op.Where(first_is_nan, first, largest)
-    which = op.ArgMax(ordered, axis=3, keepdims=0)
-    which = op.Where(first_is_nan, context.scalar(0, "first"), which)
+    place = op.ArgMax(ordered, axis=3, keepdims=0)
+    place = op.Where(first_is_nan, context.scalar(0, "first"), place)
     if context.value("storage_order", 0):
-        table = _table(context, spatial, inside, columns_first=True)
-    index = _index(context, spatial, table, which)
+        table = _table(context, found, inside, columns_first=True)
+    index = _index(context, found, table, place)
 
-    shape = _shape(context, spatial)
+    shape = _shape(context, found)
     output, indices = context.node.output
-    elem_type = context.elem_type(context.input(0))
-    if elem_type in HALVES:
-        largest = cast(context, largest, int(elem_type or 0))
+    given = context.elem_type(context.input(0))
+    if given in HALVES:
+        largest = cast(context, largest, int(given or 0))
     context.replace("Reshape", [largest, shape], [output], keep=())
     op.Reshape(index, shape, outputs=[indices])
 
 
 def _dtype(context: Context) -> type:
-    """Return the NumPy dtype in which elements are compared: float64 or float32."""
+    """The NumPy dtype in which elements are compared."""
     return np.float64 if context.elem_type(context.input(0)) == TensorProto.DOUBLE else np.float32
 
 
 def _elements(context: Context, table: str) -> Value:
-    """Return the elements of each window: [n, c, windows, kernel], 16-bit floats in float."""
+    """The elements of each window: [n, c, windows, kernel]; halves in float."""
     op = context.op
     data = context.input(0)
     if context.need_elem_type(data, "the largest are of that dtype") in HALVES:
@@ -75,9 +75,9 @@ def _elements(context: Context, table: str) -> Value:
 
 
 def _inside(context: Context, axis: Axis) -> Indices:
-    """Return the indices of the elements of each window along an axis: int64, [count, kernel].
+    """The indices of the elements of each window along an axis: int64, [count, kernel].
 
-    For an element in the padding it is that of the window's next element outside of it.
+    In place of one in the padding there is that of the window's next element outside of it.
     """
     op = context.op
     where, step = places(context, axis), axis.window.dilation
@@ -94,30 +94,23 @@ def _inside(context: Context, axis: Axis) -> Indices:
     def chosen(above: str, below: str, yes: str, no: str) -> str:
         return op.Where(op.Less(below, above), yes, no)
 
-    index = chosen(zero, index, op.Mod(index, dilation), index)
+    place = chosen(zero, place, op.Mod(place, dilation), place)
     end = op.Sub(size, context.array([1], "one"))
-    back = op.Mod(op.Sub(end, index), dilation)
-    index = chosen(size, index, index, op.Sub(end, back))
-    return chosen(zero, index, zero, index)
+    back = op.Mod(op.Sub(end, place), dilation)
+    place = chosen(size, place, place, op.Sub(end, back))
+    return chosen(zero, place, zero, place)
 
 
 def _table(
-    context: Context, spatial: list[Axis], inside: list[Indices], *, columns_first: bool = False
+    context: Context, found: list[Axis], inside: list[Indices], *, columns_first: bool = False
 ) -> Indices:
-    """Return the indices of each window's elements in a flattened channel: [windows, kernel].
-
-    Args:
-        context: the MaxPool.
-        spatial: its spatial axes.
-        inside: for each axis the int64 indices along it, of shape [count, kernel]; see `_inside`.
-        columns_first: whether channels are flattened in column-major order.
-    """
+    """The indices of the elements of each window in a flattened channel: [windows, kernel]."""
     op = context.op
-    count = len(spatial)
-    kernel = math.prod(axis.window.kernel for axis in spatial)
+    count = len(found)
+    kernel = math.prod(axis.window.kernel for axis in found)
     strides: list[Number] = []
     stride: Number = 1
-    for axis in spatial if columns_first else reversed(spatial):
+    for axis in found if columns_first else reversed(found):
         strides.append(stride)
         stride = stride * axis.size
     if not columns_first:
@@ -141,24 +134,17 @@ def _table(
 
 
 def _others(at: int, count: int) -> tuple[int, ...]:
-    """Return the dimensions of [counts..., kernels...] except the two of axis `at`."""
+    """The dimensions of [counts..., kernels...] but those of one axis."""
     return tuple(index for index in range(2 * count) if index % count != at)
 
 
-def _index(context: Context, spatial: list[Axis], table: Indices, which: str) -> Value:
-    """Return the indices in the flattened input of one element of each window.
+def _index(context: Context, found: list[Axis], table: Indices, place: str) -> Value:
+    """The indices in the flattened input of the `place`-th elements of windows.
 
-    Args:
-        context: the MaxPool.
-        spatial: its spatial axes.
-        table: the indices in a channel of each window's elements, int64 of [windows, kernel].
-        which: which element of each window it is, int64 of shape [n, c, windows].
-
-    Returns:
-        an int64 tensor of shape [n, c, windows].
+    Both are int64 of shape [n, c, windows].
     """
     op = context.op
-    kernel = math.prod(axis.window.kernel for axis in spatial)
+    kernel = math.prod(axis.window.kernel for axis in found)
     windows: Number = 1
     size: Number = 1
     for axis in found:
@@ -176,9 +162,9 @@ def _index(context: Context, spatial: list[Axis], table: Indices, which: str) ->
     return op.Add(within, unsqueezed(context, before, [2]))
 
 
-def _shape(context: Context, spatial: list[Axis]) -> Value:
-    """Return the shape [0, 0, counts...] of the outputs for a Reshape, as an int64 vector."""
-    counts = [axis.count for axis in spatial]
+def _shape(context: Context, found: list[Axis]) -> Value:
+    """The shape of the outputs, for a Reshape that keeps the first two dimensions."""
+    counts = [axis.count for axis in found]
     known = [count for count in counts if isinstance(count, int)]
     if len(known) == len(counts):
         return context.array([0, 0, *known], "shape")

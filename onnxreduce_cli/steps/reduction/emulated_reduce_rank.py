@@ -1,8 +1,8 @@
 """The Reduce family where the rank of the data is not known: over the columns of a matrix.
 
-The indices of the elements in the flattened data are computed at run time, as a matrix: each row
-has the indices of the elements that are reduced to one. Each row is reduced by the operator itself,
-so that dtypes and empty sets need no care here.
+The indices of the elements in the flattened data are computed at run time, as a matrix: what is
+reduced to one element stands in one row. Each row is reduced by the operator itself, so that all of
+its dtypes and its empty sets come out as ever.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _is_reduced(context: Context, rank: str, axes: str, *, noop: bool) -> Value:
     op = context.op
     found = shapes.among(context, sizes(context, rank), axes)
     if noop:
-        return is_among
-    count = op.Shape(axes)
-    none = op.Equal(count, context.array([0], "zero"))
-    return op.Or(is_among, none)
+        return found
+    number = op.Shape(axes)
+    none = op.Equal(number, context.array([0], "zero"))
+    return op.Or(found, none)

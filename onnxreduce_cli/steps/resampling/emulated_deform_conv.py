@@ -35,66 +35,65 @@ from onnxreduce_cli.steps.resampling.emulated_interpolation import (
 )
 def deform_conv(context: Context) -> None:
     """``DeformConv(x, w, offset, b, mask)`` becomes
-    ``MatMul(Reshape(w), Reshape(Gather(x, point) * mask)) + b``, with the weighted sum of the four
-    elements around each sampling point instead of one Gather.
+    ``MatMul(Reshape(w), Reshape(Gather(x, place) * mask)) + b``, with the sum of the four elements
+    around each place, weighted, in place of one Gather.
 
-    A sampling point is the position of an element of the kernel plus its offset.
+    A place is where the kernel's element lies, plus its offset.
     """
-    elem_type = context.need_elem_type(context.input(0), "places are computed in that dtype")
-    working = int(TensorProto.FLOAT) if elem_type in HALVES else elem_type
-    context = context.at(13)  # The operators below are those of opset 13.
+    given = context.need_elem_type(context.input(0), "places are computed in that dtype")
+    working = int(TensorProto.FLOAT) if given in HALVES else given
+    context = context.at(13)  # Its operators are read with their inputs of then.
     op = context.op
     data, weights, offset, bias, mask = (
-        cast(context, name, working) if name and working != elem_type else name
+        cast(context, name, working) if name and working != given else name
         for name in (context.input(index) for index in range(5))
     )
     kernel = _kernel(context)
     spatial, groups = len(kernel), context.value("group", 1)
-    output_lengths = [size_of(context, offset, axis) for axis in range(2, spatial + 2)]
-    sampled = _elements(context, data, offset, kernel, working)
+    after = [size_of(context, offset, axis) for axis in range(2, spatial + 2)]
+    taken = _elements(context, data, offset, kernel, working)
     if mask:
         shared = context.value("offset_group", 1)
-        dims = [0, shared, prod(kernel), *output_lengths, 1]
-        sampled = op.Mul(sampled, _reshaped(context, mask, dims, working))
+        dims = [0, shared, prod(kernel), *after, 1]
+        taken = op.Mul(taken, _reshaped(context, mask, dims, working))
 
-    # [N, offset groups, kernel, lengths..., channels] to [N, groups, channels * kernel, elements].
+    # [N, offset groups, kernel, places..., channels] to [N, groups, channels * kernel, places].
     perm = [0, 1, spatial + 3, 2, *range(3, spatial + 3)]
     transposed = op.Transpose(taken, perm=perm)
     width = size_of(context, weights, 1) * prod(kernel)
     columns = _reshaped(context, transposed, [0, groups, width, -1], working)
     matrices = _reshaped(context, weights, [groups, -1, width], working)
     product = op.MatMul(matrices, columns)
-    dims = [0, size_of(context, weights, 0), *output_lengths]
+    dims = [0, size_of(context, weights, 0), *after]
     result = _reshaped(context, product, dims, working)
     if bias:
         result = op.Add(result, _reshaped(context, bias, [-1, *[1] * spatial], working))
-    if working == elem_type:
+    if working == given:
         context.replace("Identity", [result], keep=())
     else:
-        context.replace("Cast", [result], keep=(), to=elem_type)
+        context.replace("Cast", [result], keep=(), to=given)
 
 
 def _elements(
     context: Context, data: str, offset: str, kernel: tuple[int, ...], working: int
 ) -> str:
-    """Return the interpolated elements at each sampling point.
+    """The interpolated elements under each element of the kernel, at each of its places.
 
     Args:
         context: the node's, bound to opset 13.
-        data: the input, of shape [N, C, lengths...].
-        offset: of shape [N, offset groups * kernel elements * spatial axes, output lengths...].
+        data: the input, [N, C, lengths...].
+        offset: the offsets, [N, offset groups * kernel elements * spatial axes, places...].
         kernel: the kernel's shape.
         working: the dtype of both.
 
     Returns:
-        a tensor of that dtype and of shape
-        [N, offset groups, kernel elements, output lengths..., C / offset groups].
+        a tensor of shape [N, offset groups, kernel elements, places..., C / offset groups].
     """
     op = context.op
     spatial, shared = len(kernel), context.value("offset_group", 1)
     axes = range(2, spatial + 2)
     batch, *lengths = (scalar(context, size_of(context, data, axis)) for axis in (0, *axes))
-    output_lengths = [size_of(context, offset, axis) for axis in axes]
+    after = [size_of(context, offset, axis) for axis in axes]
 
     # One image for each group of channels that have their offsets in common.
     grouped = [0, shared, -1, *(size_of(context, data, axis) for axis in axes)]
@@ -102,29 +101,24 @@ def _elements(
     channels_last = op.Transpose(images, perm=[0, 1, *range(3, spatial + 3), 2])
     flat = _reshaped(context, channels_last, [-1, size_of(context, images, 2)], working)
 
-    of_each = _reshaped(
-        context, offset, [0, shared, prod(kernel), spatial, *output_lengths], working
-    )
+    of_each = _reshaped(context, offset, [0, shared, prod(kernel), spatial, *after], working)
     moved = Term(context, of_each, working)
     first = range_of(batch * shared, TensorProto.INT64).shaped(-1, shared, *[1] * (spatial + 1))
     along = []
     for axis, length in enumerate(lengths):
-        coordinates = _grid(context, axis, kernel, output_lengths, working) + moved.at(axis, axis=3)
-        along.append(_taps(coordinates, length.cast(working)))
+        place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
+        along.append(_taps(place, length.cast(working)))
     return gathered(flat, first, lengths, along)
 
 
 def _reshaped(context: Context, name: str, dims: list[Number], elem_type: int) -> Value:
-    """Return a tensor reshaped to dims some of which may only be known at run time.
-
-    -1 and 0 mean what they mean to Reshape; `elem_type` is the tensor's dtype.
-    """
+    """A tensor in a shape that may only be known at run time; -1 and 0 are as for Reshape."""
     known = tuple(dim if isinstance(dim, int) and dim > 0 else None for dim in dims)
     return context.op.Reshape(name, _shape(context, dims), like=tensor_type(elem_type, known))
 
 
 def _kernel(context: Context) -> tuple[int, ...]:
-    """Return the kernel's shape, without channels.
+    """The kernel's shape.
 
     Raises:
         Blocked: it is not known.
@@ -142,7 +136,7 @@ def _kernel(context: Context) -> tuple[int, ...]:
 
 
 def _shape(context: Context, numbers: list[Number]) -> Value:
-    """Return dims, of which some may only be known at run time, as an int64 vector."""
+    """A shape of numbers, an int64 list."""
     known = [number for number in numbers if isinstance(number, int)]
     if len(known) == len(numbers):
         return context.array(known, "shape")
@@ -151,34 +145,23 @@ def _shape(context: Context, numbers: list[Number]) -> Value:
 
 
 def _grid(
-    context: Context, axis: int, kernel: tuple[int, ...], output_lengths: list[Number], working: int
+    context: Context, axis: int, kernel: tuple[int, ...], after: list[Number], working: int
 ) -> Term:
-    """Return the coordinates of the kernel's elements on an axis, without offsets.
-
-    Args:
-        context: the DeformConv.
-        axis: the spatial axis, counted from 0.
-        kernel: the kernel's shape.
-        output_lengths: the output's lengths.
-        working: the dtype of the result.
-
-    Returns:
-        a tensor that broadcasts to [kernel elements, output lengths...].
-    """
+    """Where the kernel's elements lie on one axis: [kernel elements, places...]."""
     spatial = len(kernel)
     stride: int = (context.value("strides") or [1] * spatial)[axis]
     dilation: int = (context.value("dilations") or [1] * spatial)[axis]
     before: int = (context.value("pads") or [0] * spatial)[axis]
     numbers = np.indices(kernel)[axis].reshape(-1, *[1] * spatial) * dilation - before
-    coordinates = range_of(scalar(context, output_lengths[axis]), working) * stride
-    coordinates = coordinates.shaped(-1, *[1] * (spatial - 1 - axis))
-    return term(context, numbers, working) + coordinates
+    places = range_of(scalar(context, after[axis]), working) * stride
+    places = places.shaped(-1, *[1] * (spatial - 1 - axis))
+    return term(context, numbers, working) + places
 
 
-def _taps(coordinates: Term, length: Term) -> list[Tap]:
-    """Return the two neighbours on an axis of each coordinate; outside the input there are none."""
-    coordinates = finite(coordinates, length).within(-3, length + 2)
+def _taps(place: Term, length: Term) -> list[Tap]:
+    """The elements on either side of each place, or nothing outside."""
+    place = finite(place, length).within(-3, length + 2)
     return [
         Tap(in_axis(whole, length), is_inside(whole, length), weight)
-        for whole, weight in linear(coordinates)
+        for whole, weight in linear(place)
     ]

@@ -1,4 +1,4 @@
-"""OneHot below opset 9, which introduced it."""
+"""OneHot below 9."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def one_hot(context: Context) -> None:
     axis, rank, reverse = context.value("axis", -1), context.specialised_rank(indices), False
     if rank is not None:
         axis = non_negative_axes((axis,), rank + 1)[0]
-        trailing = rank - axis
+        behind = rank - axis
     else:
         context = context.at(11)  # Before, Unsqueeze has no negative axes; its step goes on.
         op = context.op
         if reverse := axis >= 0:
             indices, axis = with_reversed_dims(context, indices), -1 - axis
-        trailing = -1 - axis
+        behind = -1 - axis
     known = context.constant(depth)
     if known is not None:
         classes = arange(context, int(known.reshape(-1)[0]))
@@ -48,7 +48,7 @@ def one_hot(context: Context) -> None:
     if not reverse:
         context.replace("Gather", inputs, keep=(), axis=0)
         return
-    result = context.replace("Gather", inputs, [context.fresh("reversed")], keep=(), axis=0)
+    result = context.replace("Gather", inputs, [context.fresh("mirrored")], keep=(), axis=0)
     with_reversed_dims(context, result.output[0], context.node.output[0])
 
 

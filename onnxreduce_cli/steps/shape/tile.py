@@ -1,4 +1,4 @@
-"""Tile: 6 replaced one count along one axis by one count for each dimension."""
+"""Tile: 6 made one count for each dimension of what was one count along one axis."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import down, up
 
-#: For each dtype that Tile takes before opset 6 the number up to which it represents all counts.
+#: For each dtype that Tile takes before opset 6 the highest count up to which it holds each.
 _HIGHEST_COUNT: dict[int, int] = {
     TensorProto.FLOAT16: 1 << 11,
     TensorProto.FLOAT: 1 << 24,
@@ -40,18 +40,16 @@ def repeats(context: Context) -> None:
         counts = [tiles if index == axis else 1 for index in range(rank)]
         context.replace(inputs=[data, context.array(counts, "repeats")])
         return
-    trailing: Number
+    behind: Number
     if isinstance(axis, int) and rank is not None:
-        trailing = rank - axis - 1
+        behind = rank - axis - 1
     else:
         others = op.Sub(rank_of(context, data), as_name(context, axis))
         behind = sizes(context, op.Sub(others, context.array([1], "one")))
     context.replace(
         inputs=[
             data,
-            op.Concat(
-                ones(context, axis), as_name(context, tiles), ones(context, trailing), axis=0
-            ),
+            op.Concat(ones(context, axis), as_name(context, tiles), ones(context, behind), axis=0),
         ]
     )
 
@@ -138,15 +136,7 @@ def _count(context: Context, axis: int, count: int | None, elem_type: int) -> Va
 
 
 def _gathers(context: Context, counts: Sequence[int | None]) -> None:
-    """Emit one Gather for each axis that is repeated.
-
-    Args:
-        context: the node's.
-        counts: how often each axis is repeated, None where that is only known at run time.
-
-    Raises:
-        Blocked: a count or size is only known at run time, or the indices are too many.
-    """
+    """Emit one Gather for each axis that is repeated; `counts` says how often each is."""
     data = context.input(0)
     repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in repeated:
