@@ -1,7 +1,7 @@
 """Softmax, LogSoftmax and Hardmax: 11 and 13.
 
 - Up to 12 they see the input as a matrix: all dimensions from `axis` on (by default 1) are
-  normalised together. 11 allowed a negative axis.
+  normalised together. 11 allowed a negative axis, and none that is the rank.
 - 13 normalises over the one dimension `axis` (by default the last).
 
 Data of unknown rank is in `emulated_softmax`.
@@ -128,7 +128,20 @@ def _write_out(context: Context, axis: int) -> None:
         context.replace(axis=axis)
 
 
-# 11: a negative axis
+# 11: an axis from -rank to rank - 1; before that, none that is negative
+
+
+@up(SOFTMAX, 11, "an axis that is the rank: a last dimension of size 1 for the time being")
+def axis_at_rank(context: Context) -> None:
+    """``Softmax<axis=1>(x)`` with x of rank 1, which normalises each element by itself, becomes
+    ``Squeeze<axes=[1]>(Softmax<axis=1>(Unsqueeze<axes=[1]>(x)))``.
+    """
+    data, axis = context.input(0), context.value("axis", 1)
+    if data.rank is None or axis != data.rank:
+        return
+    elements = context.op.Unsqueeze(data, axes=[axis])
+    result = context.replace(inputs=[elements], outputs=[context.fresh("elements")])
+    context.op.Squeeze(result.output[0], outputs=[context.node.output[0]], axes=[axis])
 
 
 @down(
