@@ -1,0 +1,4 @@
+"""Random valid models: the family in all its forms inside ordinary graphs, converted and judged.
+
+python -m tests.random_graphs --count 20000 --seed 1
+"""

@@ -1,0 +1,35 @@
+"""Random models, converted there and back: nothing wrong, nothing invalid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onnx import ModelProto, helper
+
+import onnxreduce_cli
+from tests.random_graphs.__main__ import search
+from tests.random_graphs.family import REDUCTIONS
+from tests.random_graphs.judge import WrongError
+
+
+def test_a_sample() -> None:
+    counts = search(30, 0)
+    assert counts["converted"] > 10
+
+
+def test_what_is_wrong_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A conversion that turns keepdims, which some drawn models have, into its opposite."""
+    convert = onnxreduce_cli.convert
+
+    def wrong(model: ModelProto, opset: int, **options: Any) -> ModelProto:
+        found = convert(model, opset, **options)
+        for node in found.graph.node:
+            if node.op_type in REDUCTIONS:
+                node.attribute.append(helper.make_attribute("keepdims", 0))
+                del node.attribute[:-1]
+        return found
+
+    monkeypatch.setattr(onnxreduce_cli, "convert", wrong)
+    with pytest.raises(WrongError):
+        search(100, 0, shrink=False)
