@@ -1,0 +1,84 @@
+"""Each mutant by its number: of a seed model, and what is typed with it."""
+
+from __future__ import annotations
+
+import functools
+import random
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import ModelProto
+
+from tests import node_cases
+from tests.fuzz import field_mutations, wire_mutations
+
+_TESTS = Path(__file__).parents[1]
+_FOLDERS = (_TESTS / "data" / "models", _TESTS / "data" / "exports", _TESTS.parent / "samples")
+
+#: Larger models are no better seeds, and slower.
+_LARGEST = 50_000
+#: Every n-th of onnx's node cases is a seed.
+_CASES = 9
+#: Every n-th mutant is of a model that is read as large ones are, without its weights.
+_OUTLINED = 25
+
+_COMMANDS = (
+    ("convert", "--no-check"), ("convert",), ("convert", "--verify"), ("inspect",),
+    ("verify", "--trials", "1"),
+)  # fmt: skip
+_OPSETS = (1, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 25)
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A file's content, and a command for it.
+
+    Attributes:
+        content: the file.
+        arguments: what is typed after its name.
+        command: what is typed before it.
+    """
+
+    content: bytes
+    command: str
+    arguments: tuple[str, ...]
+
+
+@functools.cache
+def seeds() -> tuple[bytes, ...]:
+    """Models of exporters and onnx's own cases, serialised; the same order each time."""
+    paths = sorted(path for folder in _FOLDERS for path in folder.glob("*.onnx"))
+    files = [path.read_bytes() for path in paths if ".opset" not in path.name]
+    cases = sorted(node_cases.cases(), key=lambda case: case.name)[::_CASES]
+    found = [*files, *(case.model.SerializeToString() for case in cases)]
+    return tuple(content for content in found if len(content) <= _LARGEST)
+
+
+def mutant(seed: int, number: int) -> Mutant:
+    """The mutant of a number among those of a seed."""
+    rng = random.Random(f"{seed} {number}")
+    content = rng.choice(seeds())
+    if rng.random() < 0.6:
+        model = ModelProto.FromString(content)
+        content = field_mutations.mutated(model, rng)
+        if number % _OUTLINED == 0:
+            content = _with_weights(content)
+    else:
+        if number % _OUTLINED == 0:
+            content = _with_weights(content)
+        content = wire_mutations.mutated(content, rng)
+    command, *arguments = rng.choice(_COMMANDS)
+    if command == "convert":
+        arguments += ["--opset", str(rng.choice(_OPSETS))]
+    return Mutant(content, command, tuple(arguments))
+
+
+def _with_weights(content: bytes) -> bytes:
+    """The model with 64 MiB of weights, so that it is read as large ones are."""
+    model = ModelProto.FromString(content)
+    weights = onnx.numpy_helper.from_array(np.zeros(1 << 24, np.float32), "weights_of_64_MiB")
+    model.graph.initializer.append(weights)
+    found: bytes = model.SerializeToString()
+    return found

@@ -1,0 +1,68 @@
+"""The fuzzer itself: its mutants can be made again, and it sees what goes wrong."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from onnxreduce_cli.cli import main as command_line
+from tests.fuzz import field_mutations, subject, wire_mutations
+from tests.fuzz.mutants import Mutant
+from tests.support import one_node
+
+SOUND = one_node("ReduceSum", 13, {"x": np.zeros((2, 3), np.float32)}).SerializeToString()
+
+
+def test_a_mutant_is_the_same_each_time() -> None:
+    for change in (
+        lambda rng: wire_mutations.mutated(SOUND, rng),
+        lambda rng: field_mutations.mutated(ModelProto.FromString(SOUND), rng),
+    ):
+        made = [change(random.Random(number)) for number in range(200)]
+        assert made == [change(random.Random(number)) for number in range(200)]
+        assert len(set(made)) > 100
+
+
+def test_mutants_of_fields_are_read_as_models() -> None:
+    for number in range(200):
+        rng = random.Random(number)
+        model = ModelProto.FromString(SOUND)
+        changed = field_mutations.mutated(model, rng)
+        assert b"\xff\xfe\x80" in changed or ModelProto.FromString(changed) == model
+
+
+def test_a_sound_model_has_no_problems() -> None:
+    assert subject.problems(Mutant(SOUND, "convert", ("--opset", "11"))) == []
+    assert subject.problems(Mutant(SOUND[:9], "inspect", ())) == []
+
+
+@pytest.mark.parametrize(
+    ("error", "found"),
+    [
+        (TypeError("x"), "a bug: TypeError"),
+        (SystemExit(7), "exit code 7"),
+        (MemoryError(), None),
+    ],
+)
+def test_what_goes_wrong_is_seen(
+    monkeypatch: pytest.MonkeyPatch, error: BaseException, found: str | None
+) -> None:
+    def fails(**_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(command_line, "cli", fails)
+    monkeypatch.setattr(command_line, "_fail", command_line._fail)
+    monkeypatch.setattr(subject, "_LIMIT", -1)  # As it is: this process goes on after the test.
+    subject.prepare()
+    wrong = subject.problems(Mutant(SOUND, "inspect", ()))
+    assert len(wrong) == (found is not None)
+    assert found is None or wrong[0].startswith(found)
+
+
+def test_what_is_written_to_the_terminal_is_looked_at() -> None:
+    assert subject._in_text("fine\nand well") == []
+    assert subject._in_text("\x1b[2J")[0].startswith("control characters")
+    assert subject._in_text("x" * 3000) == ["a message too long to read"]
