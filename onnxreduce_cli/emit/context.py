@@ -13,6 +13,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 from onnxreduce_cli.emit.builder import Operators, Value, check, fill
 from onnxreduce_cli.emit.node_facts import Array, DependsOn, NodeFacts, Workspace
 from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.edit import reference_node
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
 
@@ -237,6 +238,7 @@ class Context(NodeFacts):
             name = self.fresh(hint)
             self._constants.add(key, name)
             self._constants.references[name] = attribute
+            self._facts.declare(self.scope, reference_node(name, attribute), 13, [name])
             ints = ValueType("tensor(int64)", TensorProto.INT64, (None,))
             self._facts.declare_type(self.scope, name, ints)
         return Value(name, self)

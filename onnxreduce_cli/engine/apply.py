@@ -27,6 +27,7 @@ def _edit(plan: SitePlan) -> None:
     subject, route = plan.subject, plan.route
     # Looked up before the first edit: facts are read from the model as it was.
     stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.results()))
+    _withdraw_shapes(plan)
     if subject.specialisation is not None:
         subject.specialisation.direct_calls()
     edits: dict[int, Edits] = {}
@@ -58,3 +59,15 @@ def _edit(plan: SitePlan) -> None:
         set_opset(function, route.target)
     if plan.unread:
         remove_imports(subject.model, plan.unread)
+
+
+def _withdraw_shapes(plan: SitePlan) -> None:
+    """Leave shapes out of value_info that hold for the default of an initializer alone.
+
+    Who overrides it has others, and ONNX Runtime plans its memory by those that are stated.
+    """
+    stated = plan.facts.model.stated
+    for scope in plan.subject.scopes if stated.overridable else ():
+        for info in scope.container.value_info:
+            if info.type.tensor_type.HasField("shape") and stated.follows(scope, info.name):
+                info.type.tensor_type.ClearField("shape")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
+from onnx import FunctionProto, GraphProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.rewriting import Written
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.engine.subject import Route, Subject
@@ -19,35 +19,13 @@ from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.edit import (
-    constant_node,
-    constant_tensors,
-    read_by,
-    reference_nodes,
-)
 from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey
-from onnxreduce_cli.model.ir_version import INITIALIZERS, choose
+from onnxreduce_cli.model.ir_version import choose
 from onnxreduce_cli.model.scope import Scope
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
-
-#: An opset at which a Constant holds any dtype and lists of integers.
-_CONSTANT_OPSET = 13
-
-
-@dataclass(frozen=True)
-class NewConstants:
-    """The constants that new nodes of a scope read.
-
-    Attributes:
-        initializers: those that become initializers.
-        nodes: those that become nodes, at the target, to be put before all others.
-    """
-
-    initializers: list[TensorProto]
-    nodes: list[NodeProto]
 
 
 class SitePlan:
@@ -62,6 +40,7 @@ class SitePlan:
         ir_version_reason: why it is not the one that the target came with; may be empty.
         dead: the values and nodes that are dead after that, known when the plan is finished.
         constants: by the identity of a scope those that it gets, known when the plan is finished.
+        maker: makes the constants.
         unread: the imports that nothing reads, by domain, and go.
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
@@ -79,12 +58,13 @@ class SitePlan:
         self.sites: list[Site] = []
         self.dead = DeadValues()
         self.constants: dict[int, NewConstants] = {}
+        self.maker = ConstantMaker(self.carrier, route.target, self.ir_version)
         self.unread: dict[str, int] = {}
         self.written: tuple[Written, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
         for scope in subject.scopes:
             self._plan_scope(scope)
-        self._need_types()
+        self._need_types(self._need_constants())
 
     @property
     def blocked(self) -> list[Site]:
@@ -165,8 +145,29 @@ class SitePlan:
             self.sites.append(site)
         return site
 
-    def _need_types(self) -> None:
-        """Block nodes of a function's body whose output types inference cannot infer there."""
+    def _need_constants(self) -> dict[int, Sequence[NodeProto]]:
+        """Block nodes of which the replacement reads what no node at the target makes.
+
+        Returns:
+            by the identity of a node, the nodes that make the constants which its replacement
+            reads, where they do not become initializers.
+        """
+        found: dict[int, Sequence[NodeProto]] = {}
+        for site in self.sites:
+            if site.blocked is None and self.maker.as_nodes(site.scope):
+                try:
+                    found[id(site.node)] = self.maker.read_in(site.scope, [site.result]).nodes
+                except Blocked as blocked:
+                    site.blocked, site.result = blocked, ()
+        return found
+
+    def _need_types(self, constants: Mapping[int, Sequence[NodeProto]]) -> None:
+        """Block nodes of a function's body whose output types inference cannot infer there.
+
+        Args:
+            constants: by the identity of a node, what makes the constants that its replacement
+                reads.
+        """
         bodies = [
             scope for scope in self.subject.scopes if isinstance(scope.container, FunctionProto)
         ]
@@ -176,7 +177,7 @@ class SitePlan:
                 sites[id(site.scope)][id(site.node)] = site
         for scope in bodies:
             own = sites[id(scope)]
-            results = {key: site.result for key, site in own.items()}
+            results = {key: [*constants.get(key, ()), *site.result] for key, site in own.items()}
             for node, op_type in uninferred_in_function(self.route.target, scope, results):
                 site = own.get(id(node)) or Site(scope, node)
                 if site.blocked is not None:
@@ -245,31 +246,16 @@ class SitePlan:
             site.description += (_ORDER,)
 
     def _new_constants(self) -> dict[int, NewConstants]:
-        """By the identity of a scope the constants that new nodes in it read.
-
-        They are initializers, or nodes where there are none: a function body has no initializers,
-        and before IR version 4 a graph's are its inputs too.
-        """
+        """By the identity of a scope the constants that new nodes in it read."""
         results: dict[int, list[Sequence[NodeProto]]] = {}
         for site in self.sites:
             results.setdefault(id(site.scope), []).append(site.result)
-        opset = max(self.route.target, _CONSTANT_OPSET)
-        found = {}
-        for scope in self.subject.scopes:
-            constants = self.carrier.constants(scope)
-            read = read_by(results.get(id(scope), ()), constants.names)
-            tensors, nodes = constant_tensors(constants, read), []
-            if isinstance(scope.container, FunctionProto) or self.ir_version < INITIALIZERS:
-                nodes, tensors = [constant_node(tensor) for tensor in tensors], []
-            nodes += reference_nodes(constants, read)
-            carried = []
-            for node in nodes:
-                site = Site(scope, node)
-                carried += self.carrier.carry(site, scope, node, opset, ())
-                tensors += site.initializers
-            if tensors or carried:
-                found[id(scope)] = NewConstants(tensors, carried)
-        return found
+        found = {
+            id(scope): self.maker.read_in(scope, results[id(scope)])
+            for scope in self.subject.scopes
+            if id(scope) in results
+        }
+        return {key: new for key, new in found.items() if new.initializers or new.nodes}
 
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
         """Return, by the identity of each node that is replaced, the nodes in its place."""

@@ -132,14 +132,13 @@ def uninferred_in_function(
     own = {id(node): results.get(id(node), (node,)) for node in scope.nodes}
     read = {name for result in own.values() for node in result for name in node.input}
     for source in scope.nodes:
-        uninferred = [
-            node.op_type
-            for node in own[id(source)]
-            if lacks_inference(node, target) and not read.isdisjoint(node.output)
-        ]
+        uninferred = [node for node in own[id(source)] if lacks_inference(node, target)]
         if not uninferred or not scope.opset:
             continue
-        if not schemas.exists(source.op_type, scope.opset) or schemas.infers_types(
-            source.op_type, scope.opset
-        ):
-            yield source, uninferred[0]
+        # What it gives itself had no type before either, if its own opset infers none.
+        known = schemas.exists(source.op_type, scope.opset)
+        untyped = known and not schemas.infers_types(source.op_type, scope.opset)
+        needed = read.difference(source.output) if untyped else read
+        op_types = [node.op_type for node in uninferred if not needed.isdisjoint(node.output)]
+        if op_types:
+            yield source, op_types[0]

@@ -112,10 +112,14 @@ class Calls:
         function = scope.function
         if function is None:
             return UNKNOWN
-        found = [
-            None if given is None else self.resolve_attribute(caller, given)
-            for caller, given in self.arguments(function, attribute.ref_attr_name)
-        ]
+        name = attribute.ref_attr_name
+        default = _default(function, name)
+        fallback = None if default is None else attributes.value(default)
+        found = []
+        for caller, given in self.arguments(function, name):
+            value = None if given is None else self.resolve_attribute(caller, given)
+            # What refers to an attribute that no call sets is not set itself.
+            found.append(fallback if value is None else value)
         if not found or any(item is UNKNOWN or item != found[0] for item in found):
             return UNKNOWN
         return found[0]
@@ -124,7 +128,7 @@ class Calls:
         self, function: FunctionProto, name: str
     ) -> list[tuple[Scope, AttributeProto | None]]:
         """Return for each call the value of the function's attribute `name`, or its default."""
-        default = next((item for item in function.attribute_proto if item.name == name), None)
+        default = _default(function, name)
         return [
             (caller, attributes.find(call, name) or default) for caller, call in self.of(function)
         ]
@@ -140,5 +144,11 @@ class Calls:
                 continue
             value = self.resolve_attribute(caller, attribute)
             if value is not None and value is not UNKNOWN:
-                bound[attribute.name] = helper.make_attribute(attribute.name, value)
+                bound[attribute.name] = helper.make_attribute(
+                    attribute.name, value, attr_type=attribute.type or None
+                )
         return bound
+
+
+def _default(function: FunctionProto, name: str) -> AttributeProto | None:
+    return next((item for item in function.attribute_proto if item.name == name), None)

@@ -16,7 +16,6 @@ from onnx import (
     TensorProto,
     ValueInfoProto,
     helper,
-    numpy_helper,
 )
 
 from onnxreduce_cli.model.domains import default_imports
@@ -171,26 +170,13 @@ def _names(values: Iterable[ValueInfoProto]) -> set[str]:
     return {value.name for value in values}
 
 
-def constant_tensors(constants: Constants, read: set[str]) -> list[TensorProto]:
-    """The constants of a scope that are read, as tensors."""
-    return [
-        numpy_helper.from_array(array, name)
-        for name, (array, _) in constants.arrays.items()
-        if name in read
-    ]
-
-
-def reference_nodes(constants: Constants, read: set[str]) -> list[NodeProto]:
-    """Constant nodes for the attribute references of a scope that are read."""
-    nodes = []
-    for name, attribute in constants.references.items():
-        if name in read:
-            node = NodeProto(op_type="Constant", name=name, output=[name])
-            node.attribute.add(
-                name="value_ints", ref_attr_name=attribute.ref_attr_name, type=AttributeProto.INTS
-            )
-            nodes.append(node)
-    return nodes
+def reference_node(name: str, attribute: AttributeProto) -> NodeProto:
+    """Return a Constant node that gives, as int64 of shape [n], what a reference refers to."""
+    node = NodeProto(op_type="Constant", name=name, output=[name])
+    node.attribute.add(
+        name="value_ints", ref_attr_name=attribute.ref_attr_name, type=AttributeProto.INTS
+    )
+    return node
 
 
 def constant_node(tensor: TensorProto) -> NodeProto:

@@ -13,6 +13,7 @@ from onnx import GraphProto, ModelProto
 
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array, ModelConstants
+from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import Scope, by_root
 from onnxreduce_cli.model.shape_inference import ShapeInference
 from onnxreduce_cli.model.types import Types
@@ -27,6 +28,7 @@ class Facts:
         scopes: its scopes.
         calls: the calls of its functions, and what they give for attributes.
         constants: what is known of its values before the run, in whole or in part.
+        stated: what it states of their types.
         base_dir: the folder that external data is relative to.
     """
 
@@ -50,8 +52,10 @@ class Facts:
         # objects that refer to themselves, and the model with them, are not freed at once.
         known = weakref.proxy(self)
         self.constants = ModelConstants(self.calls, known, base_dir)
-        self._inference = ShapeInference(model, self._trees, self.calls, known)
-        self._types = Types(model, self._trees, self._inference)
+        graphs = [scope for scope in found if scope.function is None]
+        self.stated = Stated(model, graphs, self.calls)
+        self._inference = ShapeInference(model, self._trees, self.calls, self.stated, known)
+        self._types = Types(model, self._trees, self.stated, self._inference)
 
     # Scopes
 

@@ -20,6 +20,7 @@ from onnxreduce_cli.model import attributes, placeholders
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.edit import put_in_order
+from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.values import ValueType, common
@@ -53,7 +54,12 @@ class ShapeInference:
     """The types that onnx infers for a model's values, by scope."""
 
     def __init__(
-        self, model: ModelProto, trees: dict[int, list[Scope]], calls: Calls, known: Known
+        self,
+        model: ModelProto,
+        trees: dict[int, list[Scope]],
+        calls: Calls,
+        stated: Stated,
+        known: Known,
     ) -> None:
         """Prepare; nothing is inferred yet.
 
@@ -61,11 +67,13 @@ class ShapeInference:
             model: the model.
             trees: its scopes, by the identity of the outermost; functions may be added later.
             calls: those of its functions.
+            stated: what it states of its values.
             known: what is known of its values otherwise.
         """
         self._model = model
         self._trees = trees
         self._calls = calls
+        self._stated = stated
         self._known = known
         self._graphs = [
             scope for tree in trees.values() for scope in tree if tree[0].function is None
@@ -98,6 +106,8 @@ class ShapeInference:
 
     def _infer_model(self) -> None:
         skeleton = model_skeleton(self._model)
+        if self._stated.overridable:
+            self._drop_defaults(skeleton)
         if any(scope.misplaced is not None for tree in self._trees.values() for scope in tree):
             # Shape inference takes nodes in the order in which they stand.
             for _, twin in list(self._twins(skeleton)):
@@ -106,6 +116,16 @@ class ShapeInference:
         if self._inferred and self._state_constants(skeleton):
             self._infer_graphs(skeleton)
             self._known.forget()
+
+    def _drop_defaults(self, skeleton: ModelProto) -> None:
+        """Take what a caller may override from a skeleton, and the shapes that may follow."""
+        drop_defaults(skeleton.graph, self._stated.overridable)
+        for scope, twin in self._twins(skeleton):
+            assert isinstance(twin.container, GraphProto)
+            for name, infos in _by_name(twin.container).items():
+                for info in infos if self._stated.follows(scope, name) else ():
+                    if info.type.HasField("tensor_type"):
+                        info.type.tensor_type.ClearField("shape")
 
     def _infer_graphs(self, skeleton: ModelProto) -> None:
         inferred = self._infer(skeleton)
@@ -243,7 +263,10 @@ class ShapeInference:
         for caller, call in self._calls.of(function):
             types = [self._known.type(caller, name) for name in call.input]
             bound = self._calls.bound(function, caller, call)
-            inferred = self._infer(call_skeleton(self._model, function, called, types, bound))
+            skeleton = call_skeleton(self._model, function, called, types, bound)
+            if self._stated.overridable:
+                del skeleton.graph.value_info[:]
+            inferred = self._infer(skeleton)
             found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
             accounts.append(found[: len(tree)] or [{} for _ in tree])
         for index, scope in enumerate(tree):

@@ -15,6 +15,7 @@ from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.overridable import drop_defaults, overridable
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import model_skeleton
 from onnxreduce_cli.model.values import Dims, ValueType, from_proto
@@ -83,6 +84,7 @@ def _is_computed(scope: Scope, node: NodeProto) -> bool:
 def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
     """Replace, in place, the stated shapes that shape inference contradicts."""
     skeleton = model_skeleton(model)
+    drop_defaults(skeleton.graph, overridable(model))
     for scope in _graphs(skeleton):
         for info in _stated(scope):
             info.type.tensor_type.ClearField("shape")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.shape_inference import ShapeInference
 from onnxreduce_cli.model.unification import Unification
@@ -15,17 +16,23 @@ class Types:
     """The types of the values that a model has as it is given."""
 
     def __init__(
-        self, model: ModelProto, trees: dict[int, list[Scope]], inference: ShapeInference
+        self,
+        model: ModelProto,
+        trees: dict[int, list[Scope]],
+        stated: Stated,
+        inference: ShapeInference,
     ) -> None:
         """Prepare; nothing is looked up yet.
 
         Args:
             model: the model.
             trees: its scopes, by the identity of the outermost; functions may be added later.
+            stated: what the model states of its values.
             inference: what onnx's shape inference finds.
         """
         self._model = model
         self._trees = trees
+        self._stated = stated
         self._inference = inference
         self._unified: dict[int, Unification] = {}
 
@@ -34,7 +41,7 @@ class Types:
         owner = scope.resolve(name) if name else None
         if owner is None:
             return None
-        declared = owner.declared.get(name)
+        declared = self._stated.type(owner, name)
         if declared is not None and (
             not declared.elem_type
             or (declared.dims is not None and all(isinstance(d, int) for d in declared.dims))

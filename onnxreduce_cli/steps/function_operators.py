@@ -155,7 +155,9 @@ def _body(context: Context) -> FunctionProto:
     # What the body is depends on which inputs there are, on their types and on attributes.
     node = NodeProto()
     node.CopyFrom(context.node)
-    _bind(node, _bound(context))
+    given, bound = [item.name for item in node.attribute], _bound(context)
+    del node.attribute[:]
+    node.attribute.extend(bound[name] for name in given if name in bound)
     types = []
     for name in node.input:
         if name:
@@ -179,10 +181,10 @@ def _bound(context: Context) -> dict[str, AttributeProto]:
     for name, definition in schema.attributes.items():
         if definition.default_value.name:
             bound[name] = definition.default_value
-        if context.attribute(name) is not None:
-            value = context.value(name)
-            if value is not None:
-                bound[name] = helper.make_attribute(name, value)
+        given = context.attribute(name)
+        value = None if given is None else context.value(name)
+        if given is not None and value is not None:
+            bound[name] = helper.make_attribute(name, value, attr_type=given.type or None)
     return bound
 
 

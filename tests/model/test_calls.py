@@ -27,3 +27,15 @@ def test_attributes_of_functions() -> None:
     assert resolved("other") is UNKNOWN
     assert resolved("none") is None
     assert resolved("more") == 5
+
+
+def test_an_attribute_that_refers_to_one_that_no_call_sets() -> None:
+    found = model("""<ir_version: 9, opset_import: ["" : 18, "local" : 1]>
+        g (float[2] x) => (float[2] y) { y = local.F(x) }
+        <domain: "local", opset_import: ["" : 18, "local" : 1]>
+        F <outer> (a) => (b) { b = local.G<inner : int = @outer>(a) }
+        <domain: "local", opset_import: ["" : 18]>
+        G <inner : int = 5> (a) => (b) { b = Neg(a) }""")
+    facts, (_, _, function) = facts_of(found)
+    reference = onnx.AttributeProto(name="k", ref_attr_name="inner", type=onnx.AttributeProto.INT)
+    assert facts.calls.resolve_attribute(function, reference) == 5

@@ -46,6 +46,25 @@ def test_attention(options: dict[str, Any]) -> None:
             assert "Attention" not in op_types(found)
 
 
+@pytest.mark.parametrize("names", [("p", "q"), ("softcap", "scale")])
+def test_attributes_that_refer_to_those_of_a_function(names: tuple[str, str]) -> None:
+    """References have the names of the function's attributes, which are not the operator's."""
+    scale, cap = names
+    source = model(f"""<ir_version: 10, opset_import: ["" : 23, "local" : 1]>
+        g (float[1,2,3,4] q, float[1,2,5,4] k, float[1,2,5,4] v) => (float[a,b,c,d] y) {{
+            y = local.F<{scale} = 0.25, {cap} = 2.0>(q, k, v)
+        }}
+        <domain: "local", opset_import: ["" : 23]>
+        F <{scale}, {cap}>(q, k, v) => (y) {{
+            y = Attention<scale : float = @{scale}, softcap : float = @{cap}>(q, k, v)
+        }}""")
+    rng = np.random.default_rng(0)
+    shapes = {"q": (1, 2, 3, 4), "k": (1, 2, 5, 4), "v": (1, 2, 5, 4)}
+    feeds = {name: rng.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    for target in (22, 13):
+        converts(source, target, feeds)
+
+
 def test_attention_of_unknown_type() -> None:
     inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 4, 5, 8), "v": _floats(2, 4, 5, 8)}
     source = one_node("Attention", 23, inputs)

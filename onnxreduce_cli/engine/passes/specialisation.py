@@ -8,7 +8,6 @@ from dataclasses import replace
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Subject
-from onnxreduce_cli.model.edit import constant_tensors, read_by, reference_nodes
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.specialisation import Specialisation
 
@@ -48,10 +47,8 @@ def _outcome(plan: SitePlan, scope: Scope, sites: Mapping[int, Site]) -> Hashabl
     found = [
         (index, sites[id(node)]) for index, node in enumerate(scope.nodes) if id(node) in sites
     ]
-    constants = plan.carrier.constants(scope)
-    read = read_by((site.result for _, site in found), constants.names)
+    constants = plan.maker.read_in(scope, (site.result for _, site in found))
     return (
         *((index, site.outcome) for index, site in found),
-        *(tensor.SerializeToString() for tensor in constant_tensors(constants, read)),
-        *(node.SerializeToString() for node in reference_nodes(constants, read)),
+        *(message.SerializeToString() for message in (*constants.initializers, *constants.nodes)),
     )

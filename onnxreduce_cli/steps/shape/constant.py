@@ -35,6 +35,7 @@ def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
         return
     array = context.constant(context.node.output[0])
     if array is None:
+        context.value(present[0])  # Raises where callers set it differently.
         raise Blocked(
             f"its attribute {present[0]!r} came later and its value is not one known tensor",
             "write it as a tensor, in the attribute 'value'",
@@ -145,5 +146,8 @@ def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.f
     if elem_type == TensorProto.STRING:
         return None
     double = array.astype(np.float64)
+    if array.dtype.kind in "iu":  # Beyond the range of integers each processor casts its own way.
+        same = all(map(int.__eq__, map(int, double.flat), map(int, array.flat)))
+        return double if same else None
     back = double.astype(numpy_dtype(elem_type))
     return double if np.array_equal(back, array) else None

@@ -51,7 +51,7 @@ def inputs_to_attributes(context: Context) -> None:
     unit_steps = not present["steps"] or known["steps"] == (1,) * len(constant_list(context, 4))
     if unit_steps and None not in known.values():
         values: dict[str, Any] = {n: known[n] for n in names[:3] if present[n]}
-        context.replace(inputs=[data], **values)
+        context.replace(inputs=[data], **{**values, **_in_ascending_order(context)})
         return
     steps, axes = constant_list(context, 4), constant_list(context, 3)
     count = len(steps) or len(axes) or len(context.elements(context.input(1)) or ())
@@ -66,6 +66,20 @@ def inputs_to_attributes(context: Context) -> None:
             data = context.op.Gather(data, indices, axis=axis)
         else:
             context.replace("Gather", [data, indices], keep=(), axis=axis)
+
+
+def _in_ascending_order(context: Context) -> dict[str, list[int]]:
+    """Return starts, ends and axes by ascending axis; empty where they are, or are not known.
+
+    Shape inference below opset 10 takes axes for ascending.
+    """
+    given = [context.constant(context.input(index)) for index in (1, 2, 3)]
+    lists = [array.reshape(-1).tolist() for array in given if array is not None]
+    if len(lists) < 3 or lists[2] == sorted(lists[2]):
+        return {}
+    ordered = sorted(zip(*lists, strict=True), key=lambda item: item[2])
+    columns = [list(column) for column in zip(*ordered, strict=True)]
+    return dict(zip(("starts", "ends", "axes"), columns, strict=True))
 
 
 def _indices(context: Context, index: int, axis: int, step: int) -> Value:

@@ -51,17 +51,21 @@ def axes_to_attribute(context: Context) -> None:
 @down(
     _OPERATORS,
     11,
-    "negative axes made non-negative; of unknown rank, those of the transposed tensor",
+    "axes made non-negative and put in ascending order; of unknown rank, those of the transposed "
+    "tensor",
     blocks=NO_COUNTING,
 )
 def negative_axes(context: Context) -> None:
     """``Unsqueeze<axes=[-1]>(x)`` with x of rank 2 becomes ``Unsqueeze<axes=[2]>(x)``, of unknown
     rank ``Transpose(Unsqueeze<axes=[0]>(Transpose(x)))``.
 
-    Unsqueeze counts axes in its output, which has one more dimension for each.
+    Unsqueeze counts axes in its output, which has one more dimension for each. Shape inference
+    below opset 11 takes axes for ascending.
     """
     axes = context.value("axes", ())
     if all(axis >= 0 for axis in axes):
+        if list(axes) != sorted(set(axes)):
+            context.replace(axes=sorted(set(axes)))
         return
     rank = context.specialised_rank(context.input(0))
     if rank is None and max(axes) < 0:
@@ -70,4 +74,4 @@ def negative_axes(context: Context) -> None:
         reshape_at_run_time(context, context.array(list(axes), "axes"))
     else:
         added = len(axes) if context.node.op_type == "Unsqueeze" else 0
-        context.replace(axes=non_negative_axes(axes, rank + added))
+        context.replace(axes=sorted(set(non_negative_axes(axes, rank + added))))

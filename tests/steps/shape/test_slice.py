@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node, op_types
+from tests.support import converts, model, one_node, op_types
 
 X = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
 ALL = ("starts", "ends", "axes", "steps")
@@ -126,3 +126,15 @@ def test_negative_axes_of_unknown_rank(axes, steps):
     source = sliced(11, starts, ends, axes, steps, hidden=("x",))
     for target in (10, 9, 7):
         converts(source, target, {"x": X}, {"x": X[:, :0]}, exact=True, in_numpy=target == 7)
+
+
+def test_axes_in_any_order():
+    """Shape inference below 10 takes them for ascending, and the full check refuses others."""
+    x = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[3,4,5] x) => (float[2,3,4] y)
+        <int64[3] axes = {-1, 0, 1}, int64[3] starts = {1, 0, 1}, int64[3] ends = {9, 2, 4}> {
+            y = Slice(x, starts, ends, axes)
+        }""")
+    for target in (10, 9, 5):
+        converts(source, target, {"x": x}, exact=True)

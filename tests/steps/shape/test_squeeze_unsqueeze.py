@@ -33,7 +33,7 @@ def test_there_and_back(op_type: str, axes: list[int]) -> None:
         ("Squeeze", [-1], [4]),
         ("Squeeze", [0, -3], [0, 2]),
         ("Unsqueeze", [-1], [5]),
-        ("Unsqueeze", [-1, 0], [6, 0]),
+        ("Unsqueeze", [-1, 0], [0, 6]),
         ("Unsqueeze", [-7, -1], [0, 6]),
     ],
 )
@@ -106,3 +106,20 @@ def test_every_dtype_moves(dtype: Any) -> None:
     source = one_node("Squeeze", 13, {"x": x, "axes": np.array([0])}, initializers=("axes",))
     converts(source, 5, {"x": x}, exact=True)
     assert helper.np_dtype_to_tensor_dtype(x.dtype)
+
+
+@pytest.mark.parametrize("axes", [[4, 0], [-1, 0], [2, 0, -1]])
+@pytest.mark.parametrize("opset", [11, 13])
+@pytest.mark.parametrize("op_type", ["Squeeze", "Unsqueeze"])
+def test_axes_in_any_order(op_type: str, opset: int, axes: list[int]) -> None:
+    """Shape inference below 11 takes them for ascending, and the full check refuses others."""
+    rank = 5 + (len(axes) if op_type == "Unsqueeze" else -len(axes))
+    feeds = {"x": np.zeros((1, 2, 1, 3, 1), np.float32), "axes": np.array(axes)}
+    stated = {"output_shapes": [[None] * rank]}
+    if opset == 13:
+        source = one_node(op_type, 13, feeds, initializers=("axes",), **stated)
+    else:
+        source = one_node(op_type, 11, {"x": feeds["x"]}, axes=axes, **stated)
+    for target in (10, 5):
+        found = axes_of(converts(source, target, feeds, exact=True))
+        assert found == sorted(found)

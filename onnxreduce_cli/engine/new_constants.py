@@ -1,0 +1,100 @@
+"""The constants that new nodes read: initializers, or nodes where a scope has none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from onnx import FunctionProto, NodeProto, TensorProto, numpy_helper
+
+from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model.edit import constant_node, read_by, reference_node
+from onnxreduce_cli.model.ir_version import INITIALIZERS
+from onnxreduce_cli.model.order import in_order
+from onnxreduce_cli.model.scope import Scope
+
+#: An opset at which a Constant holds any dtype and lists of integers.
+_CONSTANT_OPSET = 13
+
+
+@dataclass(frozen=True)
+class NewConstants:
+    """The constants that new nodes of a scope read.
+
+    Attributes:
+        initializers: those that become initializers.
+        nodes: those that become nodes, at the target, to be put before all others.
+    """
+
+    initializers: list[TensorProto] = field(default_factory=list)
+    nodes: list[NodeProto] = field(default_factory=list)
+
+
+class ConstantMaker:
+    """Makes the constants of one conversion, each once."""
+
+    def __init__(self, carrier: Carrier, target: int, ir_version: int) -> None:
+        """Prepare; nothing is made yet.
+
+        Args:
+            carrier: takes nodes to the target; it has the constants that steps added.
+            target: the opset to reach.
+            ir_version: the IR version that the model will have.
+        """
+        self._carrier = carrier
+        self._opset = max(target, _CONSTANT_OPSET)
+        self._ir_version = ir_version
+        self._made: dict[tuple[int, str], NewConstants] = {}
+
+    def as_nodes(self, scope: Scope) -> bool:
+        """Return whether the constants of a scope become nodes.
+
+        A function body has no initializers, and before IR version 4 a graph's are its inputs too.
+        """
+        return isinstance(scope.container, FunctionProto) or self._ir_version < INITIALIZERS
+
+    def read_in(self, scope: Scope, results: Iterable[Sequence[NodeProto]]) -> NewConstants:
+        """Return the constants that new nodes of a scope read.
+
+        Args:
+            scope: the scope.
+            results: what takes the place of its nodes.
+
+        Raises:
+            Blocked: the target has no node that makes one of them.
+        """
+        constants, found = self._carrier.constants(scope), NewConstants()
+        known: set[str] = set()
+        read = read_by(results, constants.names)
+        # What makes a constant at the target may read further ones.
+        while read:
+            known |= read
+            new = [self._make(scope, name) for name in constants.names if name in read]
+            nodes = [node for made in new for node in made.nodes]
+            for made in new:
+                found.initializers.extend(made.initializers)
+            found.nodes.extend(nodes)
+            read = read_by([nodes], constants.names) - known if nodes else set()
+        found.nodes[:] = in_order(found.nodes)
+        return found
+
+    def _make(self, scope: Scope, name: str) -> NewConstants:
+        key = (id(scope), name)
+        if key in self._made:
+            return self._made[key]
+        constants, made = self._carrier.constants(scope), NewConstants()
+        reference = constants.references.get(name)
+        if reference is None:
+            tensor = numpy_helper.from_array(constants.arrays[name][0], name)
+            if not self.as_nodes(scope):
+                made.initializers.append(tensor)
+                return made
+            node = constant_node(tensor)
+        else:
+            node = reference_node(name, reference)
+        site = Site(scope, node)
+        made.nodes.extend(self._carrier.carry(site, scope, node, self._opset, ()))
+        made.initializers.extend(site.initializers)
+        self._made[key] = made
+        return made
