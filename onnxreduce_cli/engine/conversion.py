@@ -23,8 +23,9 @@ from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.steps.dispatch import body
 
@@ -74,7 +75,7 @@ class Conversion:
         self.target = target
         self.false_shapes: tuple[FalseShape, ...] = ()
         with collector_paused():
-            self.given_facts = facts or Facts(model, scopes(model), base_dir)
+            self.given_facts = facts or admit(model, base_dir)
             self.given_scopes = self.given_facts.scopes
             self._check_source()
             self.source = default_opset(model)

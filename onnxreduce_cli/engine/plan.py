@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto
 
-from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.rewriting import Written
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.carry import Carrier
@@ -15,7 +14,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.engine.templates import Template, Templates
-from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.domains import default_opset, is_default
@@ -28,6 +27,7 @@ from onnxreduce_cli.model.edit import (
 from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey
 from onnxreduce_cli.model.ir_version import INITIALIZERS, choose
+from onnxreduce_cli.model.node_inference import contradiction
 from onnxreduce_cli.model.scope import Scope
 
 #: What is said of the first node of a graph that reads what a later one makes.
@@ -115,12 +115,13 @@ class SitePlan:
         if not any(attended.values()):
             return
         drafts = self.carrier.workspace(scope).drafts
-        for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
+        nodes = zip(scope.op_types, scope.nodes, scope.signatures, strict=True)
+        for op_type, node, signature in nodes:
             if not attended[op_type] or not is_default(node.domain):
                 continue
             if calls.functions and calls.function_of(node) is not None:
                 continue
-            template = templates.find(node, op_type)
+            template = templates.find(node, op_type, signature)
             if template is not None:
                 self._fill(scope, node, template, drafts)
                 continue
@@ -128,6 +129,7 @@ class SitePlan:
             site.template = templates.add(
                 node,
                 op_type,
+                signature,
                 site.depends_on,
                 site.result if site.is_plain else (),
                 site.description,
@@ -154,10 +156,11 @@ class SitePlan:
     def _plan_node(self, scope: Scope, node: NodeProto) -> Site:
         site = Site(scope, node)
         assert scope.opset is not None
+        problem = contradiction(self.facts, scope, node, scope.opset, self.subject.model.ir_version)
+        if problem is not None:
+            where = (scope.describe(node), node.op_type, scope.opset, scope.label)
+            raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
         try:
-            problem = schemas.invalid(node, scope.opset)
-            if problem is not None:
-                raise Blocked(f"it is not valid at its own opset: {problem}", "mend the model")
             site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
         except Blocked as blocked:
             site.blocked = blocked

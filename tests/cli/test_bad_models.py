@@ -58,8 +58,8 @@ BROKEN = {
     "imported by both names": (also("ai.onnx", 13), 2, "imported at several opsets (13, 18)"),
     "unknown operator": (put("graph.node.0.op_type", "Bogus"), 1, "Bogus node mean (opset 18)"),
     "no operator": (put("graph.node.0.op_type", ""), 1, "mend the model"),
-    "no inputs": (lambda found: found.graph.node[0].ClearField("input"), 1, "has 0 inputs"),
-    "no outputs": (lambda found: found.graph.node[0].ClearField("output"), 1, "has 0 outputs"),
+    "no inputs": (lambda found: found.graph.node[0].ClearField("input"), 2, "has 0 inputs"),
+    "no outputs": (lambda found: found.graph.node[0].ClearField("output"), 2, "has 0 outputs"),
     "unknown dtype": (
         put("graph.input.0.type.tensor_type.elem_type", 99),
         2,
@@ -70,11 +70,11 @@ BROKEN = {
         2,
         "element type 999, which the installed onnx does not know",
     ),
-    "data cut short": (raw(b"123"), 2, "data of tensor 'axes' does not fit its dimensions [1] of"),
-    "floats for axes": (axes(1.5), 1, "its input 'axes' holds float64, not integers"),
+    "data cut short": (raw(b"123"), 2, "'axes' has data that does not fit its dimensions [1] of"),
+    "floats for axes": (axes(1.5), 2, "its input 'axes' is tensor(double), which"),
     "an attribute of another type": (
         lambda found: found.graph.node[0].attribute.append(helper.make_attribute("keepdims", "x")),
-        1,
+        2,
         "its attribute 'keepdims' has a type that ReduceMean-18 does not allow",
     ),
 }
