@@ -8,12 +8,13 @@ import stat
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import onnx
+from google.protobuf import json_format, text_format
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
 from onnx.serialization import registry
@@ -153,16 +154,11 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
         message = error.args[0].decode(errors="replace") if error.args else ""
         text = ", ".join(line.strip() for line in message.splitlines())
         raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
-    except ValueError as error:
+    except (ValueError, json_format.Error, text_format.Error) as error:
         first = str(error).strip().splitlines()
         raise InvalidModelError(
             f"{name} is no ONNX model in {form} form: {first[0] if first else error}"
         ) from error
-    except Exception as error:  # The text and JSON parsers have exceptions of their own.
-        if type(error).__module__.startswith("google.protobuf"):
-            text = str(error).splitlines()[0]
-            raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
-        raise
     if not model.HasField("graph"):
         raise InvalidModelError(f"{name} is no ONNX model: it has no graph")
     return model
@@ -206,7 +202,8 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
         prefix, suffix = f".{stem[:40]}.", f".part{extension}"
         handle, temporary = tempfile.mkstemp(suffix, prefix, os.path.dirname(final))
         os.close(handle)
-        try:
+        with ExitStack() as undo:
+            undo.callback(_remove, temporary)
             # Not to be emptied, which it is already: a file that was, ext4 writes out when it is
             # closed, and that takes longer than to copy it.
             with open(temporary, "r+b") as file:
@@ -219,15 +216,17 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
                     os.fsync(file.fileno())
             os.chmod(temporary, _mode(final))
             os.replace(temporary, final)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+            undo.pop_all()
     except OSError as error:
         # Users know the file by its own name.
         if temporary is None or error.filename in (None, temporary):
             error.filename = final
         raise
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _mode(path: str) -> int:
