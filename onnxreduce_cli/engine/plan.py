@@ -33,6 +33,9 @@ from onnxreduce_cli.model.scope import Scope
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
 
+#: Domains of operators that ONNX Runtime puts in where data is to lie otherwise.
+_OF_LAYOUTS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
+
 #: An opset at which a Constant holds any dtype and lists of integers.
 _CONSTANT_OPSET = 13
 
@@ -84,6 +87,8 @@ class SitePlan:
         self.inlined: dict[FunctionKey, list[str]] = {}
         for scope in subject.scopes:
             self._plan_scope(scope)
+        if any(entry.domain in _OF_LAYOUTS for entry in subject.model.opset_import):
+            self._block_layouts()
         self._need_types()
 
     @property
@@ -152,6 +157,20 @@ class SitePlan:
                     "add the domain to opset_import",
                 )
                 self.sites.append(site)
+
+    def _block_layouts(self) -> None:
+        """Block what ONNX Runtime's optimiser wrote for its own layouts of data."""
+        for scope in self.subject.scopes:
+            for node in scope.nodes:
+                if node.domain in _OF_LAYOUTS:
+                    site = Site(scope, node)
+                    site.blocked = Blocked(
+                        f"{node.domain} is ONNX Runtime's own, for one kind of device: the model "
+                        "was saved after its optimisations",
+                        "convert the model that it was made from, or save that again with "
+                        "graph_optimization_level ORT_ENABLE_EXTENDED or lower",
+                    )
+                    self.sites.append(site)
 
     def _plan_node(self, scope: Scope, node: NodeProto) -> Site:
         site = Site(scope, node)

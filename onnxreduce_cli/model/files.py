@@ -22,6 +22,7 @@ from onnx.serialization import registry
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import nesting
 from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
+from onnxreduce_cli.model.foreign import foreign
 from onnxreduce_cli.model.outline import Outline
 from onnxreduce_cli.model.tensors import tensors
 
@@ -147,7 +148,8 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
                 model = registry.get(form).deserialize_proto(content, ModelProto())
     except DecodeError as error:
         raise InvalidModelError(
-            f"{name} is no ONNX model in protobuf form: it is cut short, or something else"
+            _is_foreign(content, name)
+            or f"{name} is no ONNX model in protobuf form: it is cut short, or something else"
         ) from error
     except onnx.parser.ParseError as error:
         # Its text is bytes, and says on three lines where, amid what, and what is wrong.
@@ -160,8 +162,18 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
             f"{name} is no ONNX model in {form} form: {first[0] if first else error}"
         ) from error
     if not model.HasField("graph"):
-        raise InvalidModelError(f"{name} is no ONNX model: it has no graph")
+        raise InvalidModelError(
+            _is_foreign(content, name)
+            or f"{name} is no ONNX model: it has no graph; of a TensorFlow model (.pb) make one: "
+            "pip install tf2onnx; python -m tf2onnx.convert"
+        )
     return model
+
+
+def _is_foreign(content: bytes, name: str) -> str | None:
+    """Return what is said of a file that is known to be something else; None if it is not."""
+    found = foreign(content)
+    return None if found is None else f"{name} is no ONNX model but {found}"
 
 
 def serialize(model: ModelProto, form: str) -> bytes:
