@@ -58,7 +58,9 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
 #: How many bytes are looked at.
 _LOOKED_AT = 4096
 
-_PATTERNS = [(re.compile(start, re.DOTALL | re.IGNORECASE), *rest) for start, *rest in _KINDS]
+_PATTERNS = [
+    (re.compile(start, re.DOTALL | re.IGNORECASE), what, advice) for start, what, advice in _KINDS
+]
 
 
 def foreign(content: bytes) -> str | None:

@@ -54,7 +54,7 @@ def infer_outputs(
             types,
             constants,
             opset_imports=[onnx.helper.make_opsetid("", opset)],
-            ir_version=ir_version,
+            ir_version=min(ir_version, onnx.IR_VERSION),
         )
     )
 
