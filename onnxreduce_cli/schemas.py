@@ -96,6 +96,10 @@ def came_with(kind: str) -> int:
     return min(found, default=0)
 
 
+#: How attributes begin that any node may have.
+_INTERNAL = "__"
+
+
 @dataclass(frozen=True)
 class _Signature:
     """What `invalid` compares a node with, read from a schema once."""
@@ -114,10 +118,13 @@ def _number(attribute_type: object) -> int:
 
 
 @cache
-def _signature(op_type: str, opset: int) -> _Signature | None:
-    if not exists(op_type, opset):
+def _signature(op_type: str, opset: int, domain: str) -> _Signature | None:
+    if not 0 < opset < 1 << 31 or not onnx.defs.has(op_type, domain):
         return None
-    found = schema(op_type, opset)
+    try:
+        found = onnx.defs.get_schema(op_type, opset, domain)
+    except onnx.defs.SchemaError:
+        return None
     single = OpSchema.FormalParameterOption.Single
     return _Signature(
         f"{op_type}-{found.since_version}",
@@ -133,13 +140,18 @@ def _signature(op_type: str, opset: int) -> _Signature | None:
     )
 
 
-def invalid(node: onnx.NodeProto, opset: int) -> str | None:
+def invalid(node: onnx.NodeProto, opset: int, domain: str = "") -> str | None:
     """Why a node is not one of its operator's at `opset`; None where it is, or is unknown.
 
-    Covers what steps rely on: the number of inputs and outputs, the attributes' names and types,
-    required attributes and inputs.
+    Covers what steps rely on, and what `onnx.checker` and ONNX Runtime refuse: the number of inputs
+    and outputs, the attributes' names and types, required attributes and inputs.
+
+    Args:
+        node: the node.
+        opset: the opset of its domain that it is read by.
+        domain: its domain; empty for the default one in both spellings.
     """
-    signature = _signature(node.op_type, opset)
+    signature = _signature(node.op_type, opset, domain)
     if signature is None:
         return None
     inputs, since = node.input[:], signature.name
@@ -155,10 +167,14 @@ def invalid(node: onnx.NodeProto, opset: int) -> str | None:
     if not names.items() <= signature.attributes.items():
         for name, kind in names.items():
             if name not in signature.attributes:
+                if name.startswith(_INTERNAL):
+                    continue
                 return f"it has an attribute {name!r}, which {since} does not define"
-            if kind and kind != signature.attributes[name]:
+            if kind != signature.attributes[name]:
                 return f"its attribute {name!r} has a type that {since} does not allow"
     for name in signature.required:
         if name not in names:
             return f"its attribute {name!r} is missing, which {since} requires"
+    if not domain and node.op_type == "Constant" and len(names) != 1:
+        return f"it has {len(names)} attributes, and {since} has its value in one"
     return None

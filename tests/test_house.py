@@ -53,3 +53,64 @@ def test_what_is_long() -> None:
     text = "\n".join(["@one", "def f():", *["    1"] * FUNCTION, "def g():", "    pass"])
     assert long_functions("a.py", text) == {"a.py: f"}
     assert long_functions("a.py", text.replace("    1\n", "", 1)) == set()
+
+
+#: Where anything that goes wrong is caught: the processes that answer for native code, and the last
+#: resorts of the command line, for one model and for one of many.
+LAST_RESORTS = {
+    "batch/run.py",
+    "cli/main.py",
+    "verification/child.py",
+    "verification/numpy_worker.py",
+    "verification/ort_worker.py",
+    "verification/runtime.py",
+}
+
+#: The most exceptions that one handler names; more amount to all of them.
+NAMED = 4
+
+
+def wide_handlers(text: str) -> list[int]:
+    """The lines of a file that catch exceptions of every kind, by one name or by many.
+
+    What tidies up and raises the exception again catches none.
+    """
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ExceptHandler):
+            last = node.body[-1]
+            if isinstance(last, ast.Raise) and last.exc is None:
+                continue
+            caught = [node.type]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+            caught = list(node.args)
+        else:
+            continue
+        names = [
+            "" if item is None else ast.unparse(item).rpartition(".")[2]
+            for given in caught
+            for item in (given.elts if isinstance(given, ast.Tuple) else [given])
+        ]
+        if len(names) > NAMED or {"", "Exception", "BaseException"}.intersection(names):
+            found.append(node.lineno)
+    return found
+
+
+def test_no_handler_is_too_wide() -> None:
+    found = {name: lines for name, text in sources() if (lines := wide_handlers(text))}
+    for name in LAST_RESORTS:
+        found.pop(name, None)
+    assert found == {}, "catch what the call is documented to raise"
+
+
+def test_what_is_wide() -> None:
+    def handled(what: str) -> list[int]:
+        return wide_handlers(f"try:\n    f()\nexcept {what}:\n    pass\n")
+
+    assert handled("ValueError") == handled("(ValueError, onnx.SchemaError) as error") == []
+    assert handled("") == handled("Exception as error") == [3]
+    assert handled("builtins.BaseException") == handled("(ValueError, Exception)") == [3]
+    assert handled("(KeyError, IndexError, TypeError, ValueError, AttributeError)") == [3]
+    assert wide_handlers("try:\n    f()\nexcept BaseException:\n    g()\n    raise\n") == []
+    assert wide_handlers("with suppress(OSError):\n    f()") == []
+    assert wide_handlers("with contextlib.suppress(Exception):\n    f()") == [1]

@@ -19,7 +19,7 @@ from onnxreduce_cli.emit.loops import Body, Carried, loop
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
-from onnxreduce_cli.model.values import Dims, numpy_dtype, tensor_type
+from onnxreduce_cli.model.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
 
 #: One dimension: a number, a name, or nothing known.
 Dim = int | str | None
@@ -139,7 +139,7 @@ def _unsqueezed(context: Context, name: str, axes: list[int]) -> str:
     A constant stays one.
     """
     constant = context.constant(name) if axes else None
-    if constant is not None:
+    if constant is not None and constant.ndim + len(axes) <= MOST_DIMS:
         return context.array(np.expand_dims(constant, axes), "aligned")
     return context.op.Unsqueeze(name, axes=axes) if axes else name
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli import schemas
@@ -20,11 +21,12 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.steps.dispatch import body
 
@@ -74,7 +76,7 @@ class Conversion:
         self.target = target
         self.false_shapes: tuple[FalseShape, ...] = ()
         with collector_paused():
-            self.given_facts = facts or Facts(model, scopes(model), base_dir)
+            self.given_facts = facts or admit(model, base_dir)
             self.given_scopes = self.given_facts.scopes
             self._check_source()
             self.source = default_opset(model)
@@ -86,10 +88,22 @@ class Conversion:
     def _check_source(self) -> None:
         own = max(scope.opset or 0 for scope in self.given_scopes)
         if own > schemas.newest_opset():
+            later = ", ".join(sorted(self._unknown_operators())[:3])
             raise ConversionError(
-                f"the model is of opset {own} and the installed onnx knows none after "
-                f"{schemas.newest_opset()}; install a newer onnx"
+                f"the model is of opset {own}{f' (it has {later})' if later else ''}, and onnx "
+                f"{onnx.__version__}, which is installed, knows none after "
+                f"{schemas.newest_opset()}: pip install -U onnx"
             )
+
+    def _unknown_operators(self) -> set[str]:
+        """The operators of the default domain that the installed onnx knows at no opset."""
+        functions = {function.name for function in self.model.functions}
+        return {
+            op_type
+            for scope in self.given_scopes
+            for op_type, node in zip(scope.op_types, scope.nodes, strict=True)
+            if is_default(node.domain) and not schemas.versions(op_type)
+        } - functions
 
     # What was planned: for the model, or for a copy of it that passes have edited
 

@@ -13,7 +13,8 @@ from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.scope import Scope, function_label, scopes
+from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.scope import Scope, function_label
 from onnxreduce_cli.steps.reduction.reduce import REDUCE
 from onnxreduce_cli.steps.reduction.softmax import SOFTMAX
 
@@ -87,7 +88,7 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
 
 def conversions(model: ModelProto, base_dir: str = "") -> list[Conversion]:
     """The conversion of a model to each opset from 1 to the newest, none of them applied."""
-    facts = Facts(model, scopes(model), base_dir)
+    facts = admit(model, base_dir)
     opsets = range(1, schemas.newest_opset() + 1)
     return [Conversion(model, opset, base_dir=base_dir, facts=facts) for opset in opsets]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, NodeProto
 
-from onnxreduce_cli import schemas
 from onnxreduce_cli.containers.rewriting import Written
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.carry import Carrier
@@ -15,17 +14,21 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.engine.templates import Template, Templates
-from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey
 from onnxreduce_cli.model.ir_version import choose
+from onnxreduce_cli.model.node_inference import contradiction
 from onnxreduce_cli.model.scope import Scope
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
+
+#: Domains of operators that ONNX Runtime puts in where data is to lie otherwise.
+_OF_LAYOUTS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
 
 
 class SitePlan:
@@ -64,6 +67,8 @@ class SitePlan:
         self.inlined: dict[FunctionKey, list[str]] = {}
         for scope in subject.scopes:
             self._plan_scope(scope)
+        if any(entry.domain in _OF_LAYOUTS for entry in subject.model.opset_import):
+            self._block_layouts()
         self._need_types(self._need_constants())
 
     @property
@@ -95,12 +100,13 @@ class SitePlan:
         if not any(attended.values()):
             return
         drafts = self.carrier.workspace(scope).drafts
-        for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
+        nodes = zip(scope.op_types, scope.nodes, scope.signatures, strict=True)
+        for op_type, node, signature in nodes:
             if not attended[op_type] or not is_default(node.domain):
                 continue
             if calls.functions and calls.function_of(node) is not None:
                 continue
-            template = templates.find(node, op_type)
+            template = templates.find(node, op_type, signature)
             if template is not None:
                 self._fill(scope, node, template, drafts)
                 continue
@@ -108,6 +114,7 @@ class SitePlan:
             site.template = templates.add(
                 node,
                 op_type,
+                signature,
                 site.depends_on,
                 site.result if site.is_plain else (),
                 site.description,
@@ -131,13 +138,28 @@ class SitePlan:
                 )
                 self.sites.append(site)
 
+    def _block_layouts(self) -> None:
+        """Block what ONNX Runtime's optimiser wrote for its own layouts of data."""
+        for scope in self.subject.scopes:
+            for node in scope.nodes:
+                if node.domain in _OF_LAYOUTS:
+                    site = Site(scope, node)
+                    site.blocked = Blocked(
+                        f"{node.domain} is ONNX Runtime's own, for one kind of device: the model "
+                        "was saved after its optimisations",
+                        "convert the model that it was made from, or save that again with "
+                        "graph_optimization_level ORT_ENABLE_EXTENDED or lower",
+                    )
+                    self.sites.append(site)
+
     def _plan_node(self, scope: Scope, node: NodeProto) -> Site:
         site = Site(scope, node)
         assert scope.opset is not None
+        problem = contradiction(self.facts, scope, node, scope.opset, self.subject.model.ir_version)
+        if problem is not None:
+            where = (scope.describe(node), node.op_type, scope.opset, scope.label)
+            raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
         try:
-            problem = schemas.invalid(node, scope.opset)
-            if problem is not None:
-                raise Blocked(f"it is not valid at its own opset: {problem}", "mend the model")
             site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
         except Blocked as blocked:
             site.blocked = blocked

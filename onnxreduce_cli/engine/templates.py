@@ -16,36 +16,6 @@ from onnxreduce_cli.emit.node_facts import DependsOn
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 
-#: The attribute types whose values are compared.
-_PLAIN = frozenset(
-    {
-        AttributeProto.FLOAT,
-        AttributeProto.FLOATS,
-        AttributeProto.INT,
-        AttributeProto.INTS,
-        AttributeProto.STRING,
-        AttributeProto.STRINGS,
-    }
-)
-
-
-def signature(node: NodeProto) -> Hashable:
-    """Return a key that is equal for nodes of one operator that differ in names alone.
-
-    None where a value is read twice, as it is ambiguous which of the two a step meant, and where
-    attributes hold tensors or graphs, which are too large to compare and hardly ever alike.
-    """
-    inputs, outputs = node.input[:], node.output[:]
-    if len(inputs) > 1 and len(set(inputs)) < len(inputs):
-        return None
-    attributes = node.attribute[:]
-    if not _PLAIN.issuperset([attribute.type for attribute in attributes]):
-        return None
-    values = tuple([attribute.SerializeToString() for attribute in attributes])
-    if all(inputs) and all(outputs):
-        return values, len(inputs), len(outputs)
-    return values, tuple(map(bool, inputs)), tuple(map(bool, outputs))
-
 
 @dataclass(frozen=True, slots=True)
 class Template:
@@ -96,14 +66,15 @@ class Templates:
         self._depends_on: dict[str, DependsOn] = {}
         self._templates: dict[Hashable, Template] = {}
 
-    def find(self, node: NodeProto, op_type: str) -> Template | None:
-        """Return the template that a node of operator `op_type` fits, if there is one."""
-        return self._templates.get(self._key(node, op_type))
+    def find(self, node: NodeProto, op_type: str, signature: Hashable) -> Template | None:
+        """Return the template that a node of an operator and a signature fits, if there is one."""
+        return self._templates.get(self._key(node, op_type, signature))
 
     def add(
         self,
         node: NodeProto,
         op_type: str,
+        signature: Hashable,
         depends_on: DependsOn,
         made: Sequence[NodeProto],
         description: tuple[str, ...],
@@ -113,23 +84,25 @@ class Templates:
         Args:
             node: the node.
             op_type: its operator.
+            signature: its `Scope.signatures`.
             depends_on: the facts that what the steps emit depends on.
             made: the nodes that replace it; none where there is more to it.
             description: what was done, for people.
         """
         self._depends_on[op_type] = max(depends_on, self._depends_on.get(op_type, depends_on))
-        key = self._key(node, op_type)
+        key = self._key(node, op_type, signature)
         template = None if key is None else Template.of(node, made, description)
         if template is not None:
             self._templates[key] = template
         return template
 
-    def _key(self, node: NodeProto, op_type: str) -> Hashable:
+    def _key(self, node: NodeProto, op_type: str, signature: Hashable) -> Hashable:
         """Return a key that is equal for nodes of one template; None where none is possible."""
         depends_on = self._depends_on.get(op_type, DependsOn.NOTHING)
-        common = None if depends_on is DependsOn.MORE else signature(node)
-        if common is None or depends_on is DependsOn.NOTHING:
-            return common and (op_type, common)
+        if depends_on is DependsOn.MORE or signature is None:
+            return None
+        if depends_on is DependsOn.NOTHING:
+            return signature
         kind, scope = self._facts.kind, self._scope
         names = (*node.input[:], *node.output[:])
-        return op_type, common, tuple([kind(scope, name) for name in names])
+        return signature, tuple([kind(scope, name) for name in names])

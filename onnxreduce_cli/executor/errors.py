@@ -37,6 +37,18 @@ class ExecutionError(ExecutorError):
     """The model or its inputs are invalid, or a node failed while running."""
 
 
+#: How kernels fail where shapes or values do not fit: as NumPy does, and the kernels of onnx.
+FAILURES = (
+    ArithmeticError,
+    LookupError,
+    MemoryError,
+    NotImplementedError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+
+
 class Invalid(Exception):  # noqa: N818 - a kernel's word to the runner, never seen by callers
     """Raised by a kernel: the node or its inputs break the operator's specification."""
 

@@ -11,6 +11,7 @@ from onnx import helper
 
 from onnxreduce_cli.executor.dtypes import Array, Value, number_of, type_string
 from onnxreduce_cli.executor.errors import (
+    FAILURES,
     ExecutionError,
     ExecutorError,
     Invalid,
@@ -210,9 +211,9 @@ class NodeStep:
             raise self.place.invalid(str(error)) from None
         except NotSupported as error:
             raise self.place.unsupported(str(error)) from None
-        except Exception as error:
-            # NumPy's own words for what is wrong with the shapes or values; a kernel has
-            # no other way to fail, and callers get one kind of error for all of them.
+        except FAILURES as error:
+            # NumPy's own words for what is wrong with the shapes or values; callers get one kind
+            # of error for all of them.
             raise self.place.invalid(f"{type(error).__name__}: {error}") from error
         for name, value in zip(self.outputs, results, strict=False):
             if name:

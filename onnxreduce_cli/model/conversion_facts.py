@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import onnx
-from onnx import GraphProto, NodeProto, TensorProto, TypeProto, numpy_helper
+from onnx import GraphProto, NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model import attributes, folding
@@ -13,6 +13,7 @@ from onnxreduce_cli.model.constants import Array, Constants, Work
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.folding import Folded
+from onnxreduce_cli.model.node_inference import infer_outputs
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import (
     Dims,
@@ -160,29 +161,10 @@ class ConversionFacts(Constants):
     def _infer_node(self, key: _Value) -> ValueType | None:
         """Return the type that onnx's inference of a single node gives for one of its outputs."""
         node, opset, scope = self._generated[key]
-        types, constants = {}, {}
-        for name in node.input:
-            known = self.type(scope, name)
-            if known is None or not known.elem_type:
-                types[name] = TypeProto()
-                continue
-            types[name] = known.to_proto()
-            array = self.constant(scope, name)
-            if array is not None:
-                constants[name] = numpy_helper.from_array(array, name)
-        if any(name and name not in types for name in node.input):
-            return None  # The inference wants every input's type.
         if node.op_type == "Scan" and opset < 9:
             return None  # It looks into the body, which onnx 1.19 cannot do there, and dies.
         try:
-            outputs = onnx.shape_inference.infer_node_outputs(
-                onnx.defs.get_schema(node.op_type, opset),
-                node,
-                types,
-                constants,
-                opset_imports=[onnx.helper.make_opsetid("", opset)],
-                ir_version=self.model.model.ir_version,
-            )
+            outputs = infer_outputs(self, scope, node, opset, self.model.model.ir_version)
         except (
             onnx.shape_inference.InferenceError,
             onnx.defs.SchemaError,

@@ -8,12 +8,13 @@ import stat
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 import onnx
+from google.protobuf import json_format, text_format
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
 from onnx.serialization import registry
@@ -21,6 +22,7 @@ from onnx.serialization import registry
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import nesting
 from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
+from onnxreduce_cli.model.foreign import foreign
 from onnxreduce_cli.model.outline import Outline
 from onnxreduce_cli.model.tensors import tensors
 
@@ -146,26 +148,32 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
                 model = registry.get(form).deserialize_proto(content, ModelProto())
     except DecodeError as error:
         raise InvalidModelError(
-            f"{name} is no ONNX model in protobuf form: it is cut short, or something else"
+            _is_foreign(content, name)
+            or f"{name} is no ONNX model in protobuf form: it is cut short, or something else"
         ) from error
     except onnx.parser.ParseError as error:
         # Its text is bytes, and says on three lines where, amid what, and what is wrong.
         message = error.args[0].decode(errors="replace") if error.args else ""
         text = ", ".join(line.strip() for line in message.splitlines())
         raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
-    except ValueError as error:
+    except (ValueError, json_format.Error, text_format.Error) as error:
         first = str(error).strip().splitlines()
         raise InvalidModelError(
             f"{name} is no ONNX model in {form} form: {first[0] if first else error}"
         ) from error
-    except Exception as error:  # The text and JSON parsers have exceptions of their own.
-        if type(error).__module__.startswith("google.protobuf"):
-            text = str(error).splitlines()[0]
-            raise InvalidModelError(f"{name} is no ONNX model in {form} form: {text}") from error
-        raise
     if not model.HasField("graph"):
-        raise InvalidModelError(f"{name} is no ONNX model: it has no graph")
+        raise InvalidModelError(
+            _is_foreign(content, name)
+            or f"{name} is no ONNX model: it has no graph; of a TensorFlow model (.pb) make one: "
+            "pip install tf2onnx; python -m tf2onnx.convert"
+        )
     return model
+
+
+def _is_foreign(content: bytes, name: str) -> str | None:
+    """Return what is said of a file that is known to be something else; None if it is not."""
+    found = foreign(content)
+    return None if found is None else f"{name} is no ONNX model but {found}"
 
 
 def serialize(model: ModelProto, form: str) -> bytes:
@@ -206,7 +214,8 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
         prefix, suffix = f".{stem[:40]}.", f".part{extension}"
         handle, temporary = tempfile.mkstemp(suffix, prefix, os.path.dirname(final))
         os.close(handle)
-        try:
+        with ExitStack() as undo:
+            undo.callback(_remove, temporary)
             # Not to be emptied, which it is already: a file that was, ext4 writes out when it is
             # closed, and that takes longer than to copy it.
             with open(temporary, "r+b") as file:
@@ -219,15 +228,17 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
                     os.fsync(file.fileno())
             os.chmod(temporary, _mode(final))
             os.replace(temporary, final)
-        except BaseException:
-            with suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+            undo.pop_all()
     except OSError as error:
         # Users know the file by its own name.
         if temporary is None or error.filename in (None, temporary):
             error.filename = final
         raise
+
+
+def _remove(path: str) -> None:
+    with suppress(FileNotFoundError):
+        os.unlink(path)
 
 
 def _mode(path: str) -> int:

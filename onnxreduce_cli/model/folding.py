@@ -57,7 +57,7 @@ def fold(
         return _move(op_type, opset, attributes, inputs) or _compute(
             op_type, opset, attributes, inputs
         )
-    except (IndexError, KeyError, TypeError, ValueError):
+    except (LookupError, OverflowError, TypeError, ValueError):
         return None  # The operands do not fit the operator: the node cannot run either.
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
 from onnxreduce_cli.model.order import in_order, misplaced
+from onnxreduce_cli.model.signatures import signature
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 
 #: Operators of the default domain that carry graphs; of other domains any may.
 GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+
+
+#: Operators whose nodes are large, and hardly ever alike.
+_UNLIKE = GRAPH_OPERATORS | {"Constant"}
 
 
 class Scope:
@@ -77,6 +82,16 @@ class Scope:
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
         return [node.op_type for node in self.nodes]
+
+    @cached_property
+    def signatures(self) -> list[Hashable]:
+        """For each of `nodes` its `signature`, or None."""
+        shared: dict[Hashable, Hashable] = {}
+        found = [
+            None if op_type in _UNLIKE else signature(node)
+            for op_type, node in zip(self.op_types, self.nodes, strict=True)
+        ]
+        return [shared.setdefault(item, item) for item in found]
 
     @cached_property
     def producers(self) -> dict[str, NodeProto]:

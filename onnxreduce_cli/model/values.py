@@ -15,6 +15,9 @@ from onnxreduce_cli.errors import InvalidModelError
 #: Dimensions: an int where known, a name where symbolic, None where nothing is known.
 Dims = tuple[int | str | None, ...]
 
+#: The most dimensions that an array of NumPy has.
+MOST_DIMS = 64
+
 
 @dataclass(frozen=True)
 class ValueType:

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 
+import onnx
+
 from onnxreduce_cli import schemas, steps
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context, Emitted
@@ -57,7 +59,12 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
     if op_type in RUNTIME_OWN and (not since or opset < since[0]):
         return _from_the_runtime(op_type, since[0]) if since and target >= since[0] else None
     if not since:
-        return _blocking(target, "the default domain has no such operator", "mend the model")
+        return _blocking(
+            target,
+            f"onnx {onnx.__version__}, which is installed, has no such operator in the default "
+            "domain",
+            "if it came later: pip install -U onnx; else mend the model",
+        )
     if opset < since[0]:
         reason = f"the operator came with opset {since[0]} only"
         return _blocking(target, reason, "raise the model's opset")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 
-from onnxreduce_cli.model.values import Dims, from_proto, numpy_dtype
+from onnxreduce_cli.model.values import MOST_DIMS, Dims, from_proto, numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.open_dims import dim_key, required_sizes
 from onnxreduce_cli.verification.profiles import (
@@ -219,6 +219,11 @@ class Drawer:
         negative: bool,
     ) -> Array:
         shape = _shape(name, _dense(proto), attempt)
+        if len(shape) > MOST_DIMS:
+            raise InputError(
+                f"{name!r} has {len(shape)} dimensions, and an array of NumPy has {MOST_DIMS} at "
+                "most"
+            )
         elem_type = proto.tensor_type.elem_type
         try:
             dtype = numpy_dtype(elem_type)

@@ -181,8 +181,8 @@ def _check_pair(pair: Pair, seed: int) -> _Found:
         found.failure = f"what replaces it is not valid: {problem}"
         return found
     sources = {
-        Side.REFERENCE: Source(pair.before, "before"),
-        Side.CANDIDATE: Source(pair.after, "after"),
+        Side.REFERENCE: Source(pair.before, "before", generated=True),
+        Side.CANDIDATE: Source(pair.after, "after", generated=True),
     }
     runners, reasons = open_runners(sources)
     for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):

@@ -7,8 +7,10 @@ from functools import cached_property
 
 from onnx import ModelProto, TypeProto
 
+from onnxreduce_cli.errors import about
 from onnxreduce_cli.model.files import load
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.gate import check
+from onnxreduce_cli.model.scope import scopes, subgraphs
 from onnxreduce_cli.model.skeleton import model_skeleton
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
@@ -28,11 +30,17 @@ class Source:
         skeleton: the model without its large tensors.
     """
 
-    def __init__(self, given: ModelOrPath, label: str) -> None:
+    def __init__(self, given: ModelOrPath, label: str, *, generated: bool = False) -> None:
         """Read what is needed of a model.
 
+        Args:
+            given: the model, or its path.
+            label: what messages call it.
+            generated: whether we wrote it, so that what is wrong with it is not the user's.
+
         Raises:
-            InvalidModelError: the file cannot be read, or is no model.
+            InvalidModelError: the file cannot be read, or is no model, or the model contradicts
+                itself.
         """
         self.label = label
         self.model: ModelProto | None = None
@@ -40,12 +48,16 @@ class Source:
         self.base_dir = ""
         if isinstance(given, ModelProto):
             self.model = given
+            if not generated:
+                check(given, scopes(given))
             self.skeleton = model_skeleton(given)
             return
         document = load(given)
         # Absolute, for whoever runs it may be in another folder.
         self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
         self.label = os.fspath(given)
+        with about(self.label):
+            check(document.model, scopes(document.model))
         self.skeleton = model_skeleton(document.model)
         if document.format == "protobuf" and _is_text(os.fspath(given)):
             self.path = os.path.abspath(given)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from onnx import FunctionProto, ModelProto
+from onnx import FunctionProto, ModelProto, helper
 
 import onnxreduce_cli
 from tests.support import model
@@ -44,7 +44,14 @@ def test_training_reads_too() -> None:
         g (float[2,3] x) => (float[1,1] y) { y = ReduceMean(x) }""")
     training = source.training_info.add()
     training.algorithm.name = "step"
-    training.algorithm.node.add(op_type="Adam", domain="ai.onnx.preview.training")
+    names = ["rate", "step", "x", "gradient", "momentum"]
+    training.algorithm.node.add(
+        op_type="Momentum", domain="ai.onnx.preview.training", input=names, output=["a", "b"]
+    )
+    momentum = {"alpha": 0.5, "beta": 0.5, "norm_coefficient": 0.0, "mode": "standard"}
+    training.algorithm.node[0].attribute.extend(
+        helper.make_attribute(name, value) for name, value in momentum.items()
+    )
     assert onnxreduce_cli.plan(source, 13).unread == ()
     del source.training_info[:]
     assert onnxreduce_cli.plan(source, 13).unread == ("ai.onnx.preview.training 1",)

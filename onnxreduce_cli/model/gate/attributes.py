@@ -1,0 +1,99 @@
+"""What is wrong with a node's attributes by themselves, whatever its operator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from onnx import AttributeProto
+
+from onnxreduce_cli.model.gate import tensors
+from onnxreduce_cli.model.gate.text import is_text
+
+#: The field that holds the value of an attribute, by its type.
+_FIELDS: dict[int, str] = {
+    AttributeProto.FLOAT: "f",
+    AttributeProto.INT: "i",
+    AttributeProto.STRING: "s",
+    AttributeProto.TENSOR: "t",
+    AttributeProto.GRAPH: "g",
+    AttributeProto.SPARSE_TENSOR: "sparse_tensor",
+    AttributeProto.TYPE_PROTO: "tp",
+    AttributeProto.FLOATS: "floats",
+    AttributeProto.INTS: "ints",
+    AttributeProto.STRINGS: "strings",
+    AttributeProto.TENSORS: "tensors",
+    AttributeProto.GRAPHS: "graphs",
+    AttributeProto.SPARSE_TENSORS: "sparse_tensors",
+    AttributeProto.TYPE_PROTOS: "type_protos",
+}
+
+#: Types of which a value is a message: one that is not there is no value of zero.
+_MESSAGES = frozenset(
+    {
+        AttributeProto.TENSOR,
+        AttributeProto.GRAPH,
+        AttributeProto.SPARSE_TENSOR,
+        AttributeProto.TYPE_PROTO,
+    }
+)
+
+_VALUES = frozenset(_FIELDS.values())
+
+
+def problem(attributes: Sequence[AttributeProto], *, texts: bool) -> str | None:
+    """Return what is wrong with the attributes of a node; None if nothing is.
+
+    Args:
+        attributes: the node's.
+        texts: whether strings are text, as they are for the operators of ONNX.
+    """
+    names = [attribute.name for attribute in attributes]
+    for attribute, name in zip(attributes, names, strict=True):
+        if not is_text(name):
+            return f"the name of its attribute {name!r} is not UTF-8"
+        found = _of_one(attribute) or _of_value(attribute, texts=texts)
+        if found is not None:
+            return f"its attribute {name!r} {found}"
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        return f"it has several attributes {twice!r}"
+    return None
+
+
+def _of_one(attribute: AttributeProto) -> str | None:
+    """Return what is wrong with an attribute's type and fields."""
+    own = _FIELDS.get(attribute.type)
+    if own is None:
+        return "has no type" if not attribute.type else f"has a type {attribute.type} of no kind"
+    present = {field.name for field, _ in attribute.ListFields()} & _VALUES
+    if attribute.ref_attr_name:
+        if not is_text(attribute.ref_attr_name):
+            return f"refers to {attribute.ref_attr_name!r}, which is not UTF-8"
+        return "has a value and refers to another attribute" if present else None
+    if not present <= {own}:
+        other = min(present - {own})
+        type_name = AttributeProto.AttributeType.Name(attribute.type)
+        return f"is of type {type_name} and has a value in its field {other!r}"
+    if attribute.type in _MESSAGES and not present:
+        return "has no value"
+    return None
+
+
+def _of_value(attribute: AttributeProto, *, texts: bool) -> str | None:
+    """Return what is wrong with the value of an attribute of sound fields."""
+    if attribute.ref_attr_name:
+        return None
+    kind = attribute.type
+    if kind == AttributeProto.TENSOR:
+        return tensors.problem(attribute.t)
+    if kind == AttributeProto.TENSORS:
+        return next(filter(None, map(tensors.problem, attribute.tensors)), None)
+    if kind == AttributeProto.SPARSE_TENSOR:
+        return tensors.sparse_problem(attribute.sparse_tensor)
+    if kind == AttributeProto.SPARSE_TENSORS:
+        return next(filter(None, map(tensors.sparse_problem, attribute.sparse_tensors)), None)
+    if texts and kind in (AttributeProto.STRING, AttributeProto.STRINGS):
+        values = [attribute.s] if kind == AttributeProto.STRING else attribute.strings
+        wrong = next((value for value in values if not is_text(value)), None)
+        return None if wrong is None else f"is {wrong[:40]!r}, which is not UTF-8"
+    return None

@@ -1,0 +1,63 @@
+"""Graphs within nodes: whether they have the inputs and outputs that their operators give them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from onnx import AttributeProto, NodeProto
+
+#: The attributes that hold the graphs of each operator.
+_GRAPHS = {
+    "If": ("then_branch", "else_branch"),
+    "Loop": ("body",),
+    "Scan": ("body",),
+    "SequenceMap": ("body",),
+}
+
+#: Since this opset Scan has no input for the lengths of sequences, and no batches.
+_SCAN_WITHOUT_LENGTHS = 9
+
+
+def problem(node: NodeProto, op_type: str, opset: int) -> str | None:
+    """Return what is wrong with the graphs of a node; None if nothing is.
+
+    Args:
+        node: one with as many inputs and outputs, and the attributes, that its operator allows.
+        op_type: its operator.
+        opset: the opset that it is read by.
+    """
+    attributes = {attribute.name: attribute for attribute in node.attribute}
+    for name in _GRAPHS[op_type]:
+        if name not in attributes or attributes[name].ref_attr_name:
+            continue  # An operator that the installed onnx, or this opset, does not know.
+        graph = attributes[name].g
+        wanted = _wanted(node, op_type, opset, attributes)
+        if isinstance(wanted, str):
+            return wanted
+        found = (len(graph.input), len(graph.output))
+        for side, given, has in zip(("inputs", "outputs"), wanted, found, strict=True):
+            if given != has:
+                return f"its graph {name!r} has {has} {side}, and the node gives it {given}"
+    return None
+
+
+def _wanted(
+    node: NodeProto, op_type: str, opset: int, attributes: Mapping[str, AttributeProto]
+) -> tuple[int, int] | str:
+    """Return how many inputs and outputs a node's graphs have to have, or what is wrong."""
+    inputs, outputs = len(node.input), len(node.output)
+    if op_type == "If":
+        return 0, outputs
+    if op_type == "Loop":
+        # The number of the iteration and the condition, then the values that are carried on.
+        return inputs, outputs + 1
+    if op_type == "Scan":
+        given = inputs if opset >= _SCAN_WITHOUT_LENGTHS else inputs - 1
+        scanned = attributes["num_scan_inputs"]
+        if not scanned.ref_attr_name and not 1 <= scanned.i <= given:
+            return f"its attribute 'num_scan_inputs' is {scanned.i}, and it has {given} inputs"
+        carried = given - scanned.i
+        if carried > outputs and not scanned.ref_attr_name:
+            return f"it carries {carried} values on, and has {outputs} outputs"
+        return given, outputs
+    return inputs, outputs

@@ -1,0 +1,117 @@
+"""The pass over a model's scopes and nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.errors import Blocker, InvalidModelError
+from onnxreduce_cli.model.calls import FunctionKey
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
+from onnxreduce_cli.model.gate.text import first_no_text
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label
+
+
+def check(model: ModelProto, found: Sequence[Scope]) -> None:
+    """Look a model over; it takes time in proportion to the model's size.
+
+    Args:
+        model: the model.
+        found: its scopes.
+
+    Raises:
+        InvalidModelError: what is wrong with it, and where.
+    """
+    known = functions.by_key(model)
+    _check_imports(model, "")
+    for function in model.functions:
+        _check_imports(function, f"function {function_label(function)}: ")
+    nodes = _Nodes(model, known)
+    for scope in found:
+        if isinstance(scope.container, GraphProto):
+            _check_graph(scope, scope.container)
+        nodes.check(scope)
+    if known:
+        functions.check_recursion(found, known)
+
+
+def _check_imports(owner: ModelProto | FunctionProto, place: str) -> None:
+    wrong = first_no_text(entry.domain for entry in owner.opset_import)
+    if wrong is not None:
+        raise InvalidModelError(f"{place}the imported domain {wrong!r} is not UTF-8")
+
+
+def _check_graph(scope: Scope, graph: GraphProto) -> None:
+    """Refuse what is wrong with a graph itself: its inputs, outputs and initializers."""
+    place = f"{scope.label}: " if scope.label else ""
+    names = [value.name for value in (*graph.input, *graph.output)]
+    wrong = first_no_text((graph.name, *names))
+    if wrong is not None:
+        raise InvalidModelError(f"{place}the name {wrong!r} is not UTF-8")
+    for tensor in graph.initializer:
+        problem = tensors.problem(tensor)
+        if problem is not None:
+            raise InvalidModelError(f"{place}initializer {tensor.name!r} {problem}; mend the model")
+    for sparse in graph.sparse_initializer:
+        problem = tensors.sparse_problem(sparse)
+        if problem is not None:
+            raise InvalidModelError(
+                f"{place}sparse initializer {sparse.values.name!r} {problem}; mend the model"
+            )
+
+
+class _Nodes:
+    """The nodes of one model.
+
+    Attributes:
+        functions: the model's own, which nodes call by name.
+    """
+
+    def __init__(self, model: ModelProto, known: Mapping[FunctionKey, FunctionProto]) -> None:
+        self._model, self._functions = model, known
+
+    def check(self, scope: Scope) -> None:
+        """Refuse what is wrong with the nodes of a scope."""
+        imports = {entry.domain: entry.version for entry in self._imports(scope)}
+        # What differs from a sound node in names alone is sound.
+        sound: set[Hashable] = set()
+        nodes = zip(scope.op_types, scope.nodes, scope.signatures, strict=True)
+        for op_type, node, signature in nodes:
+            if signature in sound:
+                continue
+            problem = self._problem(node, op_type, scope.opset, imports)
+            if problem is not None:
+                name = str(node.name) if first_no_text([node.name]) else scope.describe(node)
+                where = (name, str(op_type), scope.opset or 0, scope.label)
+                raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
+            if signature is not None:
+                sound.add(signature)
+
+    def _imports(self, scope: Scope) -> Iterable[OperatorSetIdProto]:
+        return (scope.function or self._model).opset_import
+
+    def _problem(
+        self, node: NodeProto, op_type: str, opset: int | None, imports: Mapping[str, int]
+    ) -> str | None:
+        """Return what is wrong with a node; None if nothing is."""
+        domain, overload = node.domain, node.overload
+        wrong = first_no_text((node.name, op_type, domain, overload, *node.input, *node.output))
+        if wrong is not None:
+            return f"the name {wrong!r} is not UTF-8"
+        default = is_default(domain)
+        found = attributes.problem(node.attribute[:], texts=default)
+        if found is not None:
+            return found
+        function = self._functions.get((domain, op_type, overload)) if self._functions else None
+        if function is not None:
+            return functions.misfit(node, function)
+        read_at = opset if default else imports.get(domain)
+        if read_at is None:
+            return None
+        found = schemas.invalid(node, read_at, "" if default else domain)
+        if found is None and default and op_type in GRAPH_OPERATORS:
+            found = bodies.problem(node, op_type, read_at)
+        return found

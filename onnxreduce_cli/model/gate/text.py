@@ -1,0 +1,21 @@
+"""Text: what protobuf's Python interface gives as `bytes` where it is not UTF-8."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def is_text(value: str | bytes) -> bool:
+    """Return whether a field's value is UTF-8."""
+    if isinstance(value, str):
+        return True
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def first_no_text(names: Iterable[str | bytes]) -> bytes | None:
+    """Return the first of a field's strings that is not UTF-8; None if all are."""
+    return next((name for name in names if isinstance(name, bytes)), None)
