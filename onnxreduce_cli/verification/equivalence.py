@@ -55,6 +55,7 @@ def verify(
     executors: Sequence[str] = EXECUTORS,
     save_failure: str | None = None,
     progress: Progress | None = None,
+    labels: tuple[str, str] = ("", ""),
 ) -> VerifyReport:
     """Compare two models, or one model in two executors, on the same inputs.
 
@@ -70,6 +71,7 @@ def verify(
         executors: those to ask, among `EXECUTORS`.
         save_failure: a folder for the first inputs on which the models differ.
         progress: called with the steps done, the steps in all, and the current one.
+        labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
 
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
@@ -79,16 +81,24 @@ def verify(
     for executor in executors:
         if executor not in EXECUTORS:
             raise UsageError(f"there is no executor {executor!r}")
-    sources = {Side.REFERENCE: Source(a, "a")}
-    if b is not None:
-        sources[Side.CANDIDATE] = Source(b, "b")
-        interface = tuple(_interface(*sources.values()))
-        if interface:
-            first, second = (source.label for source in sources.values())
-            return VerifyReport(first, second, interface, (), (), (), None, (), (), False)
+    sources = _sources(a, b, labels)
+    interface = tuple(_interface(*sources.values())) if b is not None else ()
+    if interface:
+        first, second = (source.label for source in sources.values())
+        return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
     ran = Trials(sources, tuple(executors), progress)
     ran.run(_sets(inputs, sources[Side.REFERENCE]), dims, trials, seed, special)
     return Verdict(ran, tolerance or Tolerance()).report(save_failure)
+
+
+def _sources(a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]) -> dict[Side, Source]:
+    """The models, of which no two go by the same name."""
+    found = {Side.REFERENCE: Source(a, "a", called=labels[0])}
+    if b is not None:
+        found[Side.CANDIDATE] = candidate = Source(b, "b", called=labels[1])
+        if candidate.label == found[Side.REFERENCE].label:
+            candidate.label += " (b)"
+    return found
 
 
 def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inputs]:
