@@ -179,7 +179,8 @@ def check_options(options: Options) -> None:
         )
     if not options.verify and options.comparing != Comparing():
         raise UsageError(
-            "real data, sizes, trials, seed and tolerances are for --verify; say it too"
+            "-i, --inputs, --dim, --trials, --seed, --rtol and --atol say how to compare the whole "
+            "models; say --verify too"
         )
     for op_type in options.expand:
         body(op_type)

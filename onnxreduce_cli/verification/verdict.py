@@ -268,11 +268,13 @@ class Verdict:
         for side, executor in (first, second):
             value = (self.ran.outcomes[side, executor][number].values or {})[name]
             distance = self._explanations.rounding.distance(number, name, value)
-            model = f"{self.ran.sources[side].label} in {executor_name(executor)}"
-            far.append(f"{model} is {distance:.3g} off")
+            runtime = executor_name(executor)
+            if first[0] is not second[0]:
+                runtime = f"{self.ran.sources[side].label} in {runtime}"
+            far.append(f"{runtime} is {distance:.3g}")
         return (
-            f"output {name!r} differs as rounding lets it: from the first model with its floats "
-            f"lifted to double {' and '.join(far)}"
+            f"output {name!r} differs as rounding lets it: {' and '.join(far)} off what the first "
+            "model gives with its floats lifted to double"
         )
 
     def _warnings(self, vouched: Vouched) -> Iterator[str]:
