@@ -6,11 +6,12 @@ The output is looked at before the input is converted, and is written last, whol
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.api.save import Placement, SavedData, check_placement, save
@@ -32,6 +33,29 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Comparing:
+    """The options of comparing the whole models.
+
+    Attributes:
+        pairs: real data, ``name=file.npy`` each.
+        inputs: real data, as a path that `read_inputs` reads; None for none.
+        dims: sizes by the names of open dimensions.
+        trials: how many sets of inputs to draw.
+        seed: of what is drawn.
+        rtol: the relative tolerance; None for the dtype's own.
+        atol: the absolute tolerance; None for the dtype's own.
+    """
+
+    pairs: tuple[str, ...] = ()
+    inputs: str | None = None
+    dims: Mapping[str, int] = field(default_factory=dict)
+    trials: int = 5
+    seed: int = 0
+    rtol: float | None = None
+    atol: float | None = None
+
+
+@dataclass(frozen=True)
 class Options:
     """The options of converting a file.
 
@@ -45,6 +69,7 @@ class Options:
         make_folders: whether folders that the output needs are made.
         check: whether each distinct site is run, before and after.
         verify: whether the whole models are compared, too.
+        comparing: how they are compared.
         placement: where weights go.
     """
 
@@ -57,6 +82,7 @@ class Options:
     make_folders: bool = False
     check: bool = True
     verify: bool = False
+    comparing: Comparing = field(default_factory=Comparing)
     placement: Placement = field(default_factory=Placement)
 
 
@@ -107,6 +133,7 @@ def convert_file(
 
     Raises:
         UsageError: the options make no sense here, or the output may not be written.
+        InputError: inputs or dimensions to compare with do not fit the model.
         InvalidModelError: the model cannot be read, or contradicts itself.
         ConversionError: it cannot be converted; nothing was written.
         CheckError: a replacement does not compute the same; nothing was written.
@@ -120,6 +147,7 @@ def convert_file(
     path = _output_path(source, target, opset, in_place=options.in_place)
     if not options.dry_run:
         _check_output(source, path, options, stdout)
+    comparison = _comparison(document, source, options, progress)
     conversion = _conversion(document, opset, options)
     plan = conversion.plan()
     if options.dry_run:
@@ -130,14 +158,15 @@ def convert_file(
         )
     sites = _check(conversion) if options.check else None
     checked = Converted(source, path, plan, sites)
-    return _write(checked, document, conversion, options, stdout, progress, copying)
+    return _write(checked, document, conversion, options, stdout, comparison, copying)
 
 
 def check_options(options: Options) -> None:
     """Look the options over that make sense for all models or for none.
 
     Raises:
-        UsageError: no such opset, no function body for an operator, or nothing to do.
+        UsageError: no such opset, no function body for an operator, nothing to do, or options of
+            comparing without that.
     """
     moves = options.placement.inline or options.placement.threshold is not None
     numbered = isinstance(options.ir_version, int)
@@ -147,6 +176,11 @@ def check_options(options: Options) -> None:
     if options.opset is not None and not 1 <= options.opset <= newest:
         raise UsageError(
             f"there is no opset {options.opset}; the installed onnx knows 1 to {newest}"
+        )
+    if not options.verify and options.comparing != Comparing():
+        raise UsageError(
+            "-i, --inputs, --dim, --trials, --seed, --rtol and --atol say how to compare the whole "
+            "models; say --verify too"
         )
     for op_type in options.expand:
         body(op_type)
@@ -231,16 +265,34 @@ def _check(conversion: Conversion) -> SiteReport | None:
     return check(conversion)
 
 
+def _comparison(
+    document: Document, source: str, options: Options, progress: Progress | None
+) -> _Comparison | None:
+    """What compares the whole models, real data read; None where that is not asked for.
+
+    Raises:
+        InputError: real data cannot be read, or does not fit the model.
+    """
+    if not options.verify:
+        return None
+    from onnxreduce_cli.verification import read_inputs
+
+    how = options.comparing
+    real = how.pairs or how.inputs is not None
+    inputs = read_inputs(document.model, how.pairs, how.inputs) if real else None
+    return _Comparison(document, source, how, inputs, progress)
+
+
 def _write(
     checked: Converted,
     document: Document,
     conversion: Conversion,
     options: Options,
     stdout: IO[bytes] | None,
-    progress: Progress | None,
+    comparison: _Comparison | None,
     copying: Progress | None,
 ) -> Converted:
-    """Apply a conversion that was checked and write the model; arguments as for `convert_file`.
+    """Apply a conversion that was checked, compare the whole models if asked to, and write.
 
     Raises:
         InvalidModelError: the model's external data cannot be brought along.
@@ -250,7 +302,6 @@ def _write(
     path = checked.target
     if options.make_folders and path != STREAM:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    comparison = _Comparison(document, checked.source, progress) if options.verify else None
     data = save(
         document,
         conversion,
@@ -272,12 +323,16 @@ class _Comparison:
     Attributes:
         document: the model as it was read.
         source: its path; ``-`` for standard input.
+        options: how to compare them.
+        inputs: real data; None to draw all inputs.
         progress: called with the steps of comparing that are done, those in all, and the current.
         report: what was found; None before.
     """
 
     document: Document
     source: str
+    options: Comparing
+    inputs: list[dict[str, Any]] | None
     progress: Progress | None
     report: VerifyReport | None = None
 
@@ -286,15 +341,27 @@ class _Comparison:
 
         Raises:
             VerificationError: they are not equal, or nothing could tell.
+            InputError: the inputs or dimensions given do not fit the model.
         """
-        from onnxreduce_cli.verification import VerificationError, verify
+        from onnxreduce_cli.verification import Tolerance, VerificationError, verify
 
         with ExitStack() as stack:
-            source = self.source
+            source = label = self.source
             if source == STREAM:
+                label = "standard input"
                 file = stack.enter_context(NamedTemporaryFile(suffix=".onnx"))
                 write([self.document.source], file)
                 source = file.name
-            self.report = verify(source, written, progress=self.progress)
+            self.report = verify(
+                source,
+                written,
+                inputs=self.inputs,
+                dims=self.options.dims,
+                trials=self.options.trials,
+                seed=self.options.seed,
+                tolerance=Tolerance(self.options.rtol, self.options.atol),
+                progress=self.progress,
+                labels=(label, "the converted model"),
+            )
         if self.report.exit_code:
             raise VerificationError(self.report)

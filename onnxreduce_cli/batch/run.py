@@ -139,6 +139,7 @@ def _recipe(options: Options) -> dict[str, Any]:
     """Return the options and versions that determine an output, as JSON would give them back."""
     found = {name: value for name, value in asdict(options).items() if name not in _PERMISSIONS}
     found["expand"] = sorted(options.expand)
+    found["comparing"]["pairs"] = list(options.comparing.pairs)
     return {**found, "onnxreduce": __version__, "onnx": onnx.__version__}
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from onnxreduce_cli.cli.comparing import comparing_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.size import size
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
@@ -57,6 +58,7 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
 @click.option("--in-place", is_flag=True, help="Allow the output to be the input.")
 @click.option("--no-check", is_flag=True, help="Do not run each changed node, before and after.")
 @click.option("--verify", is_flag=True, help="Also compare the whole model, before and after.")
+@comparing_options
 @click.option(
     "--external-data",
     type=click.Choice(["link", "copy", "keep"]),
@@ -95,6 +97,7 @@ def command(
     jobs: int | None,
     resume: bool,
     quiet: bool,
+    **comparing: Any,
 ) -> None:
     """Move each MODEL (a file, a pattern, or - for standard input) to another opset.
 
@@ -105,9 +108,8 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
-    from onnxreduce_cli.api.convert_file import Options
+    from onnxreduce_cli.api.convert_file import Comparing, Options
     from onnxreduce_cli.api.save import Placement
-    from onnxreduce_cli.batch.layout import matching
 
     options = Options(
         opset,
@@ -119,22 +121,26 @@ def command(
         make_folders=out_dir is not None,
         check=not no_check,
         verify=verify,
+        comparing=Comparing(**comparing),
         placement=Placement(external_data, allow_outside_data, threshold, inline),
     )
-    _check(options, *models, output, out_dir)
-    sources = matching(models, out_dir)
+    sources = _sources(models, output, out_dir, options)
     if len(sources) == 1 and out_dir is None and jobs is None and not resume:
         _convert_one(sources[0], output, options, quiet=quiet)
     _convert_many(sources, output, out_dir, options, jobs=jobs or 1, resume=resume, quiet=quiet)
 
 
-def _check(options: Options, *names: str | None) -> None:
-    """Refuse options that contradict each other, and empty names."""
+def _sources(
+    models: tuple[str, ...], output: str | None, out_dir: str | None, options: Options
+) -> list[str]:
+    """The models, patterns expanded; options that contradict each other are refused."""
     from onnxreduce_cli.api.convert_file import check_options
+    from onnxreduce_cli.batch.layout import matching
 
     check_options(options)
-    if "" in names:
+    if "" in (*models, output, out_dir):
         raise click.UsageError("a name is empty; is some variable not set?")
+    return matching(models, out_dir)
 
 
 def _check_many(
@@ -194,7 +200,8 @@ def _show(done: Converted) -> None:
         say(f"  {done.sites.summary()}", err=to_stream)
     if done.verified is not None:
         compared = sum(not trial.void for trial in done.verified.trials)
-        say(f"  verified: the whole models agree on {compared} inputs", err=to_stream)
+        agreed = f"the whole models agree on {compared} inputs, by {done.verified.by}"
+        say(f"  verified: {agreed}", err=to_stream)
     for line in remarks(done):
         say(line, err=True)
 

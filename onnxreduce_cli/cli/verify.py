@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from onnxreduce_cli.cli.comparing import comparing_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.streams import say
 
@@ -21,55 +22,11 @@ EXECUTORS = {
 }
 
 
-def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
-    """``batch=4`` and its like as sizes by name."""
-    found = {}
-    for value in values:
-        name, _sign, size = value.partition("=")
-        if not name or not size.isdigit():
-            raise click.BadParameter(f"{value!r} is not of the form name=size")
-        found[name] = int(size)
-    return found
-
-
-def _limit(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
-    """A tolerance as it is; NaN and what is below 0 would let nothing, or anything, agree."""
-    if value is not None and not value >= 0:
-        raise click.BadParameter(f"{value} is not 0 or more")
-    return value
-
-
 @click.command(name="verify")
 @click.argument("a")
 @click.argument("b", required=False)
-@click.option("-i", "--input", "pairs", multiple=True, metavar="NAME=FILE.npy", help="Real data.")
-@click.option("--inputs", metavar="PATH", help="Real data: an .npz file or a test_data_set folder.")
-@click.option(
-    "--dim", "dims", multiple=True, callback=_dims, metavar="NAME=SIZE", help="Fix a dimension."
-)
-@click.option(
-    "--trials",
-    type=click.IntRange(1),
-    default=5,
-    show_default=True,
-    help="How many sets of inputs to draw.",
-)
-@click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn."
-)
+@comparing_options
 @click.option("--special", is_flag=True, help="Also draw NaN, infinities, zeros and denormals.")
-@click.option(
-    "--rtol",
-    type=float,
-    callback=_limit,
-    help="Relative tolerance; by default it depends on the dtype.",
-)
-@click.option(
-    "--atol",
-    type=float,
-    callback=_limit,
-    help="Absolute tolerance; by default it depends on the dtype.",
-)
 @click.option("--ulp", type=click.IntRange(0), help="Tolerance in units in the last place.")
 @click.option("--exact", is_flag=True, help="Every bit must agree.")
 @click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
@@ -83,9 +40,9 @@ def command(
     dims: dict[str, int],
     trials: int,
     seed: int,
-    special: bool,
     rtol: float | None,
     atol: float | None,
+    special: bool,
     ulp: int | None,
     exact: bool,
     executor: str,

@@ -29,6 +29,7 @@ def remarks(done: Converted) -> list[str]:
             "optional values, written out together; --verify compares the whole models"
         )
     if done.verified is not None:
+        found += [f"warning: {warning}" for warning in done.verified.warnings]
         found += [f"remark: {remark}" for remark in done.verified.remarks]
     found += [
         f"warning: {path} is a hard link: as long as both files exist, onnx loads neither"

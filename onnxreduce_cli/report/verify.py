@@ -40,6 +40,8 @@ def _lines(report: VerifyReport) -> Iterator[str]:
     void = [trial for trial in report.trials if trial.void]
     if void:
         yield f"{len(void)} of {len(report.trials)} inputs told nothing: {void[0].void}"
+    for warning in report.warnings:
+        yield f"Warning: {warning}"
     for remark in report.remarks:
         yield f"Remark: {remark}"
     if report.saved is not None:
@@ -55,7 +57,7 @@ def _verdict(report: VerifyReport) -> str:
     if not report.equivalent:
         return f"NOT EQUIVALENT: {what} differ"
     compared = sum(not trial.void for trial in report.trials)
-    return f"EQUIVALENT: {what} agree on {compared} inputs"
+    return f"EQUIVALENT: {what} agree on {compared} inputs, by {report.by}"
 
 
 def _comparison(found: Comparison) -> str:
@@ -66,7 +68,9 @@ def _comparison(found: Comparison) -> str:
         sides = f"both models in {first[1]}"
     else:
         sides = f"{first[0]} in {first[1]} and {second[0]} in {second[1]}"
-    state = "ok" if found.errors.agree else "DIFFERENT"
+    state = "ok" if found.agree else "DIFFERENT"
+    if found.explained:
+        state = f"ok but for {found.explained}"
     return f"{found.output}: {sides}: {state}, {found.errors}"
 
 

@@ -100,7 +100,8 @@ class Errors:
         mismatches: those further apart than the tolerance allows.
         max_abs: the largest absolute error between finite elements.
         max_rel: the largest error relative to the larger of the two.
-        max_ulp: the largest distance in units in the last place between finite floats.
+        max_ulp: the largest distance in units in the last place between finite floats; None for
+            what is no float.
         nan_mismatches: elements of which just one is NaN.
         inf_mismatches: elements of which just one is that infinity.
         bit_exact: all bits agree, but for the payload and sign of NaNs.
@@ -111,7 +112,7 @@ class Errors:
     mismatches: int = 0
     max_abs: float = 0.0
     max_rel: float = 0.0
-    max_ulp: int = 0
+    max_ulp: int | None = None
     nan_mismatches: int = 0
     inf_mismatches: int = 0
     bit_exact: bool = True
@@ -124,12 +125,13 @@ class Errors:
 
     def __add__(self, other: Errors) -> Errors:
         """Both taken together."""
+        known = [ulp for ulp in (self.max_ulp, other.max_ulp) if ulp is not None]
         return Errors(
             self.count + other.count,
             self.mismatches + other.mismatches,
             max(self.max_abs, other.max_abs),
             max(self.max_rel, other.max_rel),
-            max(self.max_ulp, other.max_ulp),
+            max(known, default=None),
             self.nan_mismatches + other.nan_mismatches,
             self.inf_mismatches + other.inf_mismatches,
             self.bit_exact and other.bit_exact,
@@ -142,11 +144,11 @@ class Errors:
             return self.problem
         if self.bit_exact:
             return "bit-exact"
-        parts = [
-            f"max abs {self.max_abs:.3g}",
-            f"max rel {self.max_rel:.3g}",
-            f"max ULP {self.max_ulp}",
-        ]
+        parts = []
+        if self.max_ulp is not None or self.max_abs:  # Strings are no distance apart.
+            parts += [f"max abs {self.max_abs:.3g}", f"max rel {self.max_rel:.3g}"]
+        if self.max_ulp is not None:
+            parts.append(f"max ULP {self.max_ulp}")
         if self.mismatches:
             parts.append(f"{self.mismatches} of {self.count} elements differ")
         if self.nan_mismatches:
@@ -165,6 +167,10 @@ def failed(problem: str) -> Errors:
 def is_float(dtype: np.dtype[Any]) -> bool:
     """Return whether a dtype is a float of any size, those of ml_dtypes included."""
     return dtype.name.startswith(_FLOAT_NAMES)
+
+
+def _has_ulps(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind == "c" or is_float(dtype)
 
 
 def compare(first: Any, second: Any, tolerance: Tolerance) -> Errors:
@@ -212,7 +218,7 @@ def _arrays(first: Array, second: Array, tolerance: Tolerance) -> Errors:
         wrong = int(np.count_nonzero(first != second))
         return Errors(count, wrong, bit_exact=not wrong)
     if count <= _FEW and first.tobytes() == second.tobytes():
-        return Errors(count)
+        return Errors(count, max_ulp=0 if _has_ulps(first.dtype) else None)
     if first.dtype.kind == "c":
         part = np.dtype(np.float32 if first.dtype.itemsize == 8 else np.float64)
         return _floats(_flat(first).view(part), _flat(second).view(part), tolerance)
@@ -246,7 +252,7 @@ def _floats(a: Array, b: Array, tolerance: Tolerance) -> Errors:
     bits = np.dtype(f"u{a.dtype.itemsize}")
     differ = a.view(bits) != b.view(bits)
     if not differ.any():
-        return Errors(a.size)
+        return Errors(a.size, max_ulp=0)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # ml_dtypes warns where NaNs are cast.
         warnings.simplefilter("ignore", RuntimeWarning)

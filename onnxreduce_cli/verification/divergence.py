@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from onnx import NodeProto
-
 from onnxreduce_cli.verification.compare import Errors, Tolerance, compare
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.results import Divergence
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.value_graph import ValueGraph
 
 #: Up to this many values are looked at all at once; of more, so many at a time.
 _ALL = 48
 _AT_ONCE = 8
-#: No more nodes are named than these.
-_NAMED = 12
 
 Probe = Callable[[Sequence[str]], dict[str, Errors]]
 
@@ -46,7 +42,7 @@ def first_divergence(
     Returns:
         the first value found to differ; None where the values could not be looked at.
     """
-    graphs = _Graph(first[0]), _Graph(second[0])
+    graphs = ValueGraph(first[0]), ValueGraph(second[0])
     shared = [name for name in graphs[0].order if name in graphs[1].producers and name != output]
     probe = _probe(first, second, feeds, tolerance)
     search = _Search(graphs[0], [*shared, output], probe)
@@ -59,70 +55,10 @@ def first_divergence(
     return Divergence(value, labels[0], labels[1], search.errors[value], made[0], made[1])
 
 
-class _Graph:
-    """A model's main graph as a network of values."""
-
-    def __init__(self, source: Source) -> None:
-        self.producers: dict[str, NodeProto] = {}
-        for node in source.skeleton.graph.node:
-            for name in node.output:
-                if name:
-                    self.producers[name] = node
-        self.order = list(self.producers)
-
-    def ancestors(self, name: str) -> set[str]:
-        """Every value that `name` is made from, itself left out."""
-        found: set[str] = set()
-        waiting = [name]
-        while waiting:
-            node = self.producers.get(waiting.pop())
-            for read in reads([node]) if node is not None else ():
-                if read not in found:
-                    found.add(read)
-                    waiting.append(read)
-        return found
-
-    def sources(self, name: str, known: set[str]) -> set[str]:
-        """Return the values among `known` that `name` is computed from with none between."""
-        return self._walk(name, known)[0]
-
-    def made(self, name: str, known: set[str]) -> tuple[str, ...]:
-        """The nodes that make `name` from values among `known`, in order."""
-        nodes = {id(node) for node in self._walk(name, known)[1]}
-        ordered: dict[int, NodeProto] = {}
-        for value in self.order:
-            node = self.producers[value]
-            if id(node) in nodes:
-                ordered[id(node)] = node
-        names = [f"{_called(node)} ({node.op_type})" for node in ordered.values()]
-        return tuple(names[-_NAMED:])
-
-    def _walk(self, name: str, known: set[str]) -> tuple[set[str], list[NodeProto]]:
-        ends: set[str] = set()
-        nodes: list[NodeProto] = []
-        waiting, seen = [name], {name}
-        while waiting:
-            node = self.producers.get(waiting.pop())
-            if node is None:
-                continue
-            nodes.append(node)
-            for read in reads([node]):
-                if read in known:
-                    ends.add(read)
-                elif read not in seen:
-                    seen.add(read)
-                    waiting.append(read)
-        return ends, nodes
-
-
-def _called(node: NodeProto) -> str:
-    return node.name or next((name for name in node.output if name), "without a name")
-
-
 class _Search:
     """Looks at values until the first that differs is known."""
 
-    def __init__(self, graph: _Graph, shared: list[str], probe: Probe) -> None:
+    def __init__(self, graph: ValueGraph, shared: list[str], probe: Probe) -> None:
         self._graph = graph
         self._order = {name: index for index, name in enumerate(shared)}
         self._probe = probe
@@ -186,31 +122,43 @@ class _Search:
         return sorted(found, key=self._order.__getitem__)
 
 
+def inner_values(
+    side: tuple[Source, str], names: Sequence[str], feeds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Run a model in an executor for values of its main graph; those it cannot give are left out.
+
+    Args:
+        side: the model and the executor.
+        names: the values.
+        feeds: the inputs.
+    """
+    source, executor = side
+    if not names:
+        return {}
+    try:
+        return open_isolated(source, executor, extra=names).run(feeds, names)
+    except (CannotRunError, RunFailedError):
+        if len(names) == 1:
+            return {}
+    # Some value that cannot be an output stands in the way of the others.
+    found: dict[str, Any] = {}
+    for half in (names[: len(names) // 2], names[len(names) // 2 :]):
+        found.update(inner_values(side, half, feeds))
+    return found
+
+
 def _probe(
     first: tuple[Source, str],
     second: tuple[Source, str],
     feeds: Mapping[str, Any],
     tolerance: Tolerance,
 ) -> Probe:
-    def values(side: tuple[Source, str], names: Sequence[str]) -> dict[str, Any]:
-        source, executor = side
-        try:
-            return open_isolated(source, executor, extra=names).run(feeds, names)
-        except (CannotRunError, RunFailedError):
-            if len(names) == 1:
-                return {}
-        # Some value that cannot be an output stands in the way of the others.
-        found: dict[str, Any] = {}
-        for half in (names[: len(names) // 2], names[len(names) // 2 :]):
-            found.update(values(side, half))
-        return found
-
     def probe(names: Sequence[str]) -> dict[str, Errors]:
         if not names:
             return {}
-        left = values(first, names)
+        left = inner_values(first, names, feeds)
         present = [name for name in names if name in left]
-        right = values(second, present) if present else {}
+        right = inner_values(second, present, feeds)
         return {name: compare(left[name], right[name], tolerance) for name in right}
 
     return probe

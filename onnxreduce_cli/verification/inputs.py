@@ -30,7 +30,9 @@ Array = npt.NDArray[Any]
 _ODD = (3, 5, 7)
 #: Sizes tried when a model accepts none of the usual ones, such as images of a least size. 1 comes
 #: after others: it is broadcast to whatever it meets, and hides what happens along its axis.
-_SIZES = (2, 3, 4, 1, 8, 16, 32, 64, 128, 224)
+_SIZES = (2, 3, 4, 1, 8, 16, 32, 64, 128, 224, 512)
+#: No more elements are drawn for one tensor where a smaller batch would do.
+_MANY = 1 << 24
 _RANKS = (2, 3, 4, 1, 5, 0)
 #: Constants of more elements are no limits.
 _FEW = 1024
@@ -64,7 +66,10 @@ class Drawer:
         dims: sizes that are fixed, by the name of a symbolic dimension or by ``input[axis]``.
         symbols: the keys of all dimensions that the model leaves open.
         open_ranks: whether it leaves a rank open.
+        largest: the largest size that is tried for a dimension left open.
     """
+
+    largest = max(_SIZES)
 
     def __init__(self, source: Source, dims: Mapping[str, int] | None = None) -> None:
         """Prepare for a model; its graph is looked at when integers are drawn first."""
@@ -133,13 +138,14 @@ class Drawer:
         for rank in _RANKS if self.open_ranks else (2,):
             for size in sizes if rank == 2 else sizes[:2]:
                 same = Attempt(self.dims, size, rank)
-                yield same
-                if self.hints:
-                    yield replace(same, sizes={**self.hints, **self.dims})
                 if size >= 8:
                     # Batches stay small where images must be large.
                     leading = dict.fromkeys(open_symbols[:1], 1)
-                    yield replace(same, sizes={**leading, **self.dims})
+                    yield replace(same, sizes={**leading, **self.hints, **self.dims})
+                if size < 8 or self.elements(same) <= _MANY:
+                    yield same
+                if self.hints:
+                    yield replace(same, sizes={**self.hints, **self.dims})
         for integers in (1, 0):
             yield replace(first, integers=integers)
             yield Attempt(self.dims, 2, integers=integers)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
@@ -100,6 +100,16 @@ class Judgement:
     deviations: dict[Side, Errors] = field(default_factory=dict)
     agree: bool | None = None
     excused: bool = False
+
+    def compared(self) -> Iterator[tuple[Ran, Ran, Errors]]:
+        """Every two runs that were compared, and how they differ: those of two models first."""
+        for executor, errors in self.pairs.items():
+            yield (Side.REFERENCE, executor), (Side.CANDIDATE, executor), errors
+        if self.cross is not None:
+            first, second, errors = self.cross
+            yield (Side.REFERENCE, first), (Side.CANDIDATE, second), errors
+        for side, errors in self.deviations.items():
+            yield (side, EXECUTORS[0]), (side, EXECUTORS[1]), errors
 
 
 Outcomes = Mapping[Ran, Outcome]

@@ -55,6 +55,8 @@ class Comparison:
         second: those on the other side.
         trials: how many trials both sides ran.
         errors: the errors over all trials.
+        explained: what explains every difference beyond the tolerance; empty if nothing does, or
+            there is none.
     """
 
     output: str
@@ -62,6 +64,12 @@ class Comparison:
     second: tuple[str, str]
     trials: int
     errors: Errors
+    explained: str = ""
+
+    @property
+    def agree(self) -> bool:
+        """True if nothing differs beyond the tolerance that is not explained."""
+        return self.errors.agree or bool(self.explained)
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,9 @@ class VerifyReport:
         divergence: where the models differ first, if they do.
         disagreements: where the executors differ on one model.
         remarks: what else a reader should know.
+        warnings: what the comparison says less of than it seems to.
         equivalent: whether they agree; None if nothing could tell.
+        by: the executors that compared, and why one did not; empty if none did.
         saved: the folder that holds the failing inputs, if they were kept.
     """
 
@@ -130,6 +140,8 @@ class VerifyReport:
     disagreements: tuple[Disagreement, ...]
     remarks: tuple[str, ...]
     equivalent: bool | None
+    by: str = ""
+    warnings: tuple[str, ...] = ()
     saved: str | None = None
 
     @property

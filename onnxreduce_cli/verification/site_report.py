@@ -120,7 +120,7 @@ class SiteReport:
     @property
     def max_ulp(self) -> int:
         """The largest error of a site that agrees, in units in the last place."""
-        return max((errors.max_ulp for errors in self.errors), default=0)
+        return max((errors.max_ulp or 0 for errors in self.errors), default=0)
 
     def summary(self) -> str:
         """One line: ``12 sites, 4 distinct, all checked: 3 bit-exact, 1 within 2 ULP``."""
@@ -130,10 +130,11 @@ class SiteReport:
         if not self.checked:
             return f"{head}none checked"
         parts = [f"{self.exact} bit-exact"] if self.exact else []
-        ulps = [errors.max_ulp for errors in self.errors if errors.max_ulp <= _TELLING_ULPS]
+        distances = [errors.max_ulp or 0 for errors in self.errors]
+        ulps = [ulp for ulp in distances if ulp <= _TELLING_ULPS]
         if ulps:
             parts.append(f"{len(ulps)} within {max(ulps)} ULP")
-        loose = [errors for errors in self.errors if errors.max_ulp > _TELLING_ULPS]
+        loose = [errors for errors in self.errors if (errors.max_ulp or 0) > _TELLING_ULPS]
         if loose:
             worst = max(errors.max_abs for errors in loose)
             parts.append(f"{len(loose)} within tolerance (largest error {worst:.2g})")

@@ -30,22 +30,32 @@ class Source:
         skeleton: the model without its large tensors.
     """
 
-    def __init__(self, given: ModelOrPath, label: str, *, generated: bool = False) -> None:
+    def __init__(
+        self,
+        given: ModelOrPath,
+        label: str,
+        *,
+        called: str = "",
+        base_dir: str = "",
+        generated: bool = False,
+    ) -> None:
         """Read what is needed of a model.
 
         Args:
             given: the model, or its path.
-            label: what messages call it.
+            label: what messages call a model in memory; a file goes by its path.
+            called: what messages call either, where it is not empty.
+            base_dir: the folder of the external data of a model in memory.
             generated: whether we wrote it, so that what is wrong with it is not the user's.
 
         Raises:
             InvalidModelError: the file cannot be read, or is no model, or the model contradicts
                 itself.
         """
-        self.label = label
+        self.label = called or label
         self.model: ModelProto | None = None
         self.path: str | None = None
-        self.base_dir = ""
+        self.base_dir = base_dir
         if isinstance(given, ModelProto):
             self.model = given
             if not generated:
@@ -55,7 +65,7 @@ class Source:
         document = load(given)
         # Absolute, for whoever runs it may be in another folder.
         self.base_dir = os.path.abspath(document.base_dir) if document.base_dir else ""
-        self.label = os.fspath(given)
+        self.label = called or os.fspath(given)
         with about(self.label):
             check(document.model, scopes(document.model))
         self.skeleton = model_skeleton(document.model)
@@ -88,6 +98,13 @@ class Source:
                 return True
             waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
         return False
+
+    def whole(self) -> ModelProto:
+        """A copy of the model; external data stays where it is."""
+        copy = ModelProto()
+        model = self.model or load(self.path or "").whole()
+        copy.CopyFrom(model)
+        return copy
 
     def content(self) -> bytes:
         """The model in protobuf form; external data stays where it is.

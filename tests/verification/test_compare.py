@@ -51,6 +51,22 @@ def test_ulps_count_representable_steps(dtype: Any) -> None:
     assert across.max_ulp == 2
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "text"),
+    [
+        (np.array([1, 5]), np.array([1, 7]), "max abs 2, max rel 0.286, 1 of 2 elements differ"),
+        (np.array([True]), np.array([False]), "max abs 1, max rel 1, 1 of 1 elements differ"),
+        (np.array(["a"], object), np.array(["b"], object), "1 of 1 elements differ"),
+    ],
+)
+def test_only_floats_have_ulps(first: Any, second: Any, text: str) -> None:
+    found = compare(first, second, DEFAULT)
+    assert found.max_ulp is None
+    assert (found + compare(first, first, DEFAULT)).max_ulp is None
+    assert str(found) == text
+    assert (found + compare(f32(1), f32(1), DEFAULT)).max_ulp == 0
+
+
 def test_errors_are_told() -> None:
     found = compare(f32(1, 2, np.nan, np.inf, 5), f32(1, 3, 1, -np.inf, 5), DEFAULT)
     assert found.mismatches == 3

@@ -21,10 +21,10 @@ from onnxreduce_cli.verification import (
     RunFailedError,
     Tolerance,
     divergence,
-    equivalence,
     read_inputs,
     run,
     runtime,
+    trials,
     verify,
 )
 from tests.support import model
@@ -166,7 +166,7 @@ def _deviating(monkeypatch: pytest.MonkeyPatch, op_type: str, amount: float) -> 
 
     monkeypatch.setattr(runtime.OrtRunner, "__init__", opened)
     monkeypatch.setattr(runtime.OrtRunner, "run", deviating)
-    for module in (equivalence, divergence):
+    for module in (trials, divergence):
         monkeypatch.setattr(module, "open_isolated", runtime.open_runner)
 
 

@@ -1,0 +1,210 @@
+"""Running models in executors on the same inputs, given or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from onnxreduce_cli.model.progress import Progress
+from onnxreduce_cli.verification.errors import CannotRunError
+from onnxreduce_cli.verification.inputs import Drawer
+from onnxreduce_cli.verification.isolated import open_isolated
+from onnxreduce_cli.verification.naming import told
+from onnxreduce_cli.verification.outcomes import Outcome, Ran, Side, run_once
+from onnxreduce_cli.verification.profiles import profile
+from onnxreduce_cli.verification.results import ExecutorRun, Trial
+from onnxreduce_cli.verification.runtime import Runner
+from onnxreduce_cli.verification.source import Source
+
+Inputs = Mapping[str, Any]
+
+
+@dataclass
+class Trials:
+    """The runs of one verification, at first none.
+
+    Attributes:
+        sources: the models.
+        executors: those that run each.
+        progress: called with the steps done, the steps in all, and the current one.
+        feeds: the inputs of each trial, by name.
+        trials: what a report says of those.
+        outcomes: for each model and executor that could run it, one outcome for each trial.
+        reasons: why an executor could not run a model at all.
+        accepted: whether the first model ran on any inputs that were drawn or given.
+        unfit: what a user can do about inputs that no executor accepts; empty where one does.
+    """
+
+    sources: dict[Side, Source]
+    executors: tuple[str, ...]
+    progress: Progress | None = None
+    feeds: list[dict[str, Any]] = field(default_factory=list)
+    trials: list[Trial] = field(default_factory=list)
+    outcomes: dict[Ran, list[Outcome]] = field(default_factory=dict)
+    reasons: dict[Ran, str] = field(default_factory=dict)
+    accepted: bool = False
+    unfit: str = ""
+
+    def run(
+        self,
+        given: list[Inputs],
+        dims: Mapping[str, int] | None,
+        trials: int,
+        seed: int,
+        special: bool,
+    ) -> None:
+        """Run every model in every executor, one session at a time, on the same inputs.
+
+        Raises:
+            InputError: inputs cannot be drawn.
+        """
+        drawer = Drawer(self.sources[Side.REFERENCE], dims)
+        plan = _plan(given, self.sources[Side.REFERENCE], trials, special)
+        done, total = 0, len(self.sources) * len(self.executors) * len(plan)
+        for side, source in self.sources.items():
+            for executor in self.executors:
+                if self.progress is not None:
+                    self.progress(done, total, f"{source.label} in {executor}")
+                self._run_one(side, executor, drawer, plan, seed)
+                done += len(plan)
+        if not self.accepted and self.feeds:
+            self.unfit = _unfit(drawer, plan)
+        if self.progress is not None:
+            self.progress(total, total, "comparing")
+
+    def _run_one(
+        self,
+        side: Side,
+        executor: str,
+        drawer: Drawer,
+        plan: list[tuple[Inputs, str]],
+        seed: int,
+    ) -> None:
+        source = self.sources[side]
+        key = (side, executor)
+        try:
+            runner = open_isolated(source, executor)
+            if side is Side.REFERENCE and not self.accepted:
+                self._draw(key, runner, drawer, plan, seed)
+            else:
+                self.outcomes[key] = self._run_all(runner, source)
+        except CannotRunError as error:
+            self.reasons[key] = told(error, source)
+            self.outcomes.pop(key, None)
+
+    def _run_all(self, runner: Runner, source: Source) -> list[Outcome]:
+        """Run a model on the inputs of every trial."""
+        names = list(source.outputs)
+        found = [run_once(runner, feeds, names) for feeds in self.feeds]
+        return [replace(item, failure=told(item.failure, source)) for item in found]
+
+    def _draw(
+        self,
+        key: Ran,
+        runner: Runner,
+        drawer: Drawer,
+        plan: list[tuple[Inputs, str]],
+        seed: int,
+    ) -> None:
+        """Draw the inputs of every trial such that the first model accepts them, and run it."""
+        source = self.sources[Side.REFERENCE]
+        names = list(source.outputs)
+        outcomes: list[Outcome] = []
+        feeds: list[dict[str, Any]] = []
+        trials: list[Trial] = []
+        level: int | None = 0
+        for number, (given, values) in enumerate(plan):
+            rng = np.random.default_rng((seed, number))
+            fallback: tuple[dict[str, Any], Outcome] | None = None
+            attempts = list(drawer.attempts(number, rng))
+            for index in _order(len(attempts), level, values):
+                drawn = drawer.draw(attempts[index], values, rng, given)
+                outcome = run_once(runner, drawn, names)
+                fallback = fallback or (drawn, outcome)
+                if outcome.values is not None:
+                    fallback, level = (drawn, outcome), index
+                    self.accepted = True
+                    break
+            else:
+                # Larger sizes take long, and what no size suits is not looked for again.
+                level = level if self.accepted else None
+            assert fallback is not None
+            feeds.append(fallback[0])
+            outcomes.append(replace(fallback[1], failure=told(fallback[1].failure, source)))
+            trials.append(Trial(number, values, _shapes(fallback[0])))
+        if self.accepted or not self.feeds:
+            earlier = list(self.outcomes)
+            self.feeds, self.trials = feeds, trials
+            self.outcomes[key] = outcomes
+            for side, executor in earlier:  # It accepted none of what was drawn for it.
+                self._run_one(side, executor, drawer, plan, seed)
+        else:
+            self.outcomes[key] = self._run_all(runner, source)
+
+    def why_void(self, number: int) -> str:
+        """Why nothing could be learned from a trial."""
+        reasons = [runs[number].failure for runs in self.outcomes.values() if runs[number].failure]
+        return reasons[0] if reasons else "no two results to compare"
+
+    def runs(self) -> Iterator[ExecutorRun]:
+        """How each executor fared with each model."""
+        for side, source in self.sources.items():
+            for executor in self.executors:
+                runs = self.outcomes.get((side, executor), [])
+                failures = [outcome.failure for outcome in runs if outcome.failure]
+                reason = self.reasons.get((side, executor), failures[0] if failures else "")
+                ran = sum(outcome.values is not None for outcome in runs)
+                yield ExecutorRun(source.label, executor, ran, reason)
+
+
+def _plan(
+    given: list[Inputs], source: Source, trials: int, special: bool
+) -> list[tuple[Inputs, str]]:
+    """For each trial the inputs that are given, and the profile of those that are not."""
+    plan: list[tuple[Inputs, str]] = []
+    for inputs in given:
+        if source.inputs and set(source.inputs) <= set(inputs):
+            plan.append((inputs, "given"))
+        elif not source.inputs:
+            plan.append((inputs, profile(0, 1, False)))
+        else:
+            plan += [(inputs, profile(trial, trials, special)) for trial in range(trials)]
+    return plan
+
+
+def _order(attempts: int, level: int | None, values: str) -> list[int]:
+    """The order in which to try the ways to draw inputs.
+
+    Args:
+        attempts: how many there are, the most telling first.
+        level: the one that the last trial needed; None where none was accepted.
+        values: the value profile; ``given`` where nothing is drawn.
+    """
+    if values == "given" or level is None:
+        return [0]
+    first = min(level, attempts - 1)
+    return [first, *(i for i in range(attempts) if i != first)]
+
+
+def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:
+    """What a user can do where a model accepts no inputs."""
+    if all(values == "given" for _, values in plan):
+        return "the model does not accept the inputs given"
+    symbols = [name for name in drawer.symbols if name not in drawer.dims]
+    if symbols:
+        return (
+            f"no sizes of {', '.join(symbols)} were found that the model accepts, up to "
+            f"{drawer.largest}; say them: --dim {symbols[0]}=SIZE, or give inputs: "
+            "-i NAME=FILE.npy"
+        )
+    return "no inputs were found that the model accepts; give some: -i NAME=FILE.npy"
+
+
+def _shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int, ...] | None]:
+    return {
+        name: value.shape if isinstance(value, np.ndarray) else None
+        for name, value in feeds.items()
+    }

@@ -1,0 +1,295 @@
+"""What the runs of a verification say of the models, as a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from onnxreduce_cli.verification.compare import Errors, Tolerance
+from onnxreduce_cli.verification.data import write_inputs
+from onnxreduce_cli.verification.divergence import first_divergence
+from onnxreduce_cli.verification.explanations import NEAR_EQUAL, ROUNDING, Explanations
+from onnxreduce_cli.verification.naming import executor_name, judged_by
+from onnxreduce_cli.verification.outcomes import Judgement, Ran, Side, judge
+from onnxreduce_cli.verification.randomness import random_outputs
+from onnxreduce_cli.verification.results import (
+    Comparison,
+    Disagreement,
+    Divergence,
+    VerifyReport,
+)
+from onnxreduce_cli.verification.runtime import EXECUTORS
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.trials import Trials
+from onnxreduce_cli.verification.vouching import Vouched, vouch
+
+#: A trial, a value that differs in it, and the two runs that do.
+_Where = tuple[int, str, Ran, Ran]
+
+
+class Verdict:
+    """Compares what has run.
+
+    Attributes:
+        ran: the runs.
+        tolerance: the allowed difference of values.
+    """
+
+    def __init__(self, ran: Trials, tolerance: Tolerance) -> None:
+        """Judge each output in each trial, and explain what differs as far as that goes."""
+        self.ran = ran
+        self.tolerance = tolerance
+        self._pair = Side.CANDIDATE in ran.sources
+        random = (random_outputs(source) for source in ran.sources.values())
+        self._random = set[str]().union(*random)
+        self._names = [name for name in self._reference.outputs if name not in self._random]
+        self._explanations = Explanations(ran, self._names, tolerance)
+        self._judged = {
+            (number, name): self._judge(number, name)
+            for number in range(len(ran.feeds))
+            for name in self._names
+        }
+        self._explained = dict(self._explain())
+        self._agreed = {where: self._agree(*where) for where in self._judged}
+
+    @property
+    def _reference(self) -> Source:
+        return self.ran.sources[Side.REFERENCE]
+
+    def _limit(self, first: Ran, second: Ran) -> Tolerance:
+        return self.tolerance if first[1] == second[1] else self.tolerance.between_executors()
+
+    def _judge(self, number: int, name: str) -> Judgement:
+        found = {key: runs[number] for key, runs in self.ran.outcomes.items()}
+        return judge(found, name, self.tolerance, self.tolerance.between_executors())
+
+    def _explain(self) -> Iterator[tuple[_Where, str]]:
+        """What explains differences; after the first of two runs that nothing does, no more."""
+        unexplained: set[tuple[Ran, Ran]] = set()
+        for (number, name), judgement in self._judged.items():
+            for first, second, errors in judgement.compared():
+                if errors.agree or (first, second) in unexplained:
+                    continue
+                how = self._explanations.explain(number, name, first, second)
+                if how:
+                    yield (number, name, first, second), how
+                else:
+                    unexplained.add((first, second))
+
+    def _agree(self, number: int, name: str) -> bool | None:
+        """Whether the models agree on an output, or executors on one model; None if unknown."""
+        judgement = self._judged[number, name]
+        if self._pair and judgement.agree is not False:
+            return judgement.agree
+        found = [
+            errors.agree or (number, name, first, second) in self._explained
+            for first, second, errors in judgement.compared()
+            if (first[0] is not second[0]) == self._pair and first[0] is Side.REFERENCE
+        ]
+        return all(found) if found else None
+
+    def report(self, save_failure: str | None) -> VerifyReport:
+        """Compare everything that ran.
+
+        Args:
+            save_failure: a folder for the first inputs that differ; None to keep none.
+        """
+        self._mark_void()
+        known = [agree for agree in self._agreed.values() if agree is not None]
+        equivalent = None if not known else all(known)
+        failing = self._failing()
+        vouched = self._vouch() if equivalent else Vouched()
+        if vouched.differing is not None:
+            name, number = vouched.differing
+            equivalent, failing = False, (number, name, *self._runs_compared())
+        labels = {side: source.label for side, source in self.ran.sources.items()}
+        comparisons = tuple(self._comparisons(labels))
+        runs = tuple(self.ran.runs())
+        return VerifyReport(
+            labels[Side.REFERENCE],
+            labels.get(Side.CANDIDATE),
+            (),
+            runs,
+            tuple(self.ran.trials),
+            comparisons,
+            self._divergence(failing) if failing is not None and self._is_told(failing) else None,
+            tuple(self._disagreements(comparisons)),
+            tuple(self._remarks()),
+            equivalent,
+            judged_by(comparisons, runs, self._pair) if known else "",
+            tuple(self._warnings(vouched)),
+            self._save(failing, save_failure),
+        )
+
+    def _mark_void(self) -> None:
+        """Say of trials that told nothing why they did not."""
+        for number in range(len(self.ran.feeds)):
+            if all(self._agreed[number, name] is None for name in self._names):
+                void = self.ran.why_void(number)
+                self.ran.trials[number] = replace(self.ran.trials[number], void=void)
+
+    def _failing(self) -> _Where | None:
+        """Where the verdict fails first; None if it does not."""
+        for (number, name), agree in self._agreed.items():
+            if agree is False:
+                wrong = [
+                    (number, name, first, second)
+                    for first, second, errors in self._judged[number, name].compared()
+                    if not errors.agree and (number, name, first, second) not in self._explained
+                ]
+                # The NumPy executor's word comes after ONNX Runtime's, and counts for more.
+                return [item for item in wrong if (item[2][0] is not item[3][0]) == self._pair][-1]
+        return None
+
+    def _is_told(self, failing: _Where) -> bool:
+        """Whether a failure is one of two models, or of an inner value: no disagreement tells."""
+        return self._pair or failing[1] not in self._names
+
+    def _runs_compared(self) -> tuple[Ran, Ran]:
+        """The two runs whose inner values are compared."""
+        pairs = [
+            (first, second)
+            for judgement in self._judged.values()
+            for first, second, _ in judgement.compared()
+            if (first[0] is not second[0]) == self._pair
+        ]
+        return pairs[0]
+
+    def _vouch(self) -> Vouched:
+        """Find outputs that prove nothing, and compare inner values in their place."""
+        first, second = self._runs_compared()
+        runs = [self.ran.outcomes[key] for key in (first, second)]
+        numbers = [
+            number
+            for number in range(len(self.ran.feeds))
+            if all(found[number].values is not None for found in runs)
+        ]
+        results: dict[str, list[Any]] = {name: [] for name in self._names}
+        for number in numbers:
+            for name, value in (runs[0][number].values or {}).items():
+                if name in results:
+                    results[name].append(value)
+        limit = self._limit(first, second)
+
+        def explains(place: int, name: str, values: Sequence[Any]) -> bool:
+            rounding, sides = self._explanations.rounding, {first[0], second[0]}
+            return rounding.explains(numbers[place], name, values, sides, limit)
+
+        found = vouch(
+            (self.ran.sources[first[0]], first[1]),
+            (self.ran.sources[second[0]], second[1]),
+            results,
+            [self.ran.feeds[number] for number in numbers],
+            limit,
+            explains,
+        )
+        if found.differing is None:
+            return found
+        return replace(found, differing=(found.differing[0], numbers[found.differing[1]]))
+
+    def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[Comparison]:
+        """The errors of each output between two runs, added up over trials, outputs in order."""
+        totals: dict[tuple[str, Ran, Ran], tuple[int, Errors]] = {}
+        hows: dict[tuple[str, Ran, Ran], list[str]] = {}
+        for (number, name), judgement in self._judged.items():
+            for first, second, errors in judgement.compared():
+                key = (name, first, second)
+                count, total = totals.get(key, (0, Errors()))
+                totals[key] = (count + 1, total + errors)
+                if not errors.agree:
+                    hows.setdefault(key, []).append(self._explained.get((number, *key), ""))
+        for (name, first, second), (count, errors) in totals.items():
+            how = hows.get((name, first, second), [])
+            explained = " and ".join(dict.fromkeys(how)) if all(how) else ""
+            sides = ((labels[first[0]], first[1]), (labels[second[0]], second[1]))
+            yield Comparison(name, *sides, count, errors, explained)
+
+    def _disagreements(self, comparisons: Sequence[Comparison]) -> Iterator[Disagreement]:
+        """For each model the first output on which executors differ, if there is one."""
+        told: set[Side] = set()
+        for (number, name), judgement in self._judged.items():
+            for side, errors in judgement.deviations.items():
+                where = (number, name, (side, EXECUTORS[0]), (side, EXECUTORS[1]))
+                if errors.agree or where in self._explained or side in told:
+                    continue
+                told.add(side)
+                label = self.ran.sources[side].label
+                total = next(
+                    found.errors
+                    for found in comparisons
+                    if found.output == name and found.first[0] == label == found.second[0]
+                )
+                yield Disagreement(label, name, total, self._divergence(where))
+
+    def _divergence(self, where: _Where) -> Divergence | None:
+        number, name, *runs = where
+        first, second = ((self.ran.sources[side], executor) for side, executor in runs)
+        limit = self._limit(*runs)
+        return first_divergence(first, second, name, self.ran.feeds[number], limit)
+
+    def _save(self, failing: _Where | None, folder: str | None) -> str | None:
+        """Keep the first inputs that differ, if there are any and a folder for them."""
+        if failing is None or folder is None:
+            return None
+        write_inputs(folder, self.ran.feeds[failing[0]], self._reference.skeleton)
+        return str(folder)
+
+    def _remarks(self) -> Iterator[str]:
+        if self.ran.unfit:
+            yield self.ran.unfit
+        ran = {(run.model, run.executor): run for run in self.ran.runs()}
+        for executor in self.ran.executors if self._pair else ():
+            mine, other = (ran[source.label, executor] for source in self.ran.sources.values())
+            if mine.trials and not other.trials:
+                yield f"{executor} runs the first model, but not the second: {other.reason}"
+        for name in sorted(self._random):
+            yield f"output {name!r} is random: it was not compared"
+        if any(judgement.excused for judgement in self._judged.values()):
+            yield (
+                "ONNX Runtime finds a difference where the NumPy executor finds none and the two "
+                "differ on one model: it is ONNX Runtime's deviation, not counted against the "
+                "models"
+            )
+        told: set[tuple[str, str]] = set()
+        for (number, name, first, second), how in self._explained.items():
+            if (name, how) not in told:
+                told.add((name, how))
+                yield self._explanation(number, name, first, second, how)
+
+    def _explanation(self, number: int, name: str, first: Ran, second: Ran, how: str) -> str:
+        if how == NEAR_EQUAL:
+            return (
+                f"output {name!r} differs where nearly equal values are picked in another order: "
+                "the values agree, and from the second's the first model picks as it does"
+            )
+        assert how == ROUNDING
+        far = []
+        for side, executor in (first, second):
+            value = (self.ran.outcomes[side, executor][number].values or {})[name]
+            distance = self._explanations.rounding.distance(number, name, value)
+            runtime = executor_name(executor)
+            if first[0] is not second[0]:
+                runtime = f"{self.ran.sources[side].label} in {runtime}"
+            far.append(f"{runtime} is {distance:.3g}")
+        return (
+            f"output {name!r} differs as rounding lets it: {' and '.join(far)} off what the first "
+            "model gives with its floats lifted to double"
+        )
+
+    def _warnings(self, vouched: Vouched) -> Iterator[str]:
+        if not vouched.void:
+            return
+        void = ", ".join(f"{name!r} was {why}" for name, why in vouched.void.items())
+        nodes = vouched.nodes
+        share = f"{vouched.by_outputs} of {nodes} nodes ({vouched.by_outputs / nodes:.0%})"
+        text = f"output {void} in every trial, which proves nothing: outputs vouch for {share}"
+        if vouched.differing is not None:
+            yield f"{text}; inner values were compared, and {vouched.differing[0]!r} differs"
+        elif vouched.by_all > vouched.by_outputs:
+            yield (
+                f"{text}; inner values were compared too, and with them {vouched.by_all} of "
+                f"{nodes} ({vouched.by_all / nodes:.0%}) are vouched for"
+            )
+        else:
+            yield f"{text}, and no inner value that both have says more"
