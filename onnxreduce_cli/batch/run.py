@@ -126,8 +126,7 @@ def _tasks(
         task = _Task(source, target, out_dir, options, recipe)
         if record is not None and target is not None:
             output = os.path.relpath(target, out_dir)
-            if resume and output in record.ours:
-                # Whatever is there was made by an earlier run, so it may be replaced.
+            if resume and record.may_replace(output):
                 task = replace(
                     task, options=replace(options, force=True), made=record.made.get(output)
                 )

@@ -62,5 +62,6 @@ def _described(name: str, value: Any) -> str:
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     kind = type(value).__name__ if dtype is None else f"{dtype}{list(shape or ())}"
     # A single text is shown with quotes, as those of longer tensors are: it may hold newlines.
-    elements = str(value) if shape != () or dtype.kind != "O" else repr(value.item())
+    single = shape == () and getattr(dtype, "kind", "") == "O"
+    elements = repr(value.item()) if single else str(value)
     return joined([f"{name}: {kind}", *elements.split("\n")])
