@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import ClassVar
+
+from onnxreduce_cli.text import joined, printable, shortened
+
+#: Longer reasons and paths of scopes are cut in messages.
+_LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -30,10 +35,12 @@ class Blocker:
 
     def __str__(self) -> str:
         """One line: node, operator, opset, place, reason, advice."""
-        place = f" in {self.scope}" if self.scope else ""
+        scope, reason = shortened(self.scope, _LONGEST), shortened(self.reason, _LONGEST)
+        place = f" in {scope}" if scope else ""
         advice = f"; {self.advice}" if self.advice else ""
-        what = f"{self.op_type} node" if self.op_type else "node"
-        return f"{what} {self.node} (opset {self.opset}){place}: {self.reason}{advice}"
+        what = f"{shortened(self.op_type)} node" if self.op_type else "node"
+        node = shortened(self.node)
+        return printable(f"{what} {node} (opset {self.opset}){place}: {reason}{advice}")
 
 
 class OnnxreduceError(Exception):
@@ -48,6 +55,10 @@ class OnnxreduceError(Exception):
     exit_code: int = 1
     state: str = "failed"
     prefix: ClassVar[str] = "Error: "
+
+    def __init__(self, *lines: str) -> None:
+        """Join the lines of the message, in which nothing is left that a terminal obeys."""
+        super().__init__(joined(lines))
 
 
 class UsageError(OnnxreduceError, ValueError):
@@ -68,6 +79,7 @@ class ConversionError(OnnxreduceError, RuntimeError):
     """The model cannot be converted.
 
     Attributes:
+        message: what is wrong, without the blockers.
         blockers: every node that cannot reach the target, each with its reason.
     """
 
@@ -76,7 +88,8 @@ class ConversionError(OnnxreduceError, RuntimeError):
 
     def __init__(self, message: str, blockers: tuple[Blocker, ...] = ()) -> None:
         """Join `message` and one line for each blocker."""
-        super().__init__("\n".join([message, *(str(blocker) for blocker in blockers)]))
+        super().__init__(message, *(str(blocker) for blocker in blockers))
+        self.message = message
         self.blockers = blockers
 
 
@@ -89,9 +102,10 @@ class CheckError(ConversionError):
 
     state = "failed its check"
 
-    def __init__(self, message: str, folder: str) -> None:
-        """Keep the message and the folder."""
-        super().__init__(message)
+    def __init__(self, lines: Sequence[str], folder: str) -> None:
+        """Join the lines of the message, and keep the folder."""
+        OnnxreduceError.__init__(self, *lines)
+        self.message, self.blockers = lines[0], ()
         self.folder = folder
 
 
@@ -101,6 +115,10 @@ def about(name: str) -> Iterator[None]:
     try:
         yield
     except (InvalidModelError, ConversionError) as error:
-        if type(error) not in (InvalidModelError, ConversionError) or name in str(error):
+        if printable(name) in str(error):
             raise
-        raise type(error)(f"{name}: {error}") from error
+        if type(error) is InvalidModelError:
+            raise InvalidModelError(f"{name}: {error}") from error
+        if type(error) is ConversionError:
+            raise ConversionError(f"{name}: {error.message}", error.blockers) from error
+        raise

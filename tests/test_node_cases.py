@@ -119,7 +119,7 @@ def test_a_wrong_result_is_counted() -> None:
 
 def test_a_failing_check_is_counted_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     def check(conversion: object) -> None:
-        raise CheckError("not the same", "")
+        raise CheckError(["not the same"], "")
 
     monkeypatch.setattr(checking, "check", check)
     case = next(case for case in cases() if case.name == "test_gelu_default_1")

@@ -10,6 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.model import called_types
 
 
 def operations(work: Callable[[], object]) -> int:
@@ -84,16 +85,96 @@ def branches(count: int) -> ModelProto:
     return model(nodes, [])
 
 
+def of_one_name(count: int) -> ModelProto:
+    """Nodes that all have one name, from which the names of what replaces them derive."""
+    nodes = [
+        helper.make_node("Softmax", ["x"], [f"y{index}"], name="n", axis=0)
+        for index in range(count)
+    ]
+    return model(nodes, [])
+
+
+def function(index: int, nodes: list[onnx.NodeProto], **more: Any) -> onnx.FunctionProto:
+    """The function ``f.F<index>(a) => (b)``."""
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("f", 1)]
+    return helper.make_function("f", f"F{index}", ["a"], ["b"], nodes, opsets, **more)
+
+
+def call_of(index: int, source: str, result: str, **values: Any) -> onnx.NodeProto:
+    return helper.make_node(f"F{index}", [source], [result], domain="f", **values)
+
+
+def function_chain(count: int) -> ModelProto:
+    """Functions that each call the next one."""
+    made = []
+    for index in range(count):
+        nodes = [helper.make_node("Softmax", ["a"], ["t"], axis=0)]
+        nodes.append(call_of(index + 1, "t", "b"))
+        made.append(function(index, nodes))
+    made.append(function(count, [helper.make_node("Softmax", ["a"], ["b"], axis=0)]))
+    return model([call_of(0, "x", "y")], made)
+
+
+def doubling(count: int) -> ModelProto:
+    """Functions that each call the next one twice: the last is called 2 ** `count` times."""
+    made = [
+        function(index, [call_of(index + 1, "a", "t"), call_of(index + 1, "t", "b")])
+        for index in range(count)
+    ]
+    made.append(function(count, [helper.make_node("Softmax", ["a"], ["b"], axis=0)]))
+    return model([call_of(0, "x", "y")], made)
+
+
+def doubling_references(count: int) -> ModelProto:
+    """The same with an attribute that is handed on, or set anew, from call to call."""
+    made = []
+    for index in range(count):
+        nodes = [call_of(index + 1, "a", "t"), call_of(index + 1, "t", "b", axis=index % 2)]
+        nodes[0].attribute.append(reference())
+        made.append(function(index, nodes, attributes=["axis"]))
+    last = helper.make_node("Softmax", ["a"], ["b"])
+    last.attribute.append(reference())
+    made.append(function(count, [last], attributes=["axis"]))
+    return model([call_of(0, "x", "y", axis=0)], made)
+
+
+def reference() -> onnx.AttributeProto:
+    return onnx.AttributeProto(name="axis", ref_attr_name="axis", type=onnx.AttributeProto.INT)
+
+
+def convert(found: ModelProto, target: int) -> Conversion:
+    conversion = Conversion(found, target)
+    conversion.plan()
+    conversion.apply()
+    return conversion
+
+
+@pytest.mark.parametrize(
+    "make", [of_one_name, function_chain, doubling, doubling_references], ids=lambda f: f.__name__
+)
+def test_twice_a_hostile_model_is_twice_the_work(
+    make: Callable[[int], ModelProto], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So few functions are left to onnx otherwise.
+    monkeypatch.setattr(called_types, "LIMIT", 0)
+    convert(make(5), 12)
+    small, large = (operations(lambda n=n: convert(make(n), 12)) for n in (16, 32))
+    assert large < 2.3 * small
+
+
+def test_types_reach_the_last_of_doubling_functions() -> None:
+    converted = convert(doubling(40), 12).model
+    last = converted.functions[-1]
+    assert [node.op_type for node in last.node] == ["Transpose", "Softmax", "Transpose"]
+
+
 @pytest.mark.parametrize("target", [18, 12])
 @pytest.mark.parametrize("make", [chain, functions, branches])
 def test_four_times_the_model_is_four_times_the_work(
     make: Callable[[int], ModelProto], target: int
 ) -> None:
-    def convert(found: ModelProto) -> None:
-        conversion = Conversion(found, target)
-        conversion.plan()
-        conversion.apply()
-
     small, large = make(75), make(300)
-    convert(make(5))  # What is computed once for all models, such as schemas.
-    assert operations(lambda: convert(large)) < 4.3 * operations(lambda: convert(small))
+    convert(make(5), target)  # What is computed once for all models, such as schemas.
+    assert operations(lambda: convert(large, target)) < 4.3 * operations(
+        lambda: convert(small, target)
+    )

@@ -4,7 +4,10 @@ Neither dates nor the outputs themselves can tell: an output does not say which 
 options it was made from, and where files come out of archives and container layers, all have one
 date. So a line is added for each output before it is written, which says that it is ours, and one
 afterwards. Lines are only ever added, and each is on disk before the next step, so a run may be
-killed at any time: an output without its second line is made again.
+killed at any time: an output without its second line is made again, but where a file is there by
+then: it may be anybody's.
+
+What is read here is data, that anything may have written: a line that is no note says nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +15,22 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
+
+from onnxreduce_cli.errors import UsageError
 
 #: Its name in the folder of the outputs.
 NAME = ".onnxreduce.jsonl"
 
 _CHUNK = 1 << 20
+
+#: Bytes of a line, of which runs write far fewer; what is longer is no note.
+_LONGEST = 1 << 20
+
+#: How the record is opened: neither what a link points to, nor waiting for a pipe's other end.
+_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 #: Size in bytes and time of the last change in nanoseconds, by path.
 Stamps = dict[str, tuple[int, int]]
@@ -61,7 +73,7 @@ def stamp(path: str) -> tuple[int, int] | None:
     """A file's size and time of change; None where there is none."""
     try:
         found = os.stat(path)
-    except OSError:
+    except (OSError, ValueError):  # A path with NUL is no path.
         return None
     return found.st_size, found.st_mtime_ns
 
@@ -95,33 +107,49 @@ class Record:
     """
 
     def __init__(self, folder: str) -> None:
-        """Read the record, if there is one; what a killed run left half-written is no line."""
+        """Read the record, if there is one; what a killed run left half-written is no line.
+
+        Raises:
+            UsageError: something else than a file has its name.
+            OSError: it cannot be read.
+        """
+        self._folder = folder
         self._path = os.path.join(folder, NAME)
         self.ours: set[str] = set()
         self.made: dict[str, Made] = {}
-        try:
-            with open(self._path, "rb") as file:
-                content = file.read()
-        except FileNotFoundError:
-            content = b""
-        self._torn = bool(content) and not content.endswith(b"\n")
-        for line in content.splitlines():
-            self._read(line)
+        self._torn = False
+        if not os.path.lexists(self._path):
+            return
+        with self._open(os.O_RDONLY) as file:
+            while line := file.readline(_LONGEST):
+                self._torn = not line.endswith(b"\n")
+                self._read(line)
+
+    def _open(self, flags: int) -> BinaryIO:
+        """Open the record, which nobody can exchange between the look at it and the use of it."""
+        refused = UsageError(f"{self._path} is no regular file; remove it, and run again")
+        if os.path.lexists(self._path) and not stat.S_ISREG(os.lstat(self._path).st_mode):
+            raise refused
+        number = os.open(self._path, flags | _FLAGS, 0o666)
+        file = os.fdopen(number, "rb") if flags == os.O_RDONLY else os.fdopen(number, "ab", 0)
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            file.close()
+            raise refused
+        return file
 
     def _read(self, line: bytes) -> None:
         try:
             found = json.loads(line)
-            output = found["output"]
-            made = found.get("made")
-            if made is not None:
-                made = Made(
-                    made["recipe"],
-                    made["digest"],
-                    {path: tuple(item) for path, item in made["read"].items()},
-                    {path: tuple(item) for path, item in made["written"].items()},
-                )
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, RecursionError):
             return
+        output = found.get("output") if isinstance(found, dict) else None
+        if not isinstance(output, str):
+            return
+        made = found.get("made")
+        if made is not None:
+            made = _made(made)
+            if made is None:
+                return
         if found.get("withdrawn"):
             self.ours.discard(output)
             self.made.pop(output, None)
@@ -129,6 +157,15 @@ class Record:
         self.ours.add(output)
         if made is not None:
             self.made[output] = made
+
+    def may_replace(self, output: str) -> bool:
+        """Return whether a run made the file at an output's path, or began to and none is there."""
+        path = os.path.join(self._folder, output)
+        if not os.path.lexists(path):
+            return output in self.ours
+        made = self.made.get(output)
+        finished = made is not None and output in made.written
+        return finished and os.path.isfile(path) and not os.path.islink(path)
 
     def begin(self, output: str) -> None:
         """Note that an output is about to be written, by its path within the folder."""
@@ -150,7 +187,31 @@ class Record:
 
     def _add(self, entry: dict[str, Any]) -> None:
         line = json.dumps(entry, sort_keys=True).encode() + b"\n"
-        with open(self._path, "ab", buffering=0) as file:
+        with self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
             file.write(b"\n" + line if self._torn else line)
             os.fsync(file.fileno())
         self._torn = False
+
+
+def _made(found: Any) -> Made | None:
+    """Return what a line says of how an output was made; None where it is no such thing."""
+    if not isinstance(found, dict):
+        return None
+    recipe, source = found.get("recipe"), found.get("digest")
+    read, written = _stamps(found.get("read")), _stamps(found.get("written"))
+    if not isinstance(recipe, dict) or not isinstance(source, str):
+        return None
+    return None if read is None or written is None else Made(recipe, source, read, written)
+
+
+def _stamps(found: Any) -> Stamps | None:
+    if not isinstance(found, dict):
+        return None
+    stamps: Stamps = {}
+    for path, item in found.items():
+        match item:
+            case [int(size), int(time)]:
+                stamps[path] = size, time
+            case _:
+                return None
+    return stamps

@@ -15,6 +15,7 @@ from onnxreduce_cli.batch.processes import Died, call_apart
 from onnxreduce_cli.batch.record import Made, Record, digest, stamps
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, remarks
+from onnxreduce_cli.text import joined, printable
 
 #: Options that decide whether an output may be written, not what it holds.
 _PERMISSIONS = ("dry_run", "force", "in_place", "make_folders")
@@ -125,8 +126,7 @@ def _tasks(
         task = _Task(source, target, out_dir, options, recipe)
         if record is not None and target is not None:
             output = os.path.relpath(target, out_dir)
-            if resume and output in record.ours:
-                # Whatever is there was made by an earlier run, so it may be replaced.
+            if resume and record.may_replace(output):
                 task = replace(
                     task, options=replace(options, force=True), made=record.made.get(output)
                 )
@@ -168,7 +168,7 @@ def _converted(task: _Task, done: Converted, known: str) -> Outcome:
         outputs = (done.target, *done.data.files)
         written = stamps({os.path.relpath(path, task.folder): path for path in outputs})
         made = Made(task.recipe, known, read, written)
-    notes = tuple(f"{done.source}: {line}" for line in remarks(done))
+    notes = tuple(joined([f"{done.source}: {line}"]) for line in remarks(done))
     return Outcome(done.source, done.target, 0, "converted", detail, notes, made)
 
 
@@ -176,7 +176,7 @@ def _planned(done: Converted) -> Outcome:
     blockers = done.plan.blockers
     if not blockers:
         return Outcome(done.source, "", 0, "can be converted", headline(done.plan))
-    notes = tuple(f"{done.source}: {blocker}" for blocker in blockers)
+    notes = tuple(joined([f"{done.source}: {blocker}"]) for blocker in blockers)
     return Outcome(done.source, "", 1, "cannot be converted", f"{len(blockers)} in the way", notes)
 
 
@@ -185,20 +185,21 @@ def _failed(source: str, error: Exception) -> Outcome:
     first, *more = found.text.removeprefix("Error: ").splitlines()
     blockers = len(getattr(error, "blockers", ()))
     detail = f"{blockers} in the way" if blockers else first
-    note = first if source in first else f"{source}: {first}"
+    note = first if printable(source) in first else joined([f"{source}: {first}"])
     return Outcome(source, "", found.code, found.state, detail, (note, *more))
 
 
 def _spoilt(outcome: Outcome) -> Outcome:
     detail = "its external data is gone again, with another model that failed; use --resume"
-    note = f"{outcome.source}: {detail}"
+    note = joined([f"{outcome.source}: {detail}"])
     return Outcome(outcome.source, outcome.target, 2, "incomplete", detail, (note,))
 
 
 def _crashed(task: _Task, how: Died) -> Outcome:
     detail = f"the process that converted it ended with {how.how}"
     advice = "if that was ONNX Runtime checking the changed nodes, --no-check does without"
-    return Outcome(task.source, "", 1, "crashed", detail, (f"{task.source}: {detail}; {advice}",))
+    note = joined([f"{task.source}: {detail}; {advice}"])
+    return Outcome(task.source, "", 1, "crashed", detail, (note,))
 
 
 def exit_code(outcomes: Sequence[Outcome]) -> int:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from onnxreduce_cli.batch.run import Outcome
+from onnxreduce_cli.text import joined, printable
 
 #: Longer details are cut in the table; notes have them whole.
 _WIDEST = 160
@@ -17,7 +18,7 @@ _COLUMN = 60
 def summary_text(outcomes: Sequence[Outcome]) -> str:
     """Return a table with a line for each model, and the number of models by result."""
     cells = [("MODEL", "RESULT", "")]
-    cells += [(_plain(item.source), item.state, _detail(item)) for item in outcomes]
+    cells += [(printable(item.source), item.state, _detail(item)) for item in outcomes]
     widths = [min(max(len(line[column]) for line in cells), _COLUMN) for column in (0, 1)]
     lines = [
         f"{name:<{widths[0]}}  {state:<{widths[1]}}  {detail}".rstrip()
@@ -26,14 +27,9 @@ def summary_text(outcomes: Sequence[Outcome]) -> str:
     count = len(outcomes)
     states = Counter(item.state for item in outcomes)
     counts = ", ".join(f"{number} {state}" for state, number in states.items())
-    return "\n".join([*lines, f"{count} model{'s' * (count != 1)}: {counts}"])
+    return joined([*lines, f"{count} model{'s' * (count != 1)}: {counts}"])
 
 
 def _detail(outcome: Outcome) -> str:
-    detail = _plain(outcome.detail)
+    detail = printable(outcome.detail)
     return detail if len(detail) <= _WIDEST else f"{detail[: _WIDEST - 3]}..."
-
-
-def _plain(text: str) -> str:
-    """One line, whatever characters a file's name has."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -12,6 +12,7 @@ from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.size import size
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import about
+from onnxreduce_cli.text import joined
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.convert_file import Converted, Options
@@ -203,7 +204,7 @@ def _show(done: Converted) -> None:
         agreed = f"the whole models agree on {compared} inputs, by {done.verified.by}"
         say(f"  verified: {agreed}", err=to_stream)
     for line in remarks(done):
-        say(line, err=True)
+        say(joined([line]), err=True)
 
 
 def _convert_many(
@@ -233,7 +234,7 @@ def _convert_many(
             if outcome.code or not quiet:
                 for note in outcome.notes:
                     # In place of the progress bar, which is drawn again below.
-                    say(f"\r\x1b[K{note}" if progress is not None else note, err=True)
+                    say(note, err=True, over_bar=progress is not None)
             if progress is not None:
                 progress(len(outcomes), len(sources), outcome.source)
     found = [outcomes[source] for source in sources]

@@ -16,6 +16,7 @@ import click
 
 from onnxreduce_cli import __version__
 from onnxreduce_cli.cli.streams import prepare, say
+from onnxreduce_cli.text import joined
 
 #: Subcommands, by the module of this package that holds them.
 _COMMANDS = {
@@ -95,13 +96,20 @@ def main() -> None:
         # Without its standalone mode click gives the code of an early exit back.
         sys.exit(cli(standalone_mode=False) or 0)
     except click.ClickException as error:
-        error.show()
+        _show(error)
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         say("interrupted", err=True)
         sys.exit(130)
     except Exception as error:
         _fail(error)
+
+
+def _show(error: click.ClickException) -> None:
+    """Print what is wrong with the command line, as click does, which prints names as they are."""
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        say(f"{error.ctx.get_usage()}\nTry '{error.ctx.command_path} -h' for help.\n", err=True)
+    say(joined([f"Error: {error.format_message()}"]), err=True)
 
 
 def _fail(error: Exception) -> None:

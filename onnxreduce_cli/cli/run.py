@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import zipfile
+from typing import Any
 
 import click
 
 from onnxreduce_cli.cli.streams import say
+from onnxreduce_cli.text import joined
 
 
 @click.command(name="run")
@@ -43,7 +45,7 @@ def command(
     outputs = run(model, sets[0], executor=executor)
     if output is None:
         for name, value in outputs.items():
-            say(f"{name}: {_described(value)}")
+            say(_described(name, value))
         return
     others = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
     if others:
@@ -55,7 +57,11 @@ def command(
                 np.lib.format.write_array(member, value, allow_pickle=value.dtype == object)
 
 
-def _described(value: object) -> str:
+def _described(name: str, value: Any) -> str:
+    """An output's name, dtype and shape, and below that its elements."""
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     kind = type(value).__name__ if dtype is None else f"{dtype}{list(shape or ())}"
-    return f"{kind}\n{value}"
+    # A single text is shown with quotes, as those of longer tensors are: it may hold newlines.
+    single = shape == () and getattr(dtype, "kind", "") == "O"
+    elements = repr(value.item()) if single else str(value)
+    return joined([f"{name}: {kind}", *elements.split("\n")])

@@ -10,6 +10,7 @@ from typing import IO
 import click
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.text import printable
 
 
 def prepare() -> None:
@@ -27,16 +28,26 @@ def prepare() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def say(text: str, *, err: bool = False) -> None:
-    """Print a text on standard output or error.
+#: Where a progress bar is drawn: back to its beginning, and clear the line.
+_CLEAR = "\r\x1b[K"
+
+
+def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
+    """Print a text on standard output or error; of control characters only newlines remain.
 
     A reader may close the pipe early, which does not change the exit code: the rest is dropped.
+
+    Args:
+        text: lines, in which quoted names have no newlines: see `onnxreduce_cli.text.joined`.
+        err: whether it goes to standard error.
+        over_bar: whether it takes the place of a progress bar.
 
     Raises:
         OSError: it cannot be written.
     """
     try:
-        click.echo(text, err=err)
+        shown = "\n".join(printable(line) for line in text.split("\n"))
+        click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err)
     except BrokenPipeError:
         stream = sys.stderr if err else sys.stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from onnxreduce_cli.text import joined
+
 
 class ExecutorError(RuntimeError):
     """A model, or one of its nodes, could not be run.
@@ -26,7 +28,7 @@ class ExecutorError(RuntimeError):
         self.operator = operator
         self.opset = opset
         where = "" if operator is None else f"node {node!r} ({operator}, opset {opset}): "
-        super().__init__(where + reason)
+        super().__init__(joined([where + reason]))
 
 
 class UnsupportedError(ExecutorError):

@@ -15,6 +15,9 @@ from onnxreduce_cli.model.scope import Scope, subgraphs
 #: A function's domain, name and overload.
 FunctionKey = tuple[str, str, str]
 
+#: The identity of a function, and the name of one of its attributes.
+_Reference = tuple[int, str]
+
 #: A node that calls a model-local function, with the scope it stands in.
 Call = tuple[Scope, NodeProto]
 
@@ -42,6 +45,7 @@ class Calls:
         self._scopes = list(found)
         self._calls: defaultdict[int, list[Call]] | None = None
         self._redirected: dict[int, FunctionProto] = {}
+        self._resolved: dict[_Reference, Any] = {}
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
         """The model-local function that a node calls, if it is such a call."""
@@ -73,6 +77,8 @@ class Calls:
         for _, node in calls:
             self._redirected[id(node)] = function
         if self._calls is not None:
+            if id(function) in self._calls:
+                self._resolved.clear()
             self._calls[id(function)] = list(calls)
 
     def add(self, tree: Sequence[Scope]) -> None:
@@ -109,15 +115,46 @@ class Calls:
         """
         if not attribute.ref_attr_name:
             return attributes.value(attribute)
-        function = scope.function
-        if function is None:
+        if scope.function is None:
             return UNKNOWN
-        name = attribute.ref_attr_name
-        default = _default(function, name)
+        return self._resolve(scope.function, attribute.ref_attr_name)
+
+    def _resolve(self, function: FunctionProto, name: str) -> Any:
+        """Resolve a function's attribute once, without recursion: callers may be a long chain."""
+        under_way = set[_Reference]()
+        waiting = [(function, name)]
+        while waiting:
+            function, name = waiting[-1]
+            key = (id(function), name)
+            arguments = [] if key in self._resolved else self.arguments(function, name)
+            unresolved = [
+                (caller.function, given.ref_attr_name)
+                for caller, given in arguments
+                if given is not None and given.ref_attr_name and caller.function is not None
+                if (id(caller.function), given.ref_attr_name) not in self._resolved
+            ]
+            if unresolved and key not in under_way:
+                under_way.add(key)
+                waiting += unresolved
+                continue
+            waiting.pop()
+            if key not in self._resolved:
+                self._resolved[key] = self._agreed(arguments, _default(function, name))
+        return self._resolved[id(function), name]
+
+    def _agreed(
+        self,
+        arguments: Sequence[tuple[Scope, AttributeProto | None]],
+        default: AttributeProto | None,
+    ) -> Any:
+        """Return the value that all arguments have, of which references are resolved."""
         fallback = None if default is None else attributes.value(default)
         found = []
-        for caller, given in self.arguments(function, name):
-            value = None if given is None else self.resolve_attribute(caller, given)
+        for caller, given in arguments:
+            if given is None or not given.ref_attr_name:
+                value = None if given is None else attributes.value(given)
+            else:
+                value = self._resolved.get((id(caller.function), given.ref_attr_name), UNKNOWN)
             # What refers to an attribute that no call sets is not set itself.
             found.append(fallback if value is None else value)
         if not found or any(item is UNKNOWN or item != found[0] for item in found):

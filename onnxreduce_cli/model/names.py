@@ -17,6 +17,8 @@ class Names:
     def __init__(self, tree: Iterable[Scope]) -> None:
         """Take every name that the given scopes use."""
         taken = self._taken = set[str]()
+        #: The last number tried for each base: all below it are taken, and stay so.
+        self._counts: dict[str, int] = {}
         for scope in tree:
             taken.update([node.name for node in scope.nodes])
             taken.update(scope.producers, scope.inputs, scope.outputs, scope.initializers)
@@ -28,9 +30,11 @@ class Names:
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`, ... where that is taken; the result becomes taken."""
-        name, count = base, 0
+        count = self._counts.get(base, 0)
+        name = f"{base}_{count}" if count else base
         while name in self._taken:
             count += 1
             name = f"{base}_{count}"
+        self._counts[base] = count
         self._taken.add(name)
         return name

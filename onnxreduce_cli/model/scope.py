@@ -156,8 +156,7 @@ class Scope:
     def describe(self, node: NodeProto) -> str:
         """A node's name for messages: its own, or that of its first output."""
         if node.name:
-            # In one line, and nothing that a terminal obeys.
-            return node.name if node.name.isprintable() else repr(node.name)
+            return node.name
         output = next((name for name in node.output if name), "")
         return f"making {output!r}" if output else "without a name"
 

@@ -1,13 +1,13 @@
 """onnx's shape inference over a model and its functions.
 
-It runs at most twice over the model, without its large tensors, and once for each call of a
-function whose types are needed.
+It runs at most twice over the model, without its large tensors, and once for each way in which a
+function whose types are needed is called.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cached_property
 from typing import Protocol
 
@@ -16,7 +16,8 @@ import numpy.typing as npt
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, numpy_helper
 
-from onnxreduce_cli.model import attributes, placeholders
+from onnxreduce_cli.model import attributes, called_types, placeholders
+from onnxreduce_cli.model.called_types import CalledTypes
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.edit import put_in_order
@@ -87,8 +88,7 @@ class ShapeInference:
         found = self._inferred.get(id(scope))
         if found is not None:
             return found
-        root = scope.root
-        if id(root) not in self._done:
+        for root in self._callers_first(scope.root):
             self._done.add(id(root))
             if isinstance(root.container, FunctionProto):
                 self._infer_function(root, root.container)
@@ -96,11 +96,34 @@ class ShapeInference:
                 self._infer_model()
         return self._inferred.get(id(scope), {})
 
+    def _callers_first(self, last: Scope) -> list[Scope]:
+        """The outermost scopes that inference has to run over for one of them, in that order.
+
+        What calls a function is asked for the types that it gives: it comes before, so that a
+        chain of functions may be as long as the model.
+        """
+        found: list[Scope] = []
+        begun = set[int]()
+        waiting = [last]
+        while waiting:
+            root = waiting[-1]
+            if id(root) in self._done or id(root) in begun:
+                waiting.pop()
+                if id(root) not in self._done and root not in found:
+                    found.append(root)
+                continue
+            begun.add(id(root))
+            if isinstance(root.container, FunctionProto):
+                callers = [caller.root for caller, _ in self._calls.of(root.container)]
+                waiting += [caller for caller in callers if id(caller) not in begun]
+        return found
+
     def take_graphs(self, other: ShapeInference) -> None:
         """Take over the types that `other` has inferred for the model's graphs, if it has."""
         own = {id(scope) for scope in self._graphs}
         self._done |= other._done & own
         self._inferred |= {key: other._inferred[key] for key in own & other._inferred.keys()}
+        self._called_types, self._too_many_calls = other._called_types, other._too_many_calls
 
     # The model's graphs
 
@@ -138,10 +161,25 @@ class ShapeInference:
     def _infer(self, skeleton: ModelProto) -> ModelProto | None:
         if self._ends_the_process:
             return None
-        try:
-            return onnx.shape_inference.infer_shapes(skeleton, data_prop=True)
-        except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
-            return None  # A model that onnx cannot type: what it declares is all there is.
+        if self._too_many_calls:
+            return self._called_types.infer(skeleton)
+        return _infer_by_onnx(skeleton)
+
+    @cached_property
+    def _called_types(self) -> CalledTypes:
+        return CalledTypes(self._model, self._calls.functions, _infer_by_onnx)
+
+    @cached_property
+    def _too_many_calls(self) -> bool:
+        """Return whether onnx would go through more nodes than it should by itself."""
+        functions = self._calls.functions
+        if not functions:
+            return False
+        sizes = called_types.sizes(functions)
+        nodes = [node for scope in self._graphs for node in scope.nodes]
+        nodes += [node for item in functions.values() for node in called_types.all_nodes(item.node)]
+        calls = (sizes.get((node.domain, node.op_type, node.overload), 0) for node in nodes)
+        return sum(calls) > called_types.LIMIT
 
     @cached_property
     def _ends_the_process(self) -> bool:
@@ -258,21 +296,32 @@ class ShapeInference:
 
     def _infer_function(self, root: Scope, function: FunctionProto) -> None:
         tree = self._trees[id(root)]
-        called = self._calls.reached_from(tree)
-        accounts: list[Sequence[dict[str, ValueType]]] = []
+        called = [] if self._too_many_calls else self._calls.reached_from(tree)
+        accounts: dict[Hashable, Sequence[dict[str, ValueType]]] = {}
         for caller, call in self._calls.of(function):
-            types = [self._known.type(caller, name) for name in call.input]
+            types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
+            key = types, called_types.frozen(bound)
+            if key in accounts:
+                continue
             skeleton = call_skeleton(self._model, function, called, types, bound)
             if self._stated.overridable:
                 del skeleton.graph.value_info[:]
             inferred = self._infer(skeleton)
             found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
-            accounts.append(found[: len(tree)] or [{} for _ in tree])
+            accounts[key] = found[: len(tree)] or [{} for _ in tree]
         for index, scope in enumerate(tree):
-            names = {name for account in accounts for name in account[index]}
-            joined = {name: common([a[index].get(name) for a in accounts]) for name in names}
+            told = [account[index] for account in accounts.values()]
+            names = {name for types_of in told for name in types_of}
+            joined = {name: common([types_of.get(name) for types_of in told]) for name in names}
             self._inferred[id(scope)] = {n: t for n, t in joined.items() if t is not None}
+
+
+def _infer_by_onnx(model: ModelProto) -> ModelProto | None:
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=True)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
+        return None  # A model that onnx cannot type: what it declares is all there is.
 
 
 def _open_places(scope: Scope) -> list[int]:

@@ -217,10 +217,17 @@ def _by_signature(facts: Facts, function: FunctionProto) -> list[list[Call]]:
 
 def could_know_more(facts: Facts, function: FunctionProto) -> bool:
     """Return whether calls of a function differ, so that copies of it may have more facts."""
-    callers = {id(item): item for scope, _ in facts.calls.of(function) if (item := scope.function)}
-    return len(_by_signature(facts, function)) > 1 or any(
-        could_know_more(facts, caller) for caller in callers.values()
-    )
+    found = {id(function)}
+    waiting = [function]
+    while waiting:
+        function = waiting.pop()
+        if len(_by_signature(facts, function)) > 1:
+            return True
+        for scope, _ in facts.calls.of(function):
+            if scope.function is not None and id(scope.function) not in found:
+                found.add(id(scope.function))
+                waiting.append(scope.function)
+    return False
 
 
 def _signature(facts: Facts, function: FunctionProto, call: Call) -> Hashable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from onnxreduce_cli.errors import OnnxreduceError
+from onnxreduce_cli.text import joined
 
 
 @dataclass(frozen=True)
@@ -29,15 +30,14 @@ def failure(error: Exception) -> Failure:
     if isinstance(error, OSError):
         # A model that cannot be read is an InvalidModelError, so this is about what is written.
         name = f"{_name(error.filename)}: " if error.filename is not None else ""
-        return Failure(2, "not written", f"Error: {name}{error.strerror or error}")
+        return Failure(2, "not written", joined([f"Error: {name}{error.strerror or error}"]))
     if isinstance(error, MemoryError):
         return Failure(1, "out of memory", "Error: there is not enough memory for this model")
-    return Failure(
-        1,
-        "failed",
-        f"Error: onnxreduce failed on this input: {type(error).__name__}: {error}\n"
+    lines = [
+        f"Error: onnxreduce failed on this input: {type(error).__name__}: {error}",
         "This is a bug in onnxreduce; please report it with the model. Nothing was written.",
-    )
+    ]
+    return Failure(1, "failed", joined(lines))
 
 
 def _text(error: OnnxreduceError) -> str:

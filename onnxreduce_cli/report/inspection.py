@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.text import joined, shortened
 
 #: How many blockers are shown for opsets that have the same ones.
 _SHOWN = 10
@@ -13,7 +14,7 @@ _SHOWN = 10
 
 def inspection_text(found: Inspection, name: str) -> str:
     """A model's opsets, operators, family nodes and reachable opsets."""
-    return "\n".join(_lines(found, name))
+    return joined(_lines(found, name))
 
 
 def _lines(found: Inspection, name: str) -> Iterator[str]:
@@ -21,13 +22,14 @@ def _lines(found: Inspection, name: str) -> Iterator[str]:
     for function, imports in found.functions.items():
         yield f"  function {function}: {_opsets(imports)}"
     count = sum(found.operators.values())
-    operators = ", ".join(f"{op or 'no operator'} x {n}" for op, n in found.operators.items())
+    names = ((shortened(op) or "no operator", n) for op, n in found.operators.items())
+    operators = ", ".join(f"{name} x {n}" for name, n in names)
     yield f"{count} node{'s' * (count != 1)}" + (f": {operators}" if operators else "")
     if found.family:
         yield f"{len(found.family)} of the Reduce and Softmax family:"
     for node in found.family:
         place = f" in {node.scope}" if node.scope else ""
-        yield f"  {node.op_type} node {node.node}{place}: {node.axes}"
+        yield f"  {node.op_type} node {shortened(node.node)}{place}: {node.axes}"
     reachable = [opset for opset, blockers in found.reach.items() if not blockers]
     yield f"can reach opset {_ranges(reachable)}" if reachable else "can reach no other opset"
     for opsets, blockers in _alike(found.reach):

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli.engine.description import WRITTEN_OUT, Change, Plan
+from onnxreduce_cli.text import joined, shortened
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.convert_file import Converted
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 def changes_text(plan: Plan, source: str, target: str) -> str:
     """Describe a finished conversion: a headline, then a line for each kind of change."""
-    return "\n".join([f"{source} -> {target}: {headline(plan)}", *_whole(plan), *_kinds(plan)])
+    return joined([f"{source} -> {target}: {headline(plan)}", *_whole(plan), *_kinds(plan)])
 
 
 def remarks(done: Converted) -> list[str]:
@@ -38,7 +39,8 @@ def remarks(done: Converted) -> list[str]:
     found += [f"warning: {item}" for item in done.false_shapes]
     for change in done.plan.changes:
         found += [
-            f"warning: {change.op_type} node {change.node}: {text}" for text in change.warnings
+            f"warning: {change.op_type} node {shortened(change.node)}: {item}"
+            for item in change.warnings
         ]
     return found
 
@@ -47,7 +49,7 @@ def plan_text(plan: Plan, source: str) -> str:
     """Describe a plan: a headline, each change, the values removed, and the blockers."""
     lines = [f"{source}: {headline(plan)}"]
     lines += _whole(plan)
-    lines += [_change(change) for change in plan.changes]
+    lines += [line for change in plan.changes for line in _change(change)]
     if plan.removed:
         lines.append(f"  no longer read, removed: {', '.join(plan.removed)}")
     count = len(plan.blockers)
@@ -56,7 +58,7 @@ def plan_text(plan: Plan, source: str) -> str:
         if count
         else "can be converted"
     )
-    return "\n".join(lines)
+    return joined(lines)
 
 
 def headline(plan: Plan) -> str:
@@ -89,12 +91,14 @@ def _kinds(plan: Plan) -> list[str]:
     ]
 
 
-def _change(change: Change) -> str:
+def _change(change: Change) -> list[str]:
     place = f" in {change.scope}" if change.scope else ""
     result = _result(change)
-    lines = [f"  {change.op_type} node {change.node}{place}: {'; '.join(change.steps)}{result}"]
-    lines += [f"    warning: {warning}" for warning in change.warnings]
-    return "\n".join(lines)
+    node = f"{change.op_type} node {shortened(change.node)}"
+    return [
+        f"  {node}{place}: {'; '.join(change.steps)}{result}",
+        *(f"    warning: {warning}" for warning in change.warnings),
+    ]
 
 
 def _result(change: Change) -> str:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
+from onnxreduce_cli.text import joined
 from onnxreduce_cli.verification.results import Comparison, Divergence, VerifyReport
 
 
 def as_json(report: VerifyReport) -> str:
     """The whole report as JSON."""
-    return json.dumps(report.to_dict(), indent=2, ensure_ascii=False)
+    return json.dumps(report.to_dict(), indent=2)
 
 
 def as_text(report: VerifyReport) -> str:
     """The report for people; the verdict is the first line."""
-    return "\n".join(_lines(report))
+    return joined(_lines(report))
 
 
 def _lines(report: VerifyReport) -> Iterator[str]:

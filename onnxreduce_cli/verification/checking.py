@@ -31,4 +31,4 @@ def check(conversion: Conversion) -> SiteReport:
         *(str(failure) for failure in report.failures),
         f"This is a bug in onnxreduce; please report it with what is kept in {folder}",
     ]
-    raise CheckError("\n".join(lines), folder)
+    raise CheckError(lines, folder)

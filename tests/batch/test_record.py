@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 
 import pytest
 
 from onnxreduce_cli.batch.record import NAME, Made, Record, digest, stamps
+from onnxreduce_cli.errors import UsageError
 
 RECIPE = {"opset": 13, "expand": []}
+
+#: What a line says of an output.
+GOOD = {"recipe": RECIPE, "digest": "", "read": {}, "written": {}}
 
 
 @pytest.fixture
@@ -67,10 +73,91 @@ def test_what_a_killed_run_left_is_no_line_and_spoils_none(folder, made):
         assert "later.onnx" in Record(folder).ours
 
 
-def test_lines_that_are_no_notes(folder):
+def note(made=None, /, **values):
+    entry = values if made is None else {"output": "x", "made": {**made, **values}}
+    return json.dumps(entry).encode()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]",
+        b"3",
+        b'"output"',
+        b"\xff",
+        b"[" * 100_000,
+        b'{"output": ' + b"[" * 100_000,
+        b'{"output": ' + b"9" * 10_000 + b"}",
+        b'{"output": "' + b"x" * (1 << 20) + b'"}',
+        note(made={}),
+        note(output=["x"]),
+        note(output=None),
+        note(output="x", made={}),
+        note(output="x", made=[]),
+        note(GOOD, recipe=[]),
+        note(GOOD, digest=None),
+        note(GOOD, read=[]),
+        note(GOOD, written={"x": "ab"}),
+        note(GOOD, written={"x": [1]}),
+        note(GOOD, written={"x": [1, None]}),
+        note(GOOD, written={"x": [1, [2]]}),
+    ],
+    ids=lambda line: line[:60].decode(errors="replace"),
+)
+def test_lines_that_are_no_notes(folder, line):
     with open(os.path.join(folder, NAME), "wb") as file:
-        file.write(b'\n[]\n3\n{"made": {}}\n\xff\n{"output": "x", "made": {}}\n{"output": "y"}\n')
-    assert Record(folder).ours == {"y"}
+        file.write(line + b'\n{"output": "y"}\n')
+    record = Record(folder)
+    assert (record.ours, record.made) == ({"y"}, {})
+
+
+def test_paths_that_are_none_are_not_there(folder, source):
+    found = Made(RECIPE, digest(source), {"a\0b": (1, 2)}, {"a\0b": (1, 2)})
+    assert not found.is_of(source, RECIPE, folder)
+    assert not found.is_there(folder)
+
+
+def test_what_is_no_file_is_refused(folder):
+    path = os.path.join(folder, NAME)
+    victim = os.path.join(folder, "model.onnx")
+    for make in (
+        lambda: os.mkfifo(path),
+        lambda: os.symlink("/dev/zero", path),
+        lambda: os.symlink(victim, path),
+        lambda: os.symlink("missing", path),
+    ):
+        make()
+        with pytest.raises(UsageError, match="is no regular file"):
+            Record(folder)
+        os.unlink(path)
+        record = Record(folder)
+        make()
+        with pytest.raises(UsageError, match="is no regular file"):
+            record.begin("later.onnx")
+        os.unlink(path)
+    os.mkdir(path)
+    with pytest.raises(UsageError, match="is no regular file"):
+        Record(folder)
+    with open(victim, "rb") as file:
+        assert file.read() == b"output"
+
+
+def test_only_what_a_run_finished_may_be_replaced(folder, made):
+    record = Record(folder)
+    for name in ("model.onnx", "gone.onnx"):
+        record.begin(name)
+    assert record.may_replace("gone.onnx")
+    assert not record.may_replace("model.onnx")
+    record.finish("model.onnx", replace(made, written={}))
+    assert not record.may_replace("model.onnx")
+    record.finish("model.onnx", made)
+    assert record.may_replace("model.onnx")
+    assert not record.may_replace("weights.bin")
+    path = os.path.join(folder, "model.onnx")
+    os.rename(path, f"{path}.kept")
+    os.symlink(f"{path}.kept", path)
+    assert not record.may_replace("model.onnx")
 
 
 def test_done_is_what_is_all_there_and_from_this_source(folder, source, made):

@@ -1,0 +1,64 @@
+"""Names of models as messages show them."""
+
+from __future__ import annotations
+
+import pytest
+from onnx import TensorProto, helper
+
+from onnxreduce_cli import ConversionError, convert
+from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.text import joined, printable, shortened
+
+
+def test_what_is_seen_stays():
+    assert printable("größe/層_0 [x]") == "größe/層_0 [x]"
+    assert shortened("a" * 200) == "a" * 200
+
+
+def test_what_is_not_seen_is_escaped():
+    assert printable("a\nb\x1b[31m\x9b\u202e\udc80") == r"a\nb\x1b[31m\x9b\u202e\udc80"
+
+
+def test_escaping_twice_is_escaping_once():
+    once = printable("a\nb\x7f")
+    assert printable(once) == once
+
+
+def test_the_middle_of_a_long_name_is_left_out():
+    name = "begin" + "a" * 65526 + "end"
+    short = shortened(name)
+    assert short.startswith("begina")
+    assert short.endswith("aend")
+    assert "[... 65334 characters ...]" in short
+
+
+def test_each_line_stays_one():
+    assert joined(["a\nb", "c"]) == "a\\nb\nc"
+
+
+def test_a_blocker_with_names_of_64_kb_is_one_readable_line():
+    name = "n" * 65536
+    text = str(Blocker(name, name, 18, name, f"no {name!r}", "mend it"))
+    assert "\n" not in text
+    assert len(text) < 3000
+    assert text.endswith("; mend it")
+
+
+def test_the_message_of_the_library_quotes_long_names_in_part():
+    name = "n\n" * 32768
+    node = helper.make_node("Made", ["x"], [name], name=name, domain=name)
+    graph = helper.make_graph(
+        [node, helper.make_node("ReduceMax", [name, "axes"], ["y"], name=name)],
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [2]),
+            helper.make_tensor_value_info("axes", TensorProto.INT64, ["n"]),
+        ],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
+    )
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid(name, 1)]
+    with pytest.raises(ConversionError) as caught:
+        convert(helper.make_model(graph, opset_imports=opsets, ir_version=8), 6)
+    assert caught.value.blockers[0].node == name
+    assert len(str(caught.value)) < 3000
+    assert len(str(caught.value).splitlines()) == 2
