@@ -10,6 +10,7 @@ from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 
@@ -27,6 +28,7 @@ def convert(
     ir_version: Wanted = "auto",
     in_place: bool = False,
     check: bool = True,
+    strict: bool = False,
 ) -> ModelProto:
     """Move a model to an opset of the default domain.
 
@@ -39,6 +41,7 @@ def convert(
             with, or the least that the model needs; ``"keep"`` for its own; else a number.
         in_place: edit the given model and return it; otherwise it is left untouched.
         check: run each distinct node that changes, before against after, on small inputs.
+        strict: refuse a conversion of which some node could not be checked.
 
     Returns:
         the model at `opset`.
@@ -47,9 +50,12 @@ def convert(
         ConversionError: some nodes cannot reach the opset, or the model would be misread with the
             requested IR version; the model given is as it was.
         CheckError: a replacement does not compute the same; the model given is as it was.
+        UncheckedError: a replacement could not be checked, with `strict`.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         UsageError: there is no such opset, or no function body for an operator to expand.
     """
+    if strict and not check:
+        raise UsageError("without a check nothing can be strict about it")
     document = _read(model_or_path)
     if document.model is model_or_path and not in_place:
         document.model = ModelProto()
@@ -65,7 +71,7 @@ def convert(
         # Imported late: this brings ONNX Runtime.
         from onnxreduce_cli.verification.checking import check as check_sites
 
-        check_sites(conversion)
+        check_sites(conversion, strict=strict)
     conversion.apply()
     return document.whole()
 
