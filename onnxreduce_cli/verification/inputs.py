@@ -30,7 +30,7 @@ Array = npt.NDArray[Any]
 _ODD = (3, 5, 7)
 #: Sizes tried when a model accepts none of the usual ones, such as images of a least size. 1 comes
 #: after others: it is broadcast to whatever it meets, and hides what happens along its axis.
-_SIZES = (2, 3, 4, 1, 8, 16, 32, 64, 128, 224)
+_SIZES = (2, 3, 4, 1, 8, 16, 32, 64, 128, 224, 512)
 _RANKS = (2, 3, 4, 1, 5, 0)
 #: Constants of more elements are no limits.
 _FEW = 1024
@@ -137,9 +137,10 @@ class Drawer:
                 if self.hints:
                     yield replace(same, sizes={**self.hints, **self.dims})
                 if size >= 8:
-                    # Batches stay small where images must be large.
-                    leading = dict.fromkeys(open_symbols[:1], 1)
-                    yield replace(same, sizes={**leading, **self.dims})
+                    # Batches, and channels, stay small where images must be large.
+                    for count in (1, 2) if len(open_symbols) > 2 else (1,):
+                        leading = dict.fromkeys(open_symbols[:count], 1)
+                        yield replace(same, sizes={**leading, **self.dims})
         for integers in (1, 0):
             yield replace(first, integers=integers)
             yield Attempt(self.dims, 2, integers=integers)
