@@ -10,7 +10,6 @@ from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
-from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 
@@ -41,7 +40,7 @@ def convert(
             with, or the least that the model needs; ``"keep"`` for its own; else a number.
         in_place: edit the given model and return it; otherwise it is left untouched.
         check: run each distinct node that changes, before against after, on small inputs.
-        strict: refuse a conversion of which some node could not be checked.
+        strict: check, and refuse a conversion of which some node could not be.
 
     Returns:
         the model at `opset`.
@@ -54,8 +53,6 @@ def convert(
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         UsageError: there is no such opset, or no function body for an operator to expand.
     """
-    if strict and not check:
-        raise UsageError("without a check nothing can be strict about it")
     document = _read(model_or_path)
     if document.model is model_or_path and not in_place:
         document.model = ModelProto()
@@ -67,13 +64,18 @@ def convert(
         target_ir_version=ir_version,
         base_dir=document.base_dir,
     )
-    if check and conversion.rewrites_nodes and not conversion.blockers:
-        # Imported late: this brings ONNX Runtime.
-        from onnxreduce_cli.verification.checking import check as check_sites
-
-        check_sites(conversion, strict=strict)
+    if check or strict:
+        _check(conversion, strict=strict)
     conversion.apply()
     return document.whole()
+
+
+def _check(conversion: Conversion, *, strict: bool) -> None:
+    if conversion.rewrites_nodes and not conversion.blockers:
+        # Imported late: this brings ONNX Runtime.
+        from onnxreduce_cli.verification.checking import check
+
+        check(conversion, strict=strict)
 
 
 def plan(

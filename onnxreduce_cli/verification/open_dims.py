@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -149,6 +150,23 @@ def _einsum(reader: _Reader) -> Iterator[tuple[int, int]]:
             yield axis, known[letter]
 
 
+def _reshape(reader: _Reader) -> Iterator[tuple[int, int]]:
+    """Sizes with which the elements fit the shape, if that is known."""
+    shape, dims = reader.numbers("shape"), reader.dims(0)
+    if not shape or not dims or 0 in dims:
+        return
+    if len(shape) == len(dims):
+        yield from ((axis, size) for axis, size in enumerate(shape) if size > 0)
+        return
+    wanted = math.prod(size for size in shape if size > 0)
+    known = math.prod(dim for dim in dims if isinstance(dim, int))
+    yield len(dims) - 1 - _first_open(dims[::-1]), wanted // math.gcd(wanted, known)
+
+
+def _first_open(dims: Dims) -> int:
+    return next((axis for axis, dim in enumerate(dims) if not isinstance(dim, int)), 0)
+
+
 def _depth_to_space(reader: _Reader) -> Iterator[tuple[int, int]]:
     yield 1, 2 * reader.integer("blocksize") ** 2
 
@@ -186,6 +204,7 @@ def _broadcast(reader: _Reader, weight: Dims) -> _Required:
 _BY_NUMBERS: dict[str, Callable[[_Reader], Iterator[tuple[int, int]]]] = {
     "DepthToSpace": _depth_to_space,
     "NonMaxSuppression": _boxes,
+    "Reshape": _reshape,
     "SpaceToDepth": _space_to_depth,
     "Split": _split,
     "Squeeze": _squeeze,

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, numpy_helper
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import Dims
@@ -187,10 +187,16 @@ def _sizes_agree(node: NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
 def required_shapes(pair: Pair) -> list[Attempt]:
     """Return shapes that the node itself requires of tensors whose rank is not known.
 
-    That is the shape that its output is known to have, and for a Split the sum of its parts.
+    That is the shape that its output is known to have, for a Split the sum of its parts, and 1
+    for an axis that a Squeeze drops.
     """
     shapes = [
         tuple(dim if isinstance(dim, int) else 2 for dim in dims) for dims in pair.promised.values()
+    ]
+    shapes += [
+        tuple(1 if axis in (index, index - rank) else 2 for index in range(rank))
+        for axis in _squeezed(pair)
+        for rank in range(1, 5)
     ]
     sums = {
         sum(attribute.ints)
@@ -200,6 +206,22 @@ def required_shapes(pair: Pair) -> list[Attempt]:
     }
     shapes += [(size,) * rank for size in sorted(sums) for rank in range(1, 5) if size <= 64]
     return [Attempt({}, 2, len(shape), shape=shape) for shape in shapes]
+
+
+def _squeezed(pair: Pair) -> set[int]:
+    """The axis of a Squeeze of one."""
+    constants = {tensor.name: tensor for tensor in pair.before.graph.initializer}
+    found: set[int] = set()
+    for node in pair.before.graph.node:
+        if node.op_type != "Squeeze":
+            continue
+        attribute = attributes.find(node, "axes")
+        axes = [*attribute.ints] if attribute is not None else []
+        for name in node.input[1:]:
+            if name in constants:
+                axes += numpy_helper.to_array(constants[name]).reshape(-1).tolist()
+        found.update(axes if len(axes) == 1 else [])
+    return found
 
 
 def runs(

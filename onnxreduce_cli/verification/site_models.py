@@ -22,6 +22,7 @@ from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_names import Renaming, made
+from onnxreduce_cli.verification.site_sources import nodes_behind
 from onnxreduce_cli.verification.site_types import (
     INTEGERS,
     SmallDims,
@@ -32,13 +33,11 @@ from onnxreduce_cli.verification.site_types import (
 )
 
 Array = npt.NDArray[Any]
-
 #: Constants that are larger are drawn even where all others keep their values.
 _MOST = 1 << 20
 
-
-#: A partly known list of integers: for each element its value, or the tensor and the axis of which
-#: it is the size, or None.
+#: A partly known list of integers: each one's value, or the tensor and axis of which it is the
+#: size, or None.
 Sizes = tuple[int | tuple[str, int] | None, ...]
 
 
@@ -192,21 +191,24 @@ class PairMaker:
 
     def _parts(self, site: Site, full: bool) -> _Parts:
         node = site.node
-        before = [self._bound(site, node)]
         after = [self._bound(site, item) for item in site.result]
-        given = list(dict.fromkeys(name for name in node.input if name))
+        behind = nodes_behind(site, after, self.conversion.constants(site.scope))
+        before = [self._bound(site, item) for item in (*behind, node)]
+        inner = made(before[:-1])
+        given = [name for name in reads(before) if name not in inner]
         constants = self._constants(site, after, given, full)
         replaced = [tensor.name for tensor in site.initializers]
         names = Renaming()
         for prefix, found in (
             ("i", given),
             ("o", node.output),
+            ("b", inner),
             ("c", constants),
             ("t", [*made(after), *replaced]),
         ):
             for name in found:
                 names.add(name, prefix)
-        # An output that nobody reads may go; of others, the pair shows that they are missing.
+        # An output that nobody reads may go.
         still_made = {*replaced, *(name for item in after for name in item.output)}
         wanted = self._read(site.scope)
         outputs = [n for n in node.output if n and (n in still_made or n in wanted)]

@@ -809,3 +809,53 @@ def test_an_open_dimension_that_is_scaled_is_not_always_1(monkeypatch: pytest.Mo
     monkeypatch.setattr(carry, "after_step", lambda _: None)
     monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
     assert not check_sites(Conversion(found, 16)).ok
+
+
+def test_a_node_behind_the_site_is_part_of_it_where_a_step_looked_past_it() -> None:
+    """The quantized values cannot be any: what replaces the second node reads the first's input."""
+    found = source(
+        21,
+        "g (float[N,4] x) => (float[A,B] y) <float s = {0.3}, float8e5m2 z = {0}> "
+        "{ q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z) }",
+    )
+    report = checked(found, 18)
+    assert report.ok, report.failures
+    assert not report.unchecked
+    assert report.checked
+
+
+def test_boxes_and_their_scores_are_as_many() -> None:
+    found = source(
+        11,
+        "g (float[1,N,4] b, float[1,1,M] s) => (int64[A,B] y) <int64 m = {2}> "
+        "{ y = NonMaxSuppression(b, s, m) }",
+    )
+    report = checked(found, 9)
+    assert report.ok, report.failures
+    assert report.checked == 1
+
+
+@pytest.mark.parametrize(
+    ("opset", "target", "text"),
+    [
+        (
+            16,
+            11,
+            "g (int64[1] x) => (int64 y) <int64[1] a = {-1}> { y = Squeeze(x, a) }",
+        ),
+        (
+            14,
+            13,
+            "g (float[N,C] x) => (float[A,B,C2,D] y) <int64[4] s = {-1,2,6,6}> "
+            "{ y = Reshape<allowzero=0>(x, s) }",
+        ),
+    ],
+)
+def test_shapes_that_fit_are_found(opset: int, target: int, text: str) -> None:
+    found = source(opset, text)
+    if opset == 16:
+        found.graph.input[0].type.tensor_type.ClearField("shape")
+        found.graph.output[0].type.tensor_type.ClearField("shape")
+    report = checked(found, target)
+    assert report.ok, report.failures
+    assert report.checked == 1
