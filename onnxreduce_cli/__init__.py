@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         ConversionError,
         InvalidModelError,
         OnnxreduceError,
+        UncheckedError,
         UsageError,
     )
     from onnxreduce_cli.verification.compare import Tolerance
@@ -35,6 +36,7 @@ __all__ = [
     "RunFailedError",
     "Specialised",
     "Tolerance",
+    "UncheckedError",
     "UsageError",
     "VerifyReport",
     "convert",
@@ -57,6 +59,7 @@ _HOMES = {
     "RunFailedError": "verification.errors",
     "Specialised": "engine.description",
     "Tolerance": "verification.compare",
+    "UncheckedError": "errors",
     "UsageError": "errors",
     "VerifyReport": "verification.results",
     "convert": "api",

@@ -109,6 +109,12 @@ class CheckError(ConversionError):
         self.folder = folder
 
 
+class UncheckedError(ConversionError):
+    """Some replacements could not be checked, and the conversion was to be strict."""
+
+    state = "not checked"
+
+
 @contextmanager
 def about(name: str) -> Iterator[None]:
     """Let what is wrong with a model be told with its file's name."""

@@ -75,6 +75,7 @@ CODES = {
     "InvalidModelError": (2, "unreadable"),
     "ConversionError": (1, "cannot be converted"),
     "CheckError": (1, "failed its check"),
+    "UncheckedError": (1, "not checked"),
     "CannotRunError": (3, "cannot be run"),
     "RefusedError": (3, "cannot be run"),
     "RunFailedError": (1, "failed to run"),

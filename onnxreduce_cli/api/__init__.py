@@ -27,6 +27,7 @@ def convert(
     ir_version: Wanted = "auto",
     in_place: bool = False,
     check: bool = True,
+    strict: bool = False,
 ) -> ModelProto:
     """Move a model to an opset of the default domain.
 
@@ -39,6 +40,7 @@ def convert(
             with, or the least that the model needs; ``"keep"`` for its own; else a number.
         in_place: edit the given model and return it; otherwise it is left untouched.
         check: run each distinct node that changes, before against after, on small inputs.
+        strict: check, and refuse a conversion of which some node could not be.
 
     Returns:
         the model at `opset`.
@@ -47,6 +49,7 @@ def convert(
         ConversionError: some nodes cannot reach the opset, or the model would be misread with the
             requested IR version; the model given is as it was.
         CheckError: a replacement does not compute the same; the model given is as it was.
+        UncheckedError: a replacement could not be checked, with `strict`.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         UsageError: there is no such opset, or no function body for an operator to expand.
     """
@@ -61,13 +64,18 @@ def convert(
         target_ir_version=ir_version,
         base_dir=document.base_dir,
     )
-    if check and conversion.rewrites_nodes and not conversion.blockers:
-        # Imported late: this brings ONNX Runtime.
-        from onnxreduce_cli.verification.checking import check as check_sites
-
-        check_sites(conversion)
+    if check or strict:
+        _check(conversion, strict=strict)
     conversion.apply()
     return document.whole()
+
+
+def _check(conversion: Conversion, *, strict: bool) -> None:
+    if conversion.rewrites_nodes and not conversion.blockers:
+        # Imported late: this brings ONNX Runtime.
+        from onnxreduce_cli.verification.checking import check
+
+        check(conversion, strict=strict)
 
 
 def plan(

@@ -68,6 +68,7 @@ class Options:
         in_place: whether the output may be the input.
         make_folders: whether folders that the output needs are made.
         check: whether each distinct site is run, before and after.
+        strict: whether each of them must be checked, and nothing is written otherwise.
         verify: whether the whole models are compared, too.
         comparing: how they are compared.
         placement: where weights go.
@@ -81,6 +82,7 @@ class Options:
     in_place: bool = False
     make_folders: bool = False
     check: bool = True
+    strict: bool = False
     verify: bool = False
     comparing: Comparing = field(default_factory=Comparing)
     placement: Placement = field(default_factory=Placement)
@@ -137,6 +139,7 @@ def convert_file(
         InvalidModelError: the model cannot be read, or contradicts itself.
         ConversionError: it cannot be converted; nothing was written.
         CheckError: a replacement does not compute the same; nothing was written.
+        UncheckedError: a replacement could not be checked, with `strict`; nothing was written.
         VerificationError: the whole models are not equal, or nothing could tell; nothing was
             written.
         OSError: the output cannot be written; what was there is as it was.
@@ -156,7 +159,7 @@ def convert_file(
         raise ConversionError(
             f"{source} cannot be converted to opset {opset}; nothing was written:", plan.blockers
         )
-    sites = _check(conversion) if options.check else None
+    sites = _check(conversion, strict=options.strict) if options.check else None
     checked = Converted(source, path, plan, sites)
     return _write(checked, document, conversion, options, stdout, comparison, copying)
 
@@ -172,6 +175,8 @@ def check_options(options: Options) -> None:
     numbered = isinstance(options.ir_version, int)
     if options.opset is None and not options.expand and not numbered and not moves:
         raise UsageError("say which opset to reach: --opset N")
+    if options.strict and not options.check:
+        raise UsageError("say either --strict or --no-check")
     newest = schemas.newest_opset()
     if options.opset is not None and not 1 <= options.opset <= newest:
         raise UsageError(
@@ -251,18 +256,19 @@ def _check_path(source: str, path: str, options: Options, stdout: IO[bytes] | No
         raise UsageError(f"{path} exists; to overwrite it say --force")
 
 
-def _check(conversion: Conversion) -> SiteReport | None:
+def _check(conversion: Conversion, *, strict: bool) -> SiteReport | None:
     """Run each distinct site; None where the conversion rewrites no node.
 
     Raises:
         CheckError: a site does not compute the same.
+        UncheckedError: one could not be checked, with `strict`.
     """
     if not conversion.rewrites_nodes:
         return None
     # Imported late: this brings ONNX Runtime.
     from onnxreduce_cli.verification.checking import check
 
-    return check(conversion)
+    return check(conversion, strict=strict)
 
 
 def _comparison(

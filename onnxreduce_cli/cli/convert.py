@@ -58,6 +58,7 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--in-place", is_flag=True, help="Allow the output to be the input.")
 @click.option("--no-check", is_flag=True, help="Do not run each changed node, before and after.")
+@click.option("--strict", is_flag=True, help="Refuse a model of which some node is not checked.")
 @click.option("--verify", is_flag=True, help="Also compare the whole model, before and after.")
 @comparing_options
 @click.option(
@@ -90,6 +91,7 @@ def command(
     force: bool,
     in_place: bool,
     no_check: bool,
+    strict: bool,
     verify: bool,
     external_data: Literal["link", "copy", "keep"],
     allow_outside_data: bool,
@@ -104,10 +106,10 @@ def command(
 
     Nothing is written if any node cannot get there: each is named on stderr with its reason, and
     the exit code is 1. Each distinct node that changes is run before and after on small inputs; one
-    that computes something else stops the conversion.
+    that computes something else stops the conversion, with --strict also one that cannot be run.
 
-    Of several models, each is converted by itself; a table shows what became of them. The exit
-    code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
+    Of several models, each is converted by itself. The exit code is then 1 if any cannot be
+    converted, else 2 if any cannot be read or written.
     """
     from onnxreduce_cli.api.convert_file import Comparing, Options
     from onnxreduce_cli.api.save import Placement
@@ -116,11 +118,12 @@ def command(
         opset,
         expand,
         ir_version,
-        dry_run=dry_run,
+        dry_run,
         force=force,
         in_place=in_place,
         make_folders=out_dir is not None,
         check=not no_check,
+        strict=strict,
         verify=verify,
         comparing=Comparing(**comparing),
         placement=Placement(external_data, allow_outside_data, threshold, inline),

@@ -123,6 +123,11 @@ class Conversion:
         return self._plan.sites
 
     @property
+    def expand(self) -> Collection[str]:
+        """The operators that are replaced by their function bodies."""
+        return self._plan.route.expand
+
+    @property
     def swept(self) -> int:
         """The number of generated nodes removed again, as a later step stopped reading them."""
         return self._plan.carrier.swept

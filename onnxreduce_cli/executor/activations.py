@@ -6,6 +6,7 @@ rounded once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -20,6 +21,7 @@ from onnxreduce_cli.executor.dtypes import (
     truncate_to_integer,
     wider,
 )
+from onnxreduce_cli.executor.elementwise import erf
 from onnxreduce_cli.executor.errors import Invalid
 from onnxreduce_cli.executor.registry import Call, Kernel, kernel
 
@@ -45,6 +47,18 @@ def _selu(x: Array, attrs: dict[str, Any]) -> Array:
 def _celu(x: Array, attrs: dict[str, Any]) -> Array:
     alpha, zero = _weak(attrs["alpha"], x), _weak(0, x)
     return np.maximum(x, zero) + np.minimum(zero, alpha * np.expm1(x / alpha))
+
+
+def _gelu(x: Array, attrs: dict[str, Any]) -> Array:
+    # By the text: the function body in the schema has float constants, for doubles too.
+    wide, approximate = x.astype(FLOAT64), attrs["approximate"]
+    if approximate == "tanh":
+        curve = np.tanh(math.sqrt(2 / math.pi) * (wide + 0.044715 * wide**3))
+    elif approximate == "none":
+        curve = erf(wide / math.sqrt(2))
+    else:
+        raise Invalid(f"approximate {approximate!r} is unknown")
+    return 0.5 * wide * (1 + curve)
 
 
 def _hard_sigmoid(x: Array, attrs: dict[str, Any]) -> Array:
@@ -81,6 +95,7 @@ def _attribute_kernel(function: _Shaped) -> Kernel:
 _WITH_ATTRIBUTES: dict[str, tuple[_Shaped, tuple[int, ...]]] = {
     "Celu": (_celu, (12, 28)),
     "Elu": (_elu, (1, 6, 22)),
+    "Gelu": (_gelu, (20,)),
     "HardSigmoid": (_hard_sigmoid, (1, 6, 22)),
     "LeakyRelu": (_leaky_relu, (1, 6, 16)),
     "Selu": (_selu, (1, 6, 22)),

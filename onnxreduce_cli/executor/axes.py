@@ -1,4 +1,8 @@
-"""Axes: counting from the back, range and duplicates, as each definition allows."""
+"""Axes: counting from the back, range and duplicates, as each definition allows.
+
+Definitions before 11 do not say what a negative axis is. Exporters wrote it all the same, and
+`onnx.shape_inference` and ONNX Runtime count it from the back; so do kernels here, but Flatten's.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +27,10 @@ def one_axis(axis: int, rank: int, *, negative: bool = True, end: bool = False) 
     return axis + rank if axis < 0 else axis
 
 
-def many_axes(axes: Iterable[Any], rank: int, *, negative: bool = True) -> tuple[int, ...]:
+def many_axes(axes: Iterable[Any], rank: int) -> tuple[int, ...]:
     """Give `axes` counted from the front, in their order; Invalid when out of range or double."""
     given = tuple(int(axis) for axis in axes)
-    result = tuple(one_axis(axis, rank, negative=negative) for axis in given)
+    result = tuple(one_axis(axis, rank) for axis in given)
     if len(set(result)) != len(result):
         raise Invalid(f"axes {list(given)} name an axis twice (rank {rank})")
     return result

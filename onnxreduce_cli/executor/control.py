@@ -111,9 +111,7 @@ def scan_9(call: Call, scope: Scope, *values: Array) -> tuple[Value, ...]:
     scans = list(values[n_states:])
     directions = _flags(call, "scan_input_directions", n_scans)
     for index, axis in enumerate(_flags(call, "scan_input_axes", n_scans)):
-        moved = np.moveaxis(
-            scans[index], one_axis(axis, scans[index].ndim, negative=call.since >= 11), 0
-        )
+        moved = np.moveaxis(scans[index], one_axis(axis, scans[index].ndim), 0)
         scans[index] = moved[::-1] if directions[index] else moved
     carried, stacks, empties = _scan(scope, body, list(values[:n_states]), scans)
     output_directions = _flags(call, "scan_output_directions", n_outputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from onnx import helper
 
+from onnxreduce_cli.executor import limit
 from onnxreduce_cli.executor.dtypes import Array, Value, number_of, type_string
 from onnxreduce_cli.executor.errors import (
     FAILURES,
@@ -111,8 +113,11 @@ class Graph:
 
     def run_in(self, env: dict[str, Value], *, keep_all: bool = False) -> None:
         """Run every step on `env`, dropping values after their last use unless `keep_all`."""
+        end = limit.end()
         for step in self.steps:
             step.run(env)
+            if end is not None and time.monotonic() > end:
+                raise limit.late()
             if step.release and not keep_all:
                 for name in step.release:
                     env.pop(name, None)

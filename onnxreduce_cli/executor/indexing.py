@@ -1,7 +1,6 @@
 """Operators that pick, place or order elements by index.
 
-Source: the definitions named at each kernel; negative indices and axes count from the back
-since 11 (ScatterElements, GatherElements, GatherND, ScatterND always).
+Source: the definitions named at each kernel; negative indices and axes count from the back.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def _sliced(
 def slice_1(call: Call, data: Array) -> Array:
     """Slice by the attributes `starts`, `ends` and `axes`."""
     starts, ends = list(call.attrs["starts"]), list(call.attrs["ends"])
-    axes = many_axes(call.attrs.get("axes", range(len(starts))), data.ndim, negative=False)
+    axes = many_axes(call.attrs.get("axes", range(len(starts))), data.ndim)
     return _sliced(data, starts, ends, axes, [1] * len(starts))
 
 
@@ -60,26 +59,27 @@ def slice_10(
         data,
         first,
         vector("ends", ends),
-        many_axes(along, data.ndim, negative=call.since >= 11),
+        many_axes(along, data.ndim),
         [1] * len(first) if steps is None else vector("steps", steps),
     )
 
 
-def _indices(indices: Array, size: int, *, negative: bool = True) -> Array:
+def _indices(indices: Array, size: int) -> Array:
     """Give indices counted from the front; Invalid when one is out of range."""
     wide = indices.astype(INT64)
-    low = -size if negative else 0
-    if wide.size and (wide.min() < low or wide.max() >= size):
+    if wide.size and (wide.min() < -size or wide.max() >= size):
         raise Invalid(f"an index is out of range for {size} elements")
     return np.where(wide < 0, wide + size, wide)
 
 
 @kernel("Gather", 1, 11, 13)
 def gather(call: Call, data: Array, indices: Array) -> Array:
-    """Take slices along `axis` (negative axis and indices from 11)."""
+    """Take slices along `axis`.
+
+    Indices may be negative before 11 too, as exporters wrote them and ONNX Runtime takes them.
+    """
     axis = one_axis(call.attrs["axis"], data.ndim)
-    picks = _indices(indices, data.shape[axis], negative=call.since >= 11)
-    return np.take(data, picks, axis=axis)
+    return np.take(data, _indices(indices, data.shape[axis]), axis=axis)
 
 
 @kernel("GatherElements", 11, 13)
@@ -201,7 +201,7 @@ def top_k_10(call: Call, data: Array, k: Array) -> tuple[Array, Array]:
 
 
 def _arg_extreme(call: Call, data: Array, function: Any) -> Array:
-    axis = one_axis(call.attrs["axis"], data.ndim, negative=call.since >= 11)
+    axis = one_axis(call.attrs["axis"], data.ndim)
     if not data.shape[axis]:
         raise Invalid(f"axis {axis} has no elements")
     keys = data if data.dtype.kind in "iuf" else data.astype(FLOAT32)
@@ -215,13 +215,13 @@ def _arg_extreme(call: Call, data: Array, function: Any) -> Array:
 
 @kernel("ArgMax", 1, 11, 12, 13)
 def arg_max(call: Call, data: Array) -> Array:
-    """Give the index of the first (12: or last) maximum along `axis` (negative from 11)."""
+    """Give the index of the first (12: or last) maximum along `axis`."""
     return _arg_extreme(call, data, np.argmax)
 
 
 @kernel("ArgMin", 1, 11, 12, 13)
 def arg_min(call: Call, data: Array) -> Array:
-    """Give the index of the first (12: or last) minimum along `axis` (negative from 11)."""
+    """Give the index of the first (12: or last) minimum along `axis`."""
     return _arg_extreme(call, data, np.argmin)
 
 

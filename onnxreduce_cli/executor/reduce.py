@@ -158,7 +158,7 @@ def _kernel(reducer: Reducer, noop: Callable[[Array], Array]) -> Kernel:
         if axes_input is not None:
             given = vector("axes", axes_input)
         rank = data.ndim
-        axes = many_axes(given, rank, negative=call.since >= 11)
+        axes = many_axes(given, rank)
         if not axes:
             if call.attrs.get("noop_with_empty_axes", 0):
                 return noop(data)

@@ -101,14 +101,26 @@ def reference_kernel(
 
     def run(call: Call, *inputs: Value) -> tuple[Value, ...]:
         if node.op_type == "NonMaxSuppression":
-            # Its limits are scalars; onnx.reference wants them in a list.
-            inputs = (*inputs[:2], *(None if v is None else np.reshape(v, -1) for v in inputs[2:]))
+            _require_boxes_of_scores(*inputs[:2])
+            # Its limits are scalars, which may be absent; onnx.reference wants them in lists.
+            limits = [None if value is None else np.reshape(value, -1) for value in inputs[2:]]
+            limits += [None] * (3 - len(limits))
+            defaults = (np.zeros(1, np.int64), np.zeros(1, np.float32), None)
+            pairs = zip(limits, defaults, strict=True)
+            inputs = (*inputs[:2], *(other if value is None else value for value, other in pairs))
         results = compute(*inputs)
         if results is None:
             raise Invalid("the implementation gives nothing")
         return tuple(results)
 
     return run
+
+
+def _require_boxes_of_scores(boxes: Value, scores: Value) -> None:
+    shapes = [np.shape(value) for value in (boxes, scores)]  # type: ignore[arg-type]
+    first, second = shapes
+    if len(first) != 3 or len(second) != 3 or first[2] != 4 or first[:2] != second[::2]:
+        raise Invalid(f"boxes of shape {list(first)} do not fit scores of {list(second)}")
 
 
 def _ignore(pattern: str, *args: Any) -> None:

@@ -70,11 +70,11 @@ def _squeeze(data: Array, axes: tuple[int, ...] | None) -> Array:
 
 @kernel("Squeeze", 1, 11)
 def squeeze_1(call: Call, data: Array) -> Array:
-    """Drop dimensions of size 1: those in the attribute `axes`, or all (negative from 11)."""
+    """Drop dimensions of size 1: those in the attribute `axes`, or all."""
     given = call.attrs.get("axes")
     if given is None:
         return _squeeze(data, None)
-    return _squeeze(data, many_axes(given, data.ndim, negative=call.since >= 11))
+    return _squeeze(data, many_axes(given, data.ndim))
 
 
 @kernel("Squeeze", 13, 21, 23, 24, 25)
@@ -85,24 +85,24 @@ def squeeze_13(call: Call, data: Array, axes: Array | None = None) -> Array:
     return _squeeze(data, many_axes(vector("axes", axes, scalar=True), data.ndim))
 
 
-def _unsqueeze(data: Array, given: Any, *, negative: bool) -> Array:
+def _unsqueeze(data: Array, given: Any) -> Array:
     rank = data.ndim + len(given)
-    axes = set(many_axes(given, rank, negative=negative))
+    axes = set(many_axes(given, rank))
     rest = iter(data.shape)
     return data.reshape([1 if i in axes else next(rest) for i in range(rank)])
 
 
 @kernel("Unsqueeze", 1, 11)
 def unsqueeze_1(call: Call, data: Array) -> Array:
-    """Insert dimensions of size 1 at the attribute `axes` of the result (negative from 11)."""
-    return _unsqueeze(data, call.attrs["axes"], negative=call.since >= 11)
+    """Insert dimensions of size 1 at the attribute `axes` of the result."""
+    return _unsqueeze(data, call.attrs["axes"])
 
 
 @kernel("Unsqueeze", 13, 21, 23, 24, 25)
 def unsqueeze_13(call: Call, data: Array, axes: Array) -> Array:
     """Insert dimensions of size 1 at the input `axes` of the result."""
     # The definition says 1-D, but bodies in onnx's own schemas pass a single value.
-    return _unsqueeze(data, vector("axes", axes, scalar=True), negative=True)
+    return _unsqueeze(data, vector("axes", axes, scalar=True))
 
 
 @kernel("Shape", 1, 13, 15, 19, 21, 23, 24, 25)
@@ -158,9 +158,14 @@ def tile_6(call: Call, data: Array, repeats: Array) -> Array:
 
 @kernel("Concat", 1, 4, 11, 13)
 def concat(call: Call, *arrays: Array) -> Array:
-    """Join along `axis` (definition 1: by default 1; negative from 11)."""
-    axis = one_axis(call.attrs.get("axis", 1), arrays[0].ndim, negative=call.since >= 11)
-    return np.concatenate(arrays, axis=axis)
+    """Join along `axis` (definition 1: by default 1).
+
+    What has no elements along it adds nothing, and as in ONNX Runtime its other sizes may differ.
+    """
+    axis = one_axis(call.attrs.get("axis", 1), arrays[0].ndim)
+    if any(array.ndim != arrays[0].ndim for array in arrays):
+        raise Invalid(f"ranks {[array.ndim for array in arrays]} differ")
+    return np.concatenate([array for array in arrays if array.shape[axis]] or arrays[:1], axis=axis)
 
 
 def _split(data: Array, axis: int, lengths: list[int]) -> tuple[Array, ...]:
@@ -184,11 +189,7 @@ def _check_parts(call: Call, lengths: list[int]) -> list[int]:
 
 @kernel("Split", 1, 2, 11, 13)
 def split_1(call: Call, data: Array, lengths: Array | None = None) -> tuple[Array, ...]:
-    """Split by lengths (1: attribute or input, 2 and 11: attribute, 13: input), or equally.
-
-    An axis may be negative before 11 too: those definitions do not say what it is then, but
-    exporters wrote it and `onnx.shape_inference` and ONNX Runtime count it from the back.
-    """
+    """Split by lengths (1: attribute or input, 2 and 11: attribute, 13: input), or equally."""
     axis = one_axis(call.attrs.get("axis", 0), data.ndim)
     if lengths is not None:
         return _split(data, axis, _check_parts(call, vector("split", lengths)))
@@ -228,7 +229,9 @@ def depth_to_space(call: Call, data: Array) -> Array:
     """Move depth to blocks of height and width, in DCR (default) or, from 11, CRD order."""
     block = _blocks(call, data)
     n, c, h, w = data.shape
-    rest = c // block**2
+    rest, uneven = divmod(c, block**2)
+    if uneven:
+        raise Invalid(f"{c} channels do not divide by the square of blocksize {block}")
     if call.attrs.get("mode", "DCR") == "DCR":
         parts = data.reshape(n, block, block, rest, h, w).transpose(0, 3, 4, 1, 5, 2)
     else:
@@ -241,6 +244,8 @@ def space_to_depth(call: Call, data: Array) -> Array:
     """Move blocks of height and width to depth, in DCR (default) or, from 28, CRD order."""
     block = _blocks(call, data)
     n, c, h, w = data.shape
+    if h % block or w % block:
+        raise Invalid(f"height {h} and width {w} do not divide by blocksize {block}")
     parts = data.reshape(n, c, h // block, block, w // block, block)
     if call.attrs.get("mode", "DCR") == "DCR":
         parts = parts.transpose(0, 3, 5, 1, 2, 4)

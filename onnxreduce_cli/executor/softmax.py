@@ -41,8 +41,7 @@ def _hardmax(data: Array, axis: int) -> Array:
 def _coercing(normalise: Normaliser) -> Kernel:
     def run(call: Call, data: Array) -> Array:
         # Definition 1 gives no range for axis; at the rank, every element is a row.
-        first = call.since == 1
-        axis = one_axis(call.attrs["axis"], data.ndim, negative=not first, end=first)
+        axis = one_axis(call.attrs["axis"], data.ndim, end=call.since == 1)
         if not data.size:
             return data.copy()
         rows = data.astype(FLOAT64).reshape(prod(data.shape[:axis]), -1)

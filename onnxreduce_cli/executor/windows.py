@@ -70,7 +70,7 @@ def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> G
                 if (size - 1) * strides[i] >= spatial[i] + first:
                     size -= 1
             beyond = max((size - 1) * strides[i] + reach[i] - spatial[i] - first - last, 0)
-        if size < 0 or (size == 0 and spatial[i]):
+        if size < 0:
             raise Invalid(f"kernel {list(kernel)} is larger than the padded input {list(spatial)}")
         before.append(first)
         after.append(last)

@@ -6,21 +6,29 @@ import os
 import tempfile
 
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.errors import CheckError
+from onnxreduce_cli.errors import CheckError, UncheckedError
 from onnxreduce_cli.verification.site_report import SiteReport
 from onnxreduce_cli.verification.sites import check_sites
 
 
-def check(conversion: Conversion) -> SiteReport:
+def check(conversion: Conversion, *, strict: bool = False) -> SiteReport:
     """Run every distinct site of a conversion that is not applied yet.
+
+    Args:
+        conversion: the conversion.
+        strict: whether every site must be checked.
 
     Returns:
         what was found.
 
     Raises:
         CheckError: a site does not compute the same; what reproduces it is kept in a new folder.
+        UncheckedError: a site could not be checked, and the check is strict.
     """
     report = check_sites(conversion)
+    if report.ok and strict and report.unchecked:
+        head = "nothing was converted, as these nodes could not be checked:"
+        raise UncheckedError("\n".join([head, *map(str, report.unchecked)]))
     if report.ok:
         return report
     folder = tempfile.mkdtemp(prefix="onnxreduce-failure-")

@@ -139,9 +139,10 @@ class Drawer:
             for size in sizes if rank == 2 else sizes[:2]:
                 same = Attempt(self.dims, size, rank)
                 if size >= 8:
-                    # Batches stay small where images must be large.
-                    leading = dict.fromkeys(open_symbols[:1], 1)
-                    yield replace(same, sizes={**leading, **self.hints, **self.dims})
+                    # Batches, and channels, stay small where images must be large.
+                    for count in (1, 2) if len(open_symbols) > 2 else (1,):
+                        leading = dict.fromkeys(open_symbols[:count], 1)
+                        yield replace(same, sizes={**leading, **self.hints, **self.dims})
                 if size < 8 or self.elements(same) <= _MANY:
                     yield same
                 if self.hints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -33,16 +34,18 @@ def required_sizes(source: Source, types: Mapping[str, Dims | None]) -> dict[str
     same = {name: name for name in types}
     found: dict[str, int] = {}
     for node in source.skeleton.graph.node:
-        if not node.input or node.input[0] not in same:
-            continue
-        name = same[node.input[0]]
-        if node.op_type in ("Identity", "Cast"):
-            same[node.output[0]] = name
-        dims = types[name]
-        for axis, size in _required(_Reader(node, facts, found_scopes[0], len(dims or ()))):
-            key = _open_key(name, axis, dims)
-            if key is not None:
-                found.setdefault(key, size)
+        if node.input and node.input[0] in same and node.op_type in ("Identity", "Cast"):
+            same[node.output[0]] = same[node.input[0]]
+        for index, given in enumerate(node.input):
+            if given not in same:
+                continue
+            name = same[given]
+            dims = types[name]
+            reader = _Reader(node, facts, found_scopes[0], len(dims or ()), index)
+            for axis, size in _required(reader):
+                key = _open_key(name, axis, dims)
+                if key is not None:
+                    found.setdefault(key, size)
     return found
 
 
@@ -57,12 +60,13 @@ def _open_key(name: str, axis: int, dims: Dims | None) -> str | None:
 
 @dataclass(frozen=True)
 class _Reader:
-    """A node whose first input is an input of the model, of `rank` (0 where it is not known)."""
+    """A node whose input at `index` is one of the model, of `rank` (0 where it is not known)."""
 
     node: NodeProto
     facts: Facts
     scope: Scope
     rank: int
+    index: int
 
     def attribute(self, name: str) -> AttributeProto | None:
         return next((item for item in self.node.attribute if item.name == name), None)
@@ -86,7 +90,11 @@ class _Reader:
     @property
     def weight(self) -> Dims:
         """The dimensions of the second input; empty where they are not known."""
-        known = self.facts.type(self.scope, self.second)
+        return self.dims(1) if self.second else ()
+
+    def dims(self, index: int) -> Dims:
+        """The dimensions of an input; empty where they are not known."""
+        known = self.facts.type(self.scope, self.node.input[index])
         return () if known is None or known.dims is None else known.dims
 
 
@@ -95,8 +103,14 @@ _Required = tuple[int, int | str | None]
 
 
 def _required(reader: _Reader) -> Iterator[tuple[int, int]]:
-    """The sizes that a node requires of its first input, by axis."""
+    """The sizes that a node requires of its input, by axis."""
     op_type = reader.node.op_type
+    if op_type == "Einsum":
+        yield from _einsum(reader)
+        return
+    if reader.index:
+        yield from _OF_OTHERS.get((op_type, reader.index), {}).items()
+        return
     if op_type in _BY_NUMBERS:
         yield from _BY_NUMBERS[op_type](reader)
         return
@@ -117,6 +131,52 @@ def _split(reader: _Reader) -> Iterator[tuple[int, int]]:
 
 def _squeeze(reader: _Reader) -> Iterator[tuple[int, int]]:
     yield from ((axis, 1) for axis in reader.numbers("axes") or ())
+
+
+def _einsum(reader: _Reader) -> Iterator[tuple[int, int]]:
+    """The sizes of letters that other inputs have as well."""
+    equation = reader.attribute("equation")
+    terms = equation.s.decode().replace(" ", "").split("->")[0].split(",") if equation else []
+    if len(terms) != len(reader.node.input) or any("." in term for term in terms):
+        return
+    known = {
+        letter: size
+        for index, term in enumerate(terms)
+        for letter, size in zip(term, reader.dims(index), strict=False)
+        if isinstance(size, int)
+    }
+    for axis, letter in enumerate(terms[reader.index]):
+        if letter in known:
+            yield axis, known[letter]
+
+
+def _reshape(reader: _Reader) -> Iterator[tuple[int, int]]:
+    """Sizes with which the elements fit the shape, if that is known."""
+    shape, dims = reader.numbers("shape"), reader.dims(0)
+    if not shape or not dims or 0 in dims:
+        return
+    if len(shape) == len(dims):
+        yield from ((axis, size) for axis, size in enumerate(shape) if size > 0)
+        return
+    wanted = math.prod(size for size in shape if size > 0)
+    known = math.prod(dim for dim in dims if isinstance(dim, int))
+    yield len(dims) - 1 - _first_open(dims[::-1]), wanted // math.gcd(wanted, known)
+
+
+def _first_open(dims: Dims) -> int:
+    return next((axis for axis, dim in enumerate(dims) if not isinstance(dim, int)), 0)
+
+
+def _depth_to_space(reader: _Reader) -> Iterator[tuple[int, int]]:
+    yield 1, 2 * reader.integer("blocksize") ** 2
+
+
+def _space_to_depth(reader: _Reader) -> Iterator[tuple[int, int]]:
+    yield from ((axis, 2 * reader.integer("blocksize")) for axis in (2, 3))
+
+
+def _boxes(reader: _Reader) -> Iterator[tuple[int, int]]:
+    yield 2, 4
 
 
 def _mat_mul(reader: _Reader, weight: Dims) -> _Required:
@@ -142,9 +202,15 @@ def _broadcast(reader: _Reader, weight: Dims) -> _Required:
 
 
 _BY_NUMBERS: dict[str, Callable[[_Reader], Iterator[tuple[int, int]]]] = {
+    "DepthToSpace": _depth_to_space,
+    "NonMaxSuppression": _boxes,
+    "Reshape": _reshape,
+    "SpaceToDepth": _space_to_depth,
     "Split": _split,
     "Squeeze": _squeeze,
 }
+#: Of inputs that are not the first, by operator and index: the sizes by axis.
+_OF_OTHERS = {("RoiAlign", 1): {1: 4}}
 _BY_WEIGHT: dict[str, Callable[[_Reader, Dims], _Required]] = {
     "Add": _broadcast,
     "BatchNormalization": _batch_normalization,

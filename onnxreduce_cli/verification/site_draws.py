@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto
+from onnx import NodeProto, numpy_helper
 
+from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.inputs import Attempt, Drawer
 from onnxreduce_cli.verification.profiles import (
     LARGE,
@@ -21,17 +23,22 @@ from onnxreduce_cli.verification.profiles import (
     UNUSUAL,
     ZEROS,
 )
+from onnxreduce_cli.verification.runtime import Runner
 from onnxreduce_cli.verification.site_models import Pair
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
 #: No definition says where a NaN stands in an order, nor whether it does at all.
 _ORDERING = frozenset({"TopK", "Unique"})
+#: Those with an input that says which region they take.
+_REGIONS = frozenset({"Resize", "RoiAlign"})
+#: What a window without elements gives is not defined for these.
+_POOLS = frozenset({"AveragePool", "MaxPool"})
 #: Reductions that give minus infinity or no number for nothing, which no integer stands for.
 _NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
 
 #: The number of choices of open values that are tried for one shape.
-_TRIES = 18
+_TRIES = 40
 
 #: What is run where nothing is left open, and the shapes (by number) where something is.
 _RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
@@ -99,12 +106,23 @@ def _fit_reshape(
 
 
 def fit_regions(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
-    """Let the regions that a Resize crops lie within its input, and begin before they end."""
+    """Let the regions that a Resize or a RoiAlign takes begin before they end, within its input."""
     for node in pair.before.graph.node:
-        name = node.input[1] if node.op_type == "Resize" and len(node.input) > 2 else ""
-        if name in feeds and feeds[name].size:
-            ends = np.sort(rng.random((2, feeds[name].size // 2)), axis=0)
-            feeds[name] = ends.reshape(-1).astype(feeds[name].dtype)
+        name = node.input[1] if node.op_type in _REGIONS and len(node.input) > 2 else ""
+        if name not in feeds or not feeds[name].size:
+            continue
+        region = feeds[name]
+        ends = np.sort(rng.random((2, region.size // 2)), axis=0)
+        if node.op_type == "Resize":
+            feeds[name] = ends.reshape(-1).astype(region.dtype)
+            continue
+        image = feeds.get(node.input[0])
+        if region.shape[-1] == 4 and isinstance(image, np.ndarray) and image.ndim == 4:
+            scale = attributes.find(node, "spatial_scale")
+            height, width = image.shape[2:]
+            size = np.array([width, height]) / (1.0 if scale is None else scale.f)
+            corners = ends.reshape(2, -1, 2) * size
+            feeds[name] = np.concatenate([*corners], axis=1).astype(region.dtype)
 
 
 def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
@@ -120,20 +138,44 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
         image = feeds.get(node.input[0]) if node.op_type in _WEIGHING else None
         if isinstance(image, np.ndarray) and not image.size:
             return False
-        if node.op_type == "Einsum" and not _sizes_agree(node, feeds):
+        if node.op_type == "Einsum" and not _sizes_agree(node, _shapes(pair, feeds)):
             return False
     return True
 
 
-def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
+def windows_hold_elements(pair: Pair, feeds: dict[str, Any], runner: Runner | None) -> bool:
+    """Return whether each window of a pool has an element of its input, and there are windows.
+
+    Args:
+        pair: the site.
+        feeds: its inputs, which have the shapes that decide it.
+        runner: the original node in the NumPy executor, if it runs there: of ones the largest and
+            the average are above 0 where there is one.
+    """
+    nodes = [node for node in pair.before.graph.node if node.op_type in _POOLS]
+    if runner is None or not nodes or not feeds[nodes[0].input[0]].size:
+        return True
+    name = nodes[0].output[0]
+    try:
+        found = runner.run({key: np.ones_like(item) for key, item in feeds.items()}, [name])[name]
+    except RunFailedError:
+        return False
+    return bool(found.size) and bool(np.all(found > 0))
+
+
+def _shapes(pair: Pair, feeds: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the inputs and constants, by name."""
+    found = {tensor.name: tuple(tensor.dims) for tensor in pair.before.graph.initializer}
+    return found | {name: item.shape for name, item in feeds.items()}
+
+
+def _sizes_agree(node: NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
     """Return whether each letter of an Einsum's equation stands for one size."""
     equation = next(item.s.decode() for item in node.attribute if item.name == "equation")
     terms = equation.replace(" ", "").split("->")[0].split(",")
     sizes: dict[str, int] = {}
     for name, term in zip(node.input, terms, strict=False):
-        if name not in feeds:
-            continue
-        shape = feeds[name].shape
+        shape = shapes[name]
         before, _, behind = term.partition("...")
         pairs = [*zip(before, shape, strict=False)]
         pairs += zip(reversed(behind), reversed(shape), strict=False)
@@ -145,10 +187,16 @@ def _sizes_agree(node: NodeProto, feeds: dict[str, Any]) -> bool:
 def required_shapes(pair: Pair) -> list[Attempt]:
     """Return shapes that the node itself requires of tensors whose rank is not known.
 
-    That is the shape that its output is known to have, and for a Split the sum of its parts.
+    That is the shape that its output is known to have, for a Split the sum of its parts, and 1
+    for an axis that a Squeeze drops.
     """
     shapes = [
         tuple(dim if isinstance(dim, int) else 2 for dim in dims) for dims in pair.promised.values()
+    ]
+    shapes += [
+        tuple(1 if axis in (index, index - rank) else 2 for index in range(rank))
+        for axis in _squeezed(pair)
+        for rank in range(1, 5)
     ]
     sums = {
         sum(attribute.ints)
@@ -158,6 +206,22 @@ def required_shapes(pair: Pair) -> list[Attempt]:
     }
     shapes += [(size,) * rank for size in sorted(sums) for rank in range(1, 5) if size <= 64]
     return [Attempt({}, 2, len(shape), shape=shape) for shape in shapes]
+
+
+def _squeezed(pair: Pair) -> set[int]:
+    """The axis of a Squeeze of one."""
+    constants = {tensor.name: tensor for tensor in pair.before.graph.initializer}
+    found: set[int] = set()
+    for node in pair.before.graph.node:
+        if node.op_type != "Squeeze":
+            continue
+        attribute = attributes.find(node, "axes")
+        axes = [*attribute.ints] if attribute is not None else []
+        for name in node.input[1:]:
+            if name in constants:
+                axes += numpy_helper.to_array(constants[name]).reshape(-1).tolist()
+        found.update(axes if len(axes) == 1 else [])
+    return found
 
 
 def runs(

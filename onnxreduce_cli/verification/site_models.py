@@ -22,22 +22,22 @@ from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_names import Renaming, made
+from onnxreduce_cli.verification.site_sources import nodes_behind
 from onnxreduce_cli.verification.site_types import (
     INTEGERS,
     SmallDims,
     fixed_dims,
+    keeps_value,
     mentioned,
     type_proto,
 )
 
 Array = npt.NDArray[Any]
+#: Constants that are larger are drawn even where all others keep their values.
+_MOST = 1 << 20
 
-#: Constants up to this size keep their values; of larger ones only small integers do.
-_SMALL = 16
-
-
-#: A partly known list of integers: for each element its value, or the tensor and the axis of which
-#: it is the size, or None.
+#: A partly known list of integers: each one's value, or the tensor and axis of which it is the
+#: size, or None.
 Sizes = tuple[int | tuple[str, int] | None, ...]
 
 
@@ -49,10 +49,11 @@ class Pair:
         before: the original node at its own opset.
         after: its replacement at the target opset.
         moved: whether only attributes and inputs moved: the same operator, once.
-        full: whether the dimensions are the model's own, none of them made smaller.
-        promised: the dimensions that the model states of its outputs, by output, where `full`:
-            smaller inputs lead to others.
+        full: whether it is the site as it stands: no dimension was made smaller, no constant drawn.
+        promised: the dimensions that the model states of its outputs, by output, where none was
+            made smaller: smaller inputs lead to others.
         sizes: the known elements of lists of integers that are drawn, by input.
+        constants: the inputs that are constants of the model, which are drawn.
     """
 
     before: ModelProto
@@ -61,6 +62,7 @@ class Pair:
     full: bool
     promised: dict[str, Dims]
     sizes: dict[str, Sizes]
+    constants: tuple[str, ...] = ()
 
     @property
     def key(self) -> bytes:
@@ -92,11 +94,15 @@ class _Parts:
 
 
 class PairMaker:
-    """Makes the pairs of one conversion's sites."""
+    """Makes the pairs of one conversion's sites.
+
+    Attributes:
+        conversion: the conversion.
+    """
 
     def __init__(self, conversion: Conversion) -> None:
         """Prepare; the conversion must not have been applied."""
-        self._conversion = conversion
+        self.conversion = conversion
         self._facts = conversion.facts
         self._reads: dict[int, set[str]] = {}
 
@@ -112,7 +118,7 @@ class PairMaker:
                 tokens[name] = (len(tokens), self._known(site, name))
         for name in node.output:
             tokens.setdefault(name, len(tokens))
-        own = self._conversion.constants(scope)
+        own = self.conversion.constants(scope)
         parts: list[Any] = [scope.opset, id(scope.function), _described(node, tokens)]
         for item in site.result:
             for name in item.input:
@@ -144,25 +150,31 @@ class PairMaker:
 
         Args:
             site: one of the conversion's, without a blocker.
-            full: whether dimensions stay as large as they are.
+            full: whether dimensions stay as large as they are, and all constants what they are.
 
         Raises:
             UncheckableError: it cannot be run on its own.
         """
         self._refuse(site)
-        parts = self._parts(site)
+        parts = self._parts(site, full)
         types = self._types(site, parts, full)
-        full = full or not self._made_smaller(site, types)
+        own_sizes = full or not self._made_smaller(site, types)
+        drawn = tuple(
+            parts.names[name]
+            for name in parts.drawn
+            if self._facts.constant(site.scope, name) is not None
+        )
         opset = site.scope.opset
         assert opset is not None
         same_operator = [item.op_type for item in parts.after] == [site.node.op_type]
         return Pair(
             self._model(parts, types, parts.before, opset),
-            self._model(parts, types, parts.after, self._conversion.target, site.initializers),
+            self._model(parts, types, parts.after, self.conversion.target, site.initializers),
             same_operator or bool(site.initializers),
-            full,
-            self._promised(site, parts) if full else {},
+            own_sizes and not drawn,
+            self._promised(site, parts) if own_sizes else {},
             self._known_sizes(site, parts),
+            drawn,
         )
 
     def _refuse(self, site: Site) -> None:
@@ -177,23 +189,26 @@ class PairMaker:
         if any(tensor.name not in node.output for tensor in site.initializers):
             raise UncheckableError("its large constant is not read")
 
-    def _parts(self, site: Site) -> _Parts:
+    def _parts(self, site: Site, full: bool) -> _Parts:
         node = site.node
-        before = [self._bound(site, node)]
         after = [self._bound(site, item) for item in site.result]
-        given = list(dict.fromkeys(name for name in node.input if name))
-        constants = self._constants(site, after, given)
+        behind = nodes_behind(site, after, self.conversion.constants(site.scope))
+        before = [self._bound(site, item) for item in (*behind, node)]
+        inner = made(before[:-1])
+        given = [name for name in reads(before) if name not in inner]
+        constants = self._constants(site, after, given, full)
         replaced = [tensor.name for tensor in site.initializers]
         names = Renaming()
         for prefix, found in (
             ("i", given),
             ("o", node.output),
+            ("b", inner),
             ("c", constants),
             ("t", [*made(after), *replaced]),
         ):
             for name in found:
                 names.add(name, prefix)
-        # An output that nobody reads may go; of others, the pair shows that they are missing.
+        # An output that nobody reads may go.
         still_made = {*replaced, *(name for item in after for name in item.output)}
         wanted = self._read(site.scope)
         outputs = [n for n in node.output if n and (n in still_made or n in wanted)]
@@ -242,7 +257,7 @@ class PairMaker:
         """Return whether the node, or a node that replaces it, may draw random numbers."""
         arrays = {name: self._facts.constant(site.scope, name) for name in site.node.input if name}
         off = [name for name, array in arrays.items() if array is not None and not array.any()]
-        target = self._conversion.target
+        target = self.conversion.target
         return is_random(site.node, site.scope.opset, off) or any(
             is_random(node, target, off) for node in site.result
         )
@@ -251,7 +266,7 @@ class PairMaker:
         """Every name that is read in a scope's tree, or is an output of one of its graphs."""
         root = scope.root
         if id(root) not in self._reads:
-            tree = [item for item in self._conversion.scopes if item.root is root]
+            tree = [item for item in self.conversion.scopes if item.root is root]
             names = (item.outputs.union(*(node.input for node in item.nodes)) for item in tree)
             self._reads[id(root)] = set().union(*names)
         return self._reads[id(root)]
@@ -281,18 +296,21 @@ class PairMaker:
             bind(copy, values)
         return copy
 
-    def _constants(self, site: Site, after: list[NodeProto], given: list[str]) -> dict[str, Array]:
-        """The values that both models hold by name, and that are not drawn."""
+    def _constants(
+        self, site: Site, after: list[NodeProto], given: list[str], full: bool
+    ) -> dict[str, Array]:
+        """The values that both models hold by name, and that are not drawn.
+
+        Large ones are drawn unless `full`: what replaces a node seldom rests on their values.
+        """
         found: dict[str, Array] = {}
-        own = self._conversion.constants(site.scope)
+        own = self.conversion.constants(site.scope)
         read_after = set(reads(after))
         own_names = set(made(after)) | {name for name in site.node.output if name}
         for name in given:
             array = self._facts.constant(site.scope, name)
             if array is not None and (
-                array.size <= _SMALL
-                or (array.dtype.kind in "biuO" and array.size <= INTEGERS)
-                or name not in read_after
+                (full and array.size <= _MOST) or keeps_value(array) or name not in read_after
             ):
                 found[name] = array
         for name in sorted(read_after - {*given} - own_names):
@@ -356,7 +374,7 @@ class PairMaker:
             opset_imports=[helper.make_opsetid("", opset)],
             ir_version=max(4, ir_version.least_for_opset(opset)),
         )
-        for entry in self._conversion.model.opset_import:
+        for entry in self.conversion.model.opset_import:
             if entry.domain and entry.domain != "ai.onnx":
                 model.opset_import.add().CopyFrom(entry)
         return model

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from onnx import NodeProto
 
+from onnxreduce_cli.executor.limit import time_limit
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
+from onnxreduce_cli.verification.ranges import FLOATS
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
 from onnxreduce_cli.verification.site_draws import (
     fit_regions,
@@ -20,6 +23,7 @@ from onnxreduce_cli.verification.site_draws import (
     required_shapes,
     runs,
     special_profile,
+    windows_hold_elements,
 )
 from onnxreduce_cli.verification.site_models import Pair
 from onnxreduce_cli.verification.source import Source
@@ -32,6 +36,42 @@ _ENDING = frozenset({"Attention"})
 
 #: Draws for one shape, where values decide whether the outputs are as the model says.
 _DRAWS = 8
+
+
+#: How many seconds one site may take.
+_SECONDS = 30
+
+
+class Refusals:
+    """Why a node accepted none of the inputs that were drawn.
+
+    Attributes:
+        reasons: by executor what it said last; empty where it accepted some.
+        sizes_are_known: whether the model leaves no size open: then no other inputs would do.
+        late: whether time ran out before any were accepted.
+    """
+
+    def __init__(self) -> None:
+        self.reasons: dict[str, str] = {}
+        self.sizes_are_known = False
+        self.late = False
+
+    def add(self, outcomes: Mapping[Ran, Outcome]) -> None:
+        """Take in how the executors ran the original node."""
+        for (_, executor), outcome in outcomes.items():
+            if outcome.values is not None:
+                self.reasons[executor] = ""
+            elif outcome.failure and self.reasons.get(executor) != "":
+                self.reasons[executor] = outcome.failure
+
+    def __str__(self) -> str:
+        """What people read."""
+        if self.late:
+            return f"it took longer than {_SECONDS} seconds"
+        reason = self.reasons.get("numpy") or next(iter(self.reasons.values()), "")
+        if self.sizes_are_known and self.reasons and all(self.reasons.values()):
+            return f"the model itself is invalid there: {reason}"
+        return "no inputs were found that it accepts" + (f": {reason}" if reason else "")
 
 
 def open_runners(
@@ -71,15 +111,24 @@ def both_sides(
     sources: dict[Side, Source],
     runners: dict[Ran, Runner],
     seed: int,
+    refusals: Refusals,
 ) -> Iterator[tuple[str, dict[str, Any], dict[Ran, Outcome]]]:
     """Run both sides on every set of inputs that the original node accepts.
+
+    Args:
+        pair: the site.
+        sources: its models.
+        runners: they are run by these.
+        seed: of what is drawn.
+        refusals: is told why inputs are not accepted.
 
     Yields:
         the value profile, the inputs, and the outcomes by side and executor.
     """
     drawer = Drawer(sources[Side.REFERENCE])
     rng = np.random.default_rng(seed)
-    names = list(sources[Side.REFERENCE].outputs)
+    refusals.sizes_are_known = _is_settled(sources[Side.REFERENCE], drawer)
+    end = time.monotonic() + _SECONDS
     accepted = False
     level = 0
     for attempts, values in runs(drawer, rng, special_profile(pair), required_shapes(pair)):
@@ -87,28 +136,49 @@ def both_sides(
         # What another run needed comes first.
         order = sorted(range(len(attempts)), key=lambda index: (index != level, index))
         for index in (index for index in order for _ in range(_DRAWS if pair.promised else 1)):
+            if time.monotonic() > end:
+                refusals.late = True
+                return
             if index and drawer.elements(attempts[index]) > most:
                 continue
             feeds = drawer.draw(attempts[index], values, rng, negative=True)
             fit_shapes(pair, feeds, rng)
             fit_regions(pair, feeds, rng)
-            if not is_defined(pair, feeds):
-                continue
-            chosen = _runners_for(feeds, runners)
-            outcomes = {
-                key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE
-            }
-            if outcomes.get((Side.REFERENCE, "numpy"), UNSUPPORTED).failure:
-                continue  # Not legal, even if ONNX Runtime makes something of it.
-            if any(_as_promised(outcome, pair) for outcome in outcomes.values()):
-                for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
-                    outcomes[key] = _run(chosen, key, feeds, names)
+            outcomes = _run_both(pair, runners, feeds, refusals)
+            if outcomes is not None:
                 accepted = True
                 level = index
                 yield values, feeds, outcomes
                 break
         if not accepted and not drawer.open_ranks:
             return  # The shapes do not fit each other, whatever the values.
+
+
+def _run_both(
+    pair: Pair, runners: dict[Ran, Runner], feeds: dict[str, Any], refusals: Refusals
+) -> dict[Ran, Outcome] | None:
+    """Run both sides once; None where the original node does not accept the inputs."""
+    if not is_defined(pair, feeds):
+        return None
+    names = [output.name for output in pair.before.graph.output]
+    chosen = _runners_for(feeds, runners)
+    outcomes = {key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE}
+    refusals.add(outcomes)
+    if outcomes.get((Side.REFERENCE, "numpy"), UNSUPPORTED).failure:
+        return None  # Not legal, even if ONNX Runtime makes something of it.
+    if not windows_hold_elements(pair, feeds, runners.get((Side.REFERENCE, "numpy"))):
+        return None
+    if not any(_as_promised(outcome, pair) for outcome in outcomes.values()):
+        return None
+    for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
+        outcomes[key] = _run(chosen, key, feeds, names)
+    return outcomes
+
+
+def _is_settled(source: Source, drawer: Drawer) -> bool:
+    """Return whether all inputs are floats of known sizes, so that no others would do better."""
+    elem_types = {proto.tensor_type.elem_type for proto in source.inputs.values()}
+    return not drawer.symbols and not drawer.open_ranks and elem_types <= FLOATS
 
 
 def _runners_for(feeds: dict[str, Any], runners: dict[Ran, Runner]) -> dict[Ran, Runner]:
@@ -144,6 +214,7 @@ def _run(
     names: list[str],
 ) -> Outcome:
     try:
-        return run_once(runners[key], feeds, names)
+        with time_limit(_SECONDS):
+            return run_once(runners[key], feeds, names)
     except CannotRunError:
         return Outcome()

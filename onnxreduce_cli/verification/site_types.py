@@ -17,6 +17,9 @@ Array = npt.NDArray[Any]
 #: Tensors of integers up to this size may hold a dimension.
 INTEGERS = 1024
 
+#: Constants up to this size keep their values; of larger ones only small integers do.
+_SMALL = 16
+
 
 class SmallDims:
     """Makes dimensions small, equal ones alike, those that the nodes mention left alone."""
@@ -32,8 +35,10 @@ class SmallDims:
         """Return the dimension that takes the place of `dim`."""
         if isinstance(dim, str):
             return self._symbols.setdefault(dim, f"d{len(self._symbols)}")
-        if dim is None:
-            return None
+        return None if dim is None else self.size(dim)
+
+    def size(self, dim: int) -> int:
+        """Return the size that takes the place of a known one."""
         if self._full or dim <= 8 or dim in self._mentioned:
             return dim
         if dim not in self._chosen:
@@ -62,6 +67,11 @@ def type_proto(found: ValueType, dims: Sequence[int | str | None] | None) -> Typ
             result: TypeProto = make(inner)
             return result
     raise UncheckableError(f"values of type {found.kind} cannot be drawn")
+
+
+def keeps_value(array: Array) -> bool:
+    """Return whether a constant keeps its value where large ones are drawn."""
+    return array.size <= _SMALL or (array.dtype.kind in "biuO" and array.size <= INTEGERS)
 
 
 def fixed_dims(proto: TypeProto) -> list[int]:

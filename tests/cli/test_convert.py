@@ -477,3 +477,36 @@ def test_what_single_sites_do_not_show_is_said(onnxreduce, tmp_path):
     warning = "warning: not checked: 2 nodes of sequences or optional values, written out together"
     assert warning in onnxreduce("convert", path, "--opset", 10).err
     assert warning not in onnxreduce("convert", path, "--opset", 10, "--verify", "--force").err
+
+
+RANDOM = """<ir_version: 8, opset_import: ["" : 15]>
+g (float[N] x) => (float[N] y) {
+    [noise] y = Bernoulli(x)
+}"""
+
+
+def test_a_node_that_is_not_checked_is_a_warning_and_with_strict_an_error(onnxreduce, tmp_path):
+    path, target = tmp_path / "model.onnx", tmp_path / "out.onnx"
+    onnx.save(model(RANDOM), path)
+    done = onnxreduce("convert", path, "--opset", 14, "-o", target, "--strict")
+    assert done.code == 1
+    assert "Bernoulli node noise: its results are random" in done.err
+    assert "nothing was converted" in done.err
+    assert not target.exists()
+
+    done = onnxreduce("convert", path, "--opset", 14, "-o", target)
+    assert done.code == 0
+    assert "warning: not checked: Bernoulli node noise" in done.err
+    assert target.exists()
+
+    done = onnxreduce(
+        "convert", path, "--opset", 14, "-o", target, "--strict", "--no-check", "--force"
+    )
+    assert done.code == 2
+    assert "either --strict or --no-check" in done.err
+
+
+def test_a_strict_conversion_of_checked_nodes_is_like_any_other(onnxreduce, source, tmp_path):
+    target = tmp_path / "out.onnx"
+    assert onnxreduce("convert", source, "--opset", 13, "-o", target, "--strict").code == 0
+    assert target.exists()

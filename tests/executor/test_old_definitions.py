@@ -140,10 +140,58 @@ def test_shapes_by_attributes() -> None:
         _, second = result("Split", opset, A, outputs=2, axis=-1, split=[1, 3])
         np.testing.assert_array_equal(second, A[:, :, 1:])
     np.testing.assert_array_equal(result("Slice", 1, A, starts=[1], ends=[9], axes=[1]), A[:, 1:])
-    with pytest.raises(ExecutionError, match="negative"):
-        result("Slice", 1, A, starts=[1], ends=[9], axes=[-1])
     np.testing.assert_array_equal(result("Squeeze", 1, A[None], axes=[0]), A)
     np.testing.assert_array_equal(result("Squeeze", 1, A[None, :, :, :1]), A[:, :, 0])
+
+
+def test_axes_and_indices_from_the_back_as_exporters_wrote_them() -> None:
+    by_attributes: list[tuple[str, dict[str, Any], np.ndarray[Any, Any]]] = [
+        ("ReduceSum", {"axes": [-1]}, A.sum(axis=-1, keepdims=True)),
+        ("ArgMax", {"axis": -1}, A.argmax(axis=-1)[..., None]),
+        ("Slice", {"starts": [1], "ends": [9], "axes": [-1]}, A[..., 1:]),
+        ("Unsqueeze", {"axes": [-1]}, A[..., None]),
+        ("Hardmax", {"axis": -1}, np.eye(4, dtype=np.float32)[A.argmax(axis=-1)]),
+    ]
+    for op_type, attributes, expected in by_attributes:
+        np.testing.assert_allclose(result(op_type, 9, A, **attributes), expected, rtol=1e-6)
+    np.testing.assert_array_equal(result("Squeeze", 9, A[..., :1], axes=[-1]), A[..., 0])
+    np.testing.assert_array_equal(
+        result("Concat", 9, A, A, axis=-1), np.concatenate([A, A], axis=-1)
+    )
+    np.testing.assert_array_equal(result("Gather", 9, A, np.int64(-1), axis=1), A[:, -1])
+
+
+def test_flatten_counts_from_the_back_from_11_on() -> None:
+    with pytest.raises(ExecutionError, match="negative"):
+        result("Flatten", 9, A, axis=-1)
+
+
+def test_empty_operands_of_concat_add_nothing() -> None:
+    empty = np.zeros((0, 5, 5), np.float32)
+    np.testing.assert_array_equal(result("Concat", 13, empty, A, axis=0), A)
+    np.testing.assert_array_equal(result("Concat", 13, A, empty, axis=0), A)
+    assert result("Concat", 13, empty, empty, axis=0).shape == (0, 5, 5)
+    with pytest.raises(ExecutionError, match="must match"):
+        result("Concat", 13, empty, A, axis=1)
+    with pytest.raises(ExecutionError, match="ranks"):
+        result("Concat", 13, np.zeros(0, np.float32), A, axis=0)
+
+
+@pytest.mark.parametrize("mode", ["DCR", "CRD"])
+def test_blocks_divide_channels_and_images(mode: str) -> None:
+    image = np.zeros((1, 6, 2, 3), np.float32)
+    with pytest.raises(ExecutionError, match="6 channels do not divide"):
+        result("DepthToSpace", 11, image, blocksize=2, mode=mode)
+    with pytest.raises(ExecutionError, match="width 3 do not divide"):
+        result("SpaceToDepth", 13, image, blocksize=2)
+
+
+@pytest.mark.parametrize("op_type", ["AveragePool", "MaxPool"])
+def test_a_window_larger_than_its_input_by_one_step_gives_nothing(op_type: str) -> None:
+    image = np.ones((1, 1, 2, 3), np.float32)
+    assert result(op_type, 10, image, kernel_shape=[3, 2]).shape == (1, 1, 0, 2)
+    with pytest.raises(ExecutionError, match="larger than the padded input"):
+        result(op_type, 10, image, kernel_shape=[4, 2])
 
 
 @pytest.mark.parametrize(("opset", "name"), [(1, "paddings"), (2, "pads")])

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, helper, numpy_helper
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import carry
@@ -500,9 +500,176 @@ def test_an_operator_whose_kernel_ends_the_process_on_an_empty_batch() -> None:
          "{ y = Range(a, b, c) }"),
     ],
 )  # fmt: skip
-def test_a_site_of_huge_results_is_unchecked(opset: int, target: int, text: str) -> None:
+def test_a_site_of_huge_results_is_checked_on_smaller_ones(
+    opset: int, target: int, text: str
+) -> None:
     report = checked(source(opset, text), target)
-    assert [item.reason for item in report.unchecked] == ["its tensors are too large to try"]
+    assert report.ok
+    assert report.checked == 1
+    assert not report.unchecked
+
+
+def test_a_site_whose_sizes_are_in_its_constants_is_checked_on_smaller_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The matrix that stands for a transform has the sizes of the signal."""
+    found = source(17, "g (float[1,4096,1] x) => (float[A,B,C] y) { y = DFT<axis=1>(x) }")
+    report = check_sites(Conversion(found, 16))
+    assert report.checked == 1
+    assert not report.unchecked
+
+    key: tuple[str, int, Direction] = ("DFT", 17, "down")
+    right = STEPS[key].apply
+    assert right is not None
+
+    def wrong(context: Context) -> None:
+        right(context)
+        for node, _ in context.emitted:
+            if node.op_type == "MatMul":
+                node.input[:] = [node.input[0], node.input[0]]
+
+    monkeypatch.setattr(carry, "after_step", lambda _: None)
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    assert not check_sites(Conversion(found, 16)).ok
+
+
+def test_what_is_too_large_at_any_size_is_unchecked() -> None:
+    found = source(
+        19,
+        "g (float[1,1,H,W] x) => (float[A,B,C,D] y) "
+        "{ y = AveragePool<kernel_shape=[4096,4096],dilations=[2,2],"
+        "pads=[4096,4096,4096,4096]>(x) }",
+    )
+    report = checked(found, 18)
+    assert report.ok
+    assert report.checked == 0
+    assert report.unchecked[0].reason.startswith("its tensors are too large to try")
+
+
+def test_a_draw_of_many_elements_is_not_made() -> None:
+    """What the sampling of a region takes depends on the region's size, not on the image's."""
+    start = time.process_time()
+    for opset, target, text in (
+        (
+            18,
+            10,
+            "g (float[N,C,H,W] x, float[R,4] rois) => (float[A,B,C2,D] y) <int64[3] i = {0,1,0}> "
+            "{ y = RoiAlign<output_height=2,output_width=2,sampling_ratio=0,"
+            'coordinate_transformation_mode="output_half_pixel">(x, rois, i) }',
+        ),
+        (
+            10,
+            12,
+            "g (float[N,C,H,W] x, float[4] s) => (float[A,B,C2,D] y) "
+            '{ y = Resize<mode="nearest">(x, s) }',
+        ),
+    ):
+        report = checked(source(opset, text), target)
+        assert report.ok, report.failures
+        assert report.checked == 1
+    assert time.process_time() - start < 20
+
+
+def test_a_constant_that_a_step_read_is_the_same_on_both_sides() -> None:
+    found = source(9, "g (float[N,40] x, float[4,40] w) => (float[A,B] y) { y = Mean(x, w) }")
+    weight = np.random.default_rng(0).standard_normal((4, 40)).astype(np.float32)
+    del found.graph.input[1]
+    found.graph.initializer.append(numpy_helper.from_array(weight, "w"))
+    report = checked(found, 7)
+    assert report.ok, report.failures
+    assert report.checked == 1
+
+
+def test_letters_of_an_einsum_stand_for_the_sizes_of_constants() -> None:
+    found = source(
+        12,
+        "g (float[A,B,C] x) => (float[D,E,F] y) "
+        "<float[2,2,3] w = {1,2,3,4,5,6,7,8,9,10,11,12}> "
+        '{ y = Einsum<equation="bij,bjk->bik">(w, x) }',
+    )
+    report = checked(found, 11)
+    assert report.ok, report.failures
+    assert report.checked == 1
+
+
+@pytest.mark.parametrize(
+    ("opset", "target", "text"),
+    [
+        (20, 19, 'g (double[2,3] x) => (double[A,B] y) { y = Gelu<approximate="tanh">(x) }'),
+        (
+            21,
+            20,
+            "g (double[2,4,3] x, double[4] s, double[4] b) => (double[A,B,C] y) "
+            "{ y = GroupNormalization<num_groups=2>(x, s, b) }",
+        ),
+        (
+            23,
+            22,
+            "g (double[2,4,3] x, double[3] s) => (double[A,B,C] y) { y = RMSNormalization(x, s) }",
+        ),
+    ],
+)
+def test_doubles_of_a_float_s_precision(opset: int, target: int, text: str) -> None:
+    report = checked(source(opset, text), target)
+    assert report.ok, report.failures
+    assert report.checked == 1
+
+
+def test_a_double_that_is_defined_as_double_must_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = source(
+        21,
+        "g (double[2,4,3] x, double[4] s, double[4] b) => (double[A,B,C] y) "
+        "{ y = GroupNormalization<num_groups=2,stash_type=11>(x, s, b) }",
+    )
+    assert check_sites(Conversion(found, 20)).checked == 1
+    key: tuple[str, int, Direction] = ("GroupNormalization", 21, "down")
+    right = STEPS[key].apply
+    assert right is not None
+
+    def wrong(context: Context) -> None:
+        right(context)
+        for node, _ in context.emitted:
+            if node.op_type == "InstanceNormalization":
+                node.attribute.append(helper.make_attribute("epsilon", 2e-5))
+
+    monkeypatch.setattr(carry, "after_step", lambda _: None)
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    assert not check_sites(Conversion(found, 20)).ok
+
+
+def test_a_node_that_accepts_nothing_is_the_model_s_fault() -> None:
+    found = source(
+        9,
+        "g (float[3] x, float[3] s, float[3] b, float[3] m, float[3] v) => (float[3] y) "
+        "{ y = BatchNormalization(x, s, b, m, v) }",
+    )
+    report = checked(found, 5)
+    assert report.ok
+    assert report.unchecked[0].reason.startswith("the model itself is invalid there: ")
+
+
+def test_blocks_divide_what_is_drawn() -> None:
+    found = source(
+        13,
+        "g (float[N,C,H,W] x) => (float[A,B,C2,D] y) "
+        '{ y = DepthToSpace<blocksize=3,mode="CRD">(x) }',
+    )
+    report = checked(found, 9)
+    assert report.ok, report.failures
+    assert report.checked == 1
+
+
+def _stays_negative(context: Context) -> None:
+    context.replace()
+
+
+def test_a_negative_axis_that_stays_below_11_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = source(13, "g (float[N,M] x) => (float[A,B] y) { y = ReduceMax<axes=[-1]>(x) }")
+    key: tuple[str, int, Direction] = ("ReduceMax", 11, "down")
+    monkeypatch.setattr(carry, "after_step", lambda _: None)
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=_stays_negative))
+    report = check_sites(Conversion(found, 9))
+    assert "negative axis" in report.failures[0].reason
 
 
 def test_an_image_of_no_size_is_not_drawn() -> None:
@@ -642,3 +809,53 @@ def test_an_open_dimension_that_is_scaled_is_not_always_1(monkeypatch: pytest.Mo
     monkeypatch.setattr(carry, "after_step", lambda _: None)
     monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
     assert not check_sites(Conversion(found, 16)).ok
+
+
+def test_a_node_behind_the_site_is_part_of_it_where_a_step_looked_past_it() -> None:
+    """The quantized values cannot be any: what replaces the second node reads the first's input."""
+    found = source(
+        21,
+        "g (float[N,4] x) => (float[A,B] y) <float s = {0.3}, float8e5m2 z = {0}> "
+        "{ q = QuantizeLinear(x, s, z)  y = DequantizeLinear(q, s, z) }",
+    )
+    report = checked(found, 18)
+    assert report.ok, report.failures
+    assert not report.unchecked
+    assert report.checked
+
+
+def test_boxes_and_their_scores_are_as_many() -> None:
+    found = source(
+        11,
+        "g (float[1,N,4] b, float[1,1,M] s) => (int64[A,B] y) <int64 m = {2}> "
+        "{ y = NonMaxSuppression(b, s, m) }",
+    )
+    report = checked(found, 9)
+    assert report.ok, report.failures
+    assert report.checked == 1
+
+
+@pytest.mark.parametrize(
+    ("opset", "target", "text"),
+    [
+        (
+            16,
+            11,
+            "g (int64[1] x) => (int64 y) <int64[1] a = {-1}> { y = Squeeze(x, a) }",
+        ),
+        (
+            14,
+            13,
+            "g (float[N,C] x) => (float[A,B,C2,D] y) <int64[4] s = {-1,2,6,6}> "
+            "{ y = Reshape<allowzero=0>(x, s) }",
+        ),
+    ],
+)
+def test_shapes_that_fit_are_found(opset: int, target: int, text: str) -> None:
+    found = source(opset, text)
+    if opset == 16:
+        found.graph.input[0].type.tensor_type.ClearField("shape")
+        found.graph.output[0].type.tensor_type.ClearField("shape")
+    report = checked(found, target)
+    assert report.ok, report.failures
+    assert report.checked == 1

@@ -1,0 +1,264 @@
+"""Checking one distinct site: both sides on many small inputs, and what their results say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.verification.compare import Errors, Tolerance
+from onnxreduce_cli.verification.errors import InputError, UncheckableError
+from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
+from onnxreduce_cli.verification.profiles import UNUSUAL
+from onnxreduce_cli.verification.runtime import EXECUTORS
+from onnxreduce_cli.verification.site_cost import work
+from onnxreduce_cli.verification.site_models import Pair, PairMaker
+from onnxreduce_cli.verification.site_runs import Refusals, both_sides, open_runners
+from onnxreduce_cli.verification.site_smaller import smaller
+from onnxreduce_cli.verification.source import Source
+
+#: For replacements that compute in another way, in one executor and between two.
+_COMPUTED = Tolerance()
+_BETWEEN = Tolerance().between_executors()
+_EXACT = Tolerance(exact=True)
+
+#: How much larger tolerances of doubles are where a float's precision is all that is defined.
+_AS_FLOAT = 1e5
+
+#: Elements that one run may compute: more of them take seconds, and hundreds of megabytes.
+_MOST = 1 << 23
+
+#: The opset from which on axes may be negative in general.
+_NEGATIVE_AXES = 11
+
+_UNDETERMINED = (
+    "ONNX Runtime and the NumPy executor differ from each other, before the conversion too, in "
+    "what becomes of NaN or infinities; the replacement gives something else again"
+)
+_TOO_LARGE = "its tensors are too large to try"
+
+
+@dataclass
+class Found:
+    """The result of checking one pair.
+
+    Attributes:
+        pair: what was run.
+        errors: the differences, where both sides agree.
+        failure: why the sides are not the same; empty if they are, or nothing is known.
+        unchecked: why nothing is known; empty if something is.
+        refused: whether that is because the node accepted no inputs that were drawn.
+        inputs: those on which the sides differ.
+        remarks: what people should know of the executors.
+    """
+
+    pair: Pair | None = None
+    errors: Errors = field(default_factory=Errors)
+    failure: str = ""
+    unchecked: str = ""
+    refused: bool = False
+    inputs: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+
+
+def check_site(maker: PairMaker, site: Site, pair: Pair, seed: int) -> Found:
+    """Check one of some sites that are alike, of which `pair` is made."""
+    found = _within_limits(pair, seed)
+    if pair.full and found.unchecked != _TOO_LARGE:
+        return found
+    if (found.failure or found.unchecked) and not pair.full:
+        # The replacement may rest on the true dimensions and constants, so only they can tell.
+        pair = maker.pair(site, full=True)
+        found = _within_limits(pair, seed)
+        if pair.full and found.unchecked != _TOO_LARGE:
+            return found
+    if found.failure or found.unchecked:
+        try:
+            found = _within_limits(smaller(pair, site, maker.conversion, seed), seed)
+        except UncheckableError as error:
+            return Found(unchecked=f"{_TOO_LARGE}; {error}")
+    return found
+
+
+def _within_limits(pair: Pair, seed: int) -> Found:
+    """Check a pair unless it would take long."""
+    if work(pair.before) + work(pair.after) > _MOST:
+        return Found(unchecked=_TOO_LARGE)
+    found = _check_pair(pair, seed)
+    if found.refused and pair.promised:
+        # The shapes that a model states may be wrong; agreement without them still counts.
+        without = _check_pair(replace(pair, promised={}), seed)
+        if not without.failure:
+            return without
+    return found
+
+
+def _check_pair(pair: Pair, seed: int) -> Found:
+    found = Found(pair)
+    problem = _invalid(pair)
+    if problem:
+        found.failure = f"what replaces it is not valid: {problem}"
+        return found
+    sources = {
+        Side.REFERENCE: Source(pair.before, "before", generated=True),
+        Side.CANDIDATE: Source(pair.after, "after", generated=True),
+    }
+    runners, reasons = open_runners(sources)
+    for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):
+        if not any(ran == side for ran, _ in runners):
+            said = "; ".join(reasons[side, executor] for executor in EXECUTORS)
+            found.unchecked = f"no executor can run {what}: {said}"
+            return found
+    refusals = Refusals()
+    try:
+        compared = False
+        for values, feeds, outcomes in both_sides(pair, sources, runners, seed, refusals):
+            for name in sources[Side.REFERENCE].outputs:
+                judgement = _judge(outcomes, name, pair)
+                compared |= judgement.agree is not None
+                if not _take(found, judgement, values):
+                    found.failure, found.inputs = _reason(judgement), feeds
+                    return found
+    except InputError as error:
+        found.unchecked = str(error)
+        return found
+    if not compared:
+        found.unchecked = str(refusals)
+        found.refused = True
+    return found
+
+
+def _take(found: Found, judgement: Judgement, values: str) -> bool:
+    """Add the result of one output on inputs of a profile; return whether the site passes."""
+    if judgement.agree is None:
+        return True
+    if not judgement.agree:
+        if values != UNUSUAL or not _undetermined(judgement):
+            return False
+        found.remarks = found.remarks or [_UNDETERMINED]
+    elif judgement.excused:
+        found.remarks = found.remarks or [_deviation(judgement)]
+        found.errors += judgement.pairs["numpy"]
+    else:
+        for errors in judgement.pairs.values():
+            found.errors += errors
+        if judgement.cross is not None:
+            found.errors += judgement.cross[2]
+    return True
+
+
+def _judge(outcomes: dict[Ran, Outcome], name: str, pair: Pair) -> Judgement:
+    """A site's judgement: where only attributes and inputs moved, every bit must agree.
+
+    The NumPy executor decides that; ONNX Runtime may have another kernel for each version.
+    """
+    factor = _AS_FLOAT if _is_as_float(outcomes, name, pair) else 1.0
+    computed, between = (
+        replace(item, factor=item.factor * factor) for item in (_COMPUTED, _BETWEEN)
+    )
+    if not pair.moved:
+        return judge(outcomes, name, computed, between, always=False)
+    judgement = judge(outcomes, name, _EXACT, between, always=False)
+    if judgement.agree is False and judgement.pairs.get("numpy", Errors(mismatches=1)).agree:
+        return judge(outcomes, name, computed, between, always=False)
+    return judgement
+
+
+def _is_as_float(outcomes: dict[Ran, Outcome], name: str, pair: Pair) -> bool:
+    """Return whether a double need only be as good as a float.
+
+    The definitions of LayerNormalization, GroupNormalization and RMSNormalization compute their
+    first stage in `stash_type`, by default float, whatever the input is. Some kernels compute
+    doubles in double all the same, function bodies do not: both are right.
+    """
+    opset = default_opset(pair.before)
+    assert opset is not None
+    for node in pair.before.graph.node:
+        if "stash_type" not in schemas.schema(node.op_type, opset).attributes:
+            continue
+        stash = attributes.find(node, "stash_type")
+        arrays = [outcome.values[name] for outcome in outcomes.values() if outcome.values]
+        return (stash is None or stash.i != TensorProto.DOUBLE) and any(
+            isinstance(array, np.ndarray) and array.dtype == np.float64 for array in arrays
+        )
+    return False
+
+
+def _undetermined(judgement: Judgement) -> bool:
+    """Return whether the executors place NaN or infinity differently on the original node itself.
+
+    Then the specification leaves them undefined, such as an infinity whose weight in an
+    interpolation is zero.
+    """
+    errors = judgement.deviations.get(Side.REFERENCE)
+    return errors is not None and bool(errors.nan_mismatches or errors.inf_mismatches)
+
+
+def _reason(judgement: Judgement) -> str:
+    if judgement.cross is not None:
+        first, second, errors = judgement.cross
+        return f"it differs, before in {first} and after in {second}: {errors}"
+    parts = [f"in {name}: {e}" for name, e in judgement.pairs.items() if not e.agree]
+    return f"before and after differ {'; '.join(parts)}"
+
+
+def _deviation(judgement: Judgement) -> str:
+    sides = {Side.REFERENCE: "before", Side.CANDIDATE: "after"}
+    wrong = [sides[side] for side, errors in judgement.deviations.items() if not errors.agree]
+    return (
+        f"ONNX Runtime deviates {' and '.join(wrong)} the conversion from the NumPy executor, "
+        f"which finds no difference ({judgement.pairs['onnxruntime']})"
+    )
+
+
+def _invalid(pair: Pair) -> str:
+    """Return why a replacement is invalid at its opset or lacks an output; empty if it is valid."""
+    model = pair.after
+    made = {tensor.name for tensor in model.graph.initializer}
+    made.update(name for node in model.graph.node for name in node.output)
+    for output in model.graph.output:
+        if output.name not in made:
+            return "an output of the node is lost"
+    before, opset = default_opset(pair.before), default_opset(model)
+    assert before is not None
+    assert opset is not None
+    waiting = list(model.graph.node)
+    while waiting:
+        node = waiting.pop()
+        waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
+        if not is_default(node.domain):
+            continue
+        if not schemas.exists(node.op_type, opset):
+            return f"opset {opset} has no {node.op_type}"
+        problem = schemas.invalid(node, opset)
+        if problem is None and opset < _NEGATIVE_AXES <= before and _counts_back(node, opset):
+            problem = f"opset {opset} knows no negative axis"
+        if problem is not None:
+            return f"{node.op_type}: {problem}"
+    return ""
+
+
+def _counts_back(node: NodeProto, opset: int) -> bool:
+    """Return whether a node counts axes from the back where its definition does not say how.
+
+    Executors take what exporters wrote; what this program writes keeps to the definition. That
+    knows negative axes where its default is one, or where its text, but for this, came later.
+    """
+    versions = schemas.versions(node.op_type)
+    if _NEGATIVE_AXES not in versions:
+        return False
+    axes = [
+        axis
+        for item in node.attribute
+        if item.name in ("axis", "axes")
+        for axis in (item.i, *item.ints)
+    ]
+    default = schemas.schema(node.op_type, opset).attributes.get("axis")
+    return any(axis < 0 for axis in axes) and (default is None or default.default_value.i >= 0)
