@@ -145,5 +145,8 @@ def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.f
     if elem_type == TensorProto.STRING:
         return None
     double = array.astype(np.float64)
+    # What rounds up past the dtype's limit is cast back in another way by each processor.
+    if array.dtype.kind in "iu" and double.size and int(double.max()) > np.iinfo(array.dtype).max:
+        return None
     back = double.astype(numpy_dtype(elem_type))
     return double if np.array_equal(back, array) else None
