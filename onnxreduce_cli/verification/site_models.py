@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -159,7 +160,7 @@ class PairMaker:
         return Pair(
             self._model(parts, types, parts.before, opset),
             self._model(parts, types, parts.after, self._conversion.target, site.initializers),
-            same_operator or bool(site.initializers),
+            same_operator or not parts.after,
             full,
             self._promised(site, parts) if full else {},
             self._known_sizes(site, parts),
@@ -174,7 +175,8 @@ class PairMaker:
             raise UncheckableError("it has subgraphs of its own; their nodes are checked each")
         if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
             raise UncheckableError("its tensor is large, or external data, which is not read")
-        if any(tensor.name not in node.output for tensor in site.initializers):
+        large = (t for t in site.initializers if math.prod(t.dims) > INTEGERS)
+        if any(tensor.name not in node.output for tensor in large):
             raise UncheckableError("its large constant is not read")
 
     def _parts(self, site: Site) -> _Parts:

@@ -642,3 +642,13 @@ def test_an_open_dimension_that_is_scaled_is_not_always_1(monkeypatch: pytest.Mo
     monkeypatch.setattr(carry, "after_step", lambda _: None)
     monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
     assert not check_sites(Conversion(found, 16)).ok
+
+
+def test_a_small_constant_that_becomes_an_initializer_is_checked_with_its_site() -> None:
+    text = """g (float[N,6] x, int32[2] e) => (float[M,K] y)
+        <int32[2] s = {0, 0}> { y = Slice(x, s, e) }"""
+    found = source(13, text)
+    assert any(site.initializers for site in Conversion(found, 7).sites)
+    report = checked(found, 7)
+    assert report.ok
+    assert not report.unchecked
