@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
+from onnxreduce_cli.verification.site_bodies import models_with_bodies
 from onnxreduce_cli.verification.site_names import Renaming, made
 from onnxreduce_cli.verification.site_sources import nodes_behind
 from onnxreduce_cli.verification.site_types import (
@@ -156,6 +158,10 @@ class PairMaker:
             UncheckableError: it cannot be run on its own.
         """
         self._refuse(site)
+        if any(True for _ in subgraphs(site.node)):
+            node = self._bound(site, site.node)
+            before, after = models_with_bodies(self.conversion, site, node)
+            return Pair(before, after, moved=False, full=True, promised={}, sizes={})
         parts = self._parts(site, full)
         types = self._types(site, parts, full)
         own_sizes = full or not self._made_smaller(site, types)
@@ -170,7 +176,7 @@ class PairMaker:
         return Pair(
             self._model(parts, types, parts.before, opset),
             self._model(parts, types, parts.after, self.conversion.target, site.initializers),
-            same_operator or bool(site.initializers),
+            same_operator or not parts.after,
             own_sizes and not drawn,
             self._promised(site, parts) if own_sizes else {},
             self._known_sizes(site, parts),
@@ -182,11 +188,10 @@ class PairMaker:
         node = site.node
         if self._is_random(site):
             raise UncheckableError("its results are random")
-        if any(True for _ in subgraphs(node)):
-            raise UncheckableError("it has subgraphs of its own; their nodes are checked each")
         if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
             raise UncheckableError("its tensor is large, or external data, which is not read")
-        if any(tensor.name not in node.output for tensor in site.initializers):
+        large = (t for t in site.initializers if math.prod(t.dims) > INTEGERS)
+        if any(tensor.name not in node.output for tensor in large):
             raise UncheckableError("its large constant is not read")
 
     def _parts(self, site: Site, full: bool) -> _Parts:

@@ -859,3 +859,58 @@ def test_shapes_that_fit_are_found(opset: int, target: int, text: str) -> None:
     report = checked(found, target)
     assert report.ok, report.failures
     assert report.checked == 1
+
+
+def test_a_small_constant_that_becomes_an_initializer_is_checked_with_its_site() -> None:
+    text = """g (float[N,6] x, int32[2] e) => (float[M,K] y)
+        <int32[2] s = {0, 0}> { y = Slice(x, s, e) }"""
+    found = source(13, text)
+    assert any(site.initializers for site in Conversion(found, 7).sites)
+    report = checked(found, 7)
+    assert report.ok
+    assert not report.unchecked
+
+
+#: Nodes with graphs that read what is around them, and that other nodes replace below 11.
+WITH_BODIES = {
+    "if": """g (bool c, float[N,6] x) => (float[A,B] y) {
+        t = Exp(x)
+        y = If(c) <
+            then_branch = a () => (float[P,Q] p) { w = Constant<value_ints=[1]>()
+                s = ReduceSum(t, w) p = Add(s, x) },
+            else_branch = b () => (float[N,6] q) { q = Neg(t) }>
+        }""",
+    "loop": """g (int64 n, float[N,6] x) => (float[A,N,6] y) {
+        c = Constant<value = bool {1}>()
+        y = Loop(n, c) <body = b (int64 i, bool k) => (bool l, float[N,6] z) {
+            l = Identity(k) f = Cast<to=1>(i) z = Add(x, f) }>
+        }""",
+}
+
+
+@pytest.mark.parametrize("text", WITH_BODIES.values(), ids=WITH_BODIES)
+def test_a_node_with_graphs_is_checked_with_them(text: str) -> None:
+    report = checked(source(13, text), 8)
+    assert report.ok
+    assert not report.unchecked
+
+
+def test_a_mistake_around_graphs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    key: tuple[str, int, Direction] = ("If", 11, "down")
+
+    def wrong(context: Context) -> None:
+        right(context)
+        for node, _ in context.emitted:
+            node.op_type = {"Not": "Identity"}.get(node.op_type, node.op_type)
+
+    right = STEPS[key].apply
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(step_for(*key), apply=wrong))
+    report = check_sites(Conversion(source(13, WITH_BODIES["if"]), 8))
+    assert [item.op_type for item in report.failures] == ["If"]
+
+
+def test_a_node_with_graphs_of_other_domains_is_unchecked() -> None:
+    text = WITH_BODIES["if"].replace("Neg(t)", "local.Neg(t)")
+    found = model('<ir_version: 8, opset_import: ["": 13, "local": 1]>' + text)
+    report = check_sites(Conversion(found, 8))
+    assert "its subgraphs have nodes of other domains" in [i.reason for i in report.unchecked]

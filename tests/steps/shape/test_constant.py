@@ -123,6 +123,7 @@ def test_integers_at_ir_version_3() -> None:
     np.testing.assert_array_equal(run(copied, x)["y"], run(source, x)["y"])
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("kind", ["int64", "uint64"])
 def test_integers_that_double_cannot_hold_at_ir_version_3(kind: str) -> None:
     limits = np.iinfo(kind)

@@ -1,0 +1,117 @@
+"""A site whose node has graphs within it, as two small models: the node with what these read.
+
+The nodes in the graphs are sites of their own, which are checked each. What becomes of the node
+around them, such as an If that becomes Loops, shows only with them: so the node is converted anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TypeProto, helper, numpy_helper
+
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.errors import OnnxreduceError
+from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.verification.errors import UncheckableError
+from onnxreduce_cli.verification.reads import reads
+from onnxreduce_cli.verification.site_names import Renaming, made
+from onnxreduce_cli.verification.site_types import type_proto
+
+
+def models_with_bodies(
+    conversion: Conversion, site: Site, node: NodeProto
+) -> tuple[ModelProto, ModelProto]:
+    """The node on its own, and what a conversion makes of that.
+
+    What its graphs read of the graph around it are inputs, or constants.
+
+    Args:
+        conversion: the conversion that the site is from.
+        site: the site.
+        node: its node, attribute references resolved.
+
+    Raises:
+        UncheckableError: it cannot be run on its own, or something else replaces it there.
+    """
+    if any(not is_default(item.domain) for item in _nodes_within(node)):
+        raise UncheckableError("its subgraphs have nodes of other domains")
+    facts, scope = conversion.facts, site.scope
+    constants, types = dict[str, npt.NDArray[Any]](), dict[str, TypeProto]()
+    for name in reads([node]):
+        array, known = facts.constant(scope, name), facts.type(scope, name)
+        if array is not None:
+            constants[name] = array
+        elif known is None:
+            raise UncheckableError(f"the type of {name!r} is not known")
+        else:
+            types[name] = type_proto(known, known.dims)
+    before = _model(node, types, constants, scope.opset or 0)
+    return before, _converted(before, conversion, site)
+
+
+def _model(
+    node: NodeProto,
+    types: Mapping[str, TypeProto],
+    constants: Mapping[str, npt.NDArray[Any]],
+    opset: int,
+) -> ModelProto:
+    """A model of one node, by names that do not depend on the model that it is from."""
+    names = Renaming()
+    for prefix, found in (
+        ("i", [*types, *constants]),
+        ("o", node.output),
+        ("t", made([node])),
+    ):
+        for name in found:
+            names.add(name, prefix)
+    graph = helper.make_graph(
+        [names.node(node, 0)],
+        "site",
+        [helper.make_value_info(names[name], proto) for name, proto in types.items()],
+        [],
+        [numpy_helper.from_array(array, names[name]) for name, array in constants.items()],
+    )
+    for name in node.output:
+        if name:
+            graph.output.add().name = names[name]
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=max(4, ir_version.least_for_opset(opset)),
+    )
+
+
+def _converted(before: ModelProto, conversion: Conversion, site: Site) -> ModelProto:
+    """The model of the node at the target, if its node becomes there what the site becomes."""
+    after = ModelProto()
+    after.CopyFrom(before)
+    try:
+        anew = Conversion(after, conversion.target, target_ir_version=conversion.ir_version)
+        if _replacement(anew.sites, before) != site.operators:
+            raise UncheckableError("on its own something else replaces it")
+        anew.apply()
+    except OnnxreduceError as error:
+        raise UncheckableError(f"on its own it cannot be converted: {error}") from error
+    return after
+
+
+def _replacement(sites: Sequence[Site], before: ModelProto) -> tuple[str, ...]:
+    """The operators that replace the only node of a model's graph; empty if it stays."""
+    outputs = list(before.graph.node[0].output)
+    return next((site.operators for site in sites if list(site.node.output) == outputs), ())
+
+
+def _nodes_within(node: NodeProto) -> list[NodeProto]:
+    """The nodes of a node's graphs, and of theirs."""
+    found, waiting = list[NodeProto](), [node]
+    while waiting:
+        inner = [item for _, graph in subgraphs(waiting.pop()) for item in graph.node]
+        found += inner
+        waiting += inner
+    return found
