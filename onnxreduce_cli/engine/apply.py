@@ -9,6 +9,7 @@ from onnxreduce_cli.engine.stated_types import state_types, types_to_state, unin
 from onnxreduce_cli.model.edit import Edits, apply_edits, set_ir_version, set_opset
 from onnxreduce_cli.model.imports import remove_imports
 from onnxreduce_cli.model.skeleton import adopt
+from onnxreduce_cli.model.values import forget_negative_dims, stated_in
 
 
 def apply_plan(plan: SitePlan, model: ModelProto) -> None:
@@ -27,7 +28,8 @@ def _edit(plan: SitePlan) -> None:
     subject, route = plan.subject, plan.route
     # Looked up before the first edit: facts are read from the model as it was.
     stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.results()))
-    _withdraw_shapes(plan)
+    if not plan.changes_nothing:
+        _withdraw_shapes(plan)
     if subject.specialisation is not None:
         subject.specialisation.direct_calls()
     edits: dict[int, Edits] = {}
@@ -62,11 +64,14 @@ def _edit(plan: SitePlan) -> None:
 
 
 def _withdraw_shapes(plan: SitePlan) -> None:
-    """Leave shapes out of value_info that hold for the default of an initializer alone.
+    """Leave out what the model states of shapes that is no fact of every run.
 
-    Who overrides it has others, and ONNX Runtime plans its memory by those that are stated.
+    That is dimensions of negative numbers, and in value_info shapes that hold for the default of an
+    initializer alone: ONNX Runtime plans its memory by those that are stated.
     """
     stated = plan.facts.model.stated
+    for scope in plan.subject.scopes:
+        forget_negative_dims(stated_in(scope.container))
     for scope in plan.subject.scopes if stated.overridable else ():
         for info in scope.container.value_info:
             if info.type.tensor_type.HasField("shape") and stated.follows(scope, info.name):

@@ -24,7 +24,7 @@ from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
-from onnxreduce_cli.model.values import ValueType, common
+from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
 
 #: What a graph says of values, by name.
 _Infos = defaultdict[str, list[ValueInfoProto]]
@@ -129,6 +129,9 @@ class ShapeInference:
 
     def _infer_model(self) -> None:
         skeleton = model_skeleton(self._model)
+        for _, twin in self._twins(skeleton):
+            assert isinstance(twin.container, GraphProto)
+            forget_negative_dims(stated_in(twin.container))
         if self._stated.overridable:
             self._drop_defaults(skeleton)
         if any(scope.misplaced is not None for tree in self._trees.values() for scope in tree):
@@ -307,6 +310,7 @@ class ShapeInference:
             skeleton = call_skeleton(self._model, function, called, types, bound)
             if self._stated.overridable:
                 del skeleton.graph.value_info[:]
+            forget_negative_dims(skeleton.graph.value_info)
             inferred = self._infer(skeleton)
             found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
             accounts[key] = found[: len(tree)] or [{} for _ in tree]

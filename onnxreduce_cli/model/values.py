@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import TensorProto, TypeProto, helper
+from onnx import FunctionProto, GraphProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.errors import InvalidModelError
 
@@ -104,6 +105,33 @@ def _from_content(content: bytes) -> ValueType | None:
         for dim in tensor.shape.dim
     )
     return ValueType(kind, tensor.elem_type, dims)
+
+
+def stated_in(container: GraphProto | FunctionProto) -> Iterable[ValueInfoProto]:
+    """What a graph or a function states of its values."""
+    if isinstance(container, FunctionProto):
+        return container.value_info
+    return (*container.input, *container.output, *container.value_info)
+
+
+def forget_negative_dims(infos: Iterable[ValueInfoProto]) -> None:
+    """Leave out, in place, the dimensions that are stated as negative numbers: they are unknown.
+
+    Some exporters write -1 for them, with which shape inference would count.
+    """
+    for info in infos:
+        if _states_negative_dims(info.type.SerializeToString()):
+            for dim in info.type.tensor_type.shape.dim:
+                if dim.dim_value < 0:
+                    dim.ClearField("dim_value")
+
+
+@lru_cache(1 << 12)
+def _states_negative_dims(content: bytes) -> bool:
+    proto = TypeProto.FromString(content)
+    return proto.WhichOneof("value") == "tensor_type" and any(
+        dim.dim_value < 0 for dim in proto.tensor_type.shape.dim
+    )
 
 
 def kind_of(proto: TypeProto) -> str | None:

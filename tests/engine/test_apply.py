@@ -4,16 +4,19 @@ import subprocess
 import sys
 from collections.abc import Callable
 
+import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, parser
 
+import onnxreduce_cli
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model.skeleton import adopt, without_weights
 from tests.containers.programs import Program
 from tests.engine.test_inlining import strings
 from tests.engine.test_specialisation import axes
+from tests.support import converts
 
 #: The elements of a weight that no fact is read from.
 LARGE = 1 << 17
@@ -123,3 +126,20 @@ def test_weights_are_not_copied() -> None:
         [sys.executable, "-c", _MEASURE], capture_output=True, text=True, check=True
     )
     assert float(done.stdout) < 0.5
+
+
+@pytest.mark.parametrize("target", [10, 7])
+def test_a_stated_dimension_of_minus_one(target: int) -> None:
+    """It is unknown, here and in what is written: onnx's inference would count with it."""
+    source = parser.parse_model("""<ir_version: 8, opset_import: ["" : 11]>
+        g (float[N,3] x, float[5,3] w) => (float[M,3] y) <float[K,3] c> {
+            c = Concat<axis = -2>(x, w)
+            y = Round(c)
+        }""")
+    for info in (source.graph.input[0], source.graph.output[0], source.graph.value_info[0]):
+        info.type.tensor_type.shape.dim[0].dim_value = -1
+    feeds = {"x": np.full((2, 3), 1.5, np.float32), "w": np.full((5, 3), 2.5, np.float32)}
+    result = converts(source, target, feeds)
+    for info in (*result.graph.input, *result.graph.output, *result.graph.value_info):
+        assert all(dim.dim_value >= 0 for dim in info.type.tensor_type.shape.dim)
+    assert onnxreduce_cli.convert(source, 11) == source

@@ -65,3 +65,17 @@ def test_a_reference_of_a_function_that_nothing_calls() -> None:
         F <p>(v) => (w) { w = Slice <axes: ints = @p, starts = [0, 1], ends = [2, 3]> (v) }""")
     assert not converts(source, 10, {"x": X}).functions
     assert converts(source, 13, {"x": X}).functions
+
+
+@pytest.mark.parametrize("second", ["{1, 2}", "{3, 4}"])
+@pytest.mark.parametrize("kind", ["int64", "float"])
+def test_a_reference_to_a_tensor(kind: str, second: str) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+        g () => ({kind}[n] y, {kind}[m] z) {{
+            y = local.F <p = {kind}[2] {{1, 2}}> ()
+            z = local.F <p = {kind}[2] {second}> ()
+        }}
+        <domain: "local", opset_import: ["" : 13]>
+        F <p>() => (w) {{ w = Constant <value : tensor = @p> () }}""")
+    for target in (12, 10, 8, 7):
+        converts(source, target, {})

@@ -60,10 +60,9 @@ def sparse_to_dense(context: Context) -> None:
     """``Constant<sparse_value=...>`` becomes ``Constant<value=tensor>``, a large one
     ``Reshape(ScatterElements(ConstantOfShape([size]), indices, values), dims)``.
     """
-    attribute = context.attribute("sparse_value")
-    if attribute is None:
+    sparse = context.value("sparse_value")
+    if sparse is None:
         return
-    sparse = attribute.sparse_tensor
     size = math.prod(sparse.dims)
     if size <= LIMIT or max(sparse.values.dims, default=0) > LIMIT:
         _as_tensor(context, ("sparse_value",))
@@ -97,10 +96,9 @@ def floats_only(context: Context) -> None:
     too, it becomes ``Cast<int64>(Constant<value=double tensor>)`` if that is exact. Else it becomes
     such an input of the main graph; in other graphs ``Add(Mul(high, 2**32), low)`` of such Casts.
     """
-    attribute = context.attribute("value")
-    if attribute is None or attribute.t.data_type in FLOATS:
+    tensor = context.value("value")
+    if tensor is None or tensor.data_type in FLOATS:
         return
-    tensor = attribute.t
     if context.has_initializers:
         context.move_to_initializer(tensor)
         return
