@@ -118,7 +118,7 @@ def _length(context: Context, kind: Kind, size: Number) -> Number:
 
 
 def _least(context: Context, first: Number, second: Number) -> Number:
-    """Return the lesser of two sizes: an int where that is known, else a term, int64 of shape [1]."""
+    """Return the lesser of two sizes: an int if known, else a term, int64 of shape [1]."""
     op = context.op
     if first == second:
         return first
