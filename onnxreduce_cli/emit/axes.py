@@ -25,7 +25,9 @@ def attribute_to_input(context: Context) -> None:
 
 
 def ints_to_constant(context: Context, name: str) -> str:
-    """An int64 constant of shape [n] for the n integers of the attribute `name`; empty for none."""
+    """Return an int64 constant of shape [n] for the n integers of the attribute `name`; empty for
+    none.
+    """
     attribute = context.attribute(name)
     if attribute is None:
         return ""
@@ -36,7 +38,8 @@ def ints_to_constant(context: Context, name: str) -> str:
 
 
 def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, ...] | None:
-    """The node's input of axes (or of other integers, of any shape) as an attribute can hold it.
+    """Return the node's input of axes (or of other integers, of any shape) as an attribute can hold
+    it.
 
     Returns:
         the axes (none for an absent or empty input), a reference to the function's attribute, or
@@ -60,7 +63,7 @@ def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, 
 
 
 def non_negative_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
-    """The axes of a tensor of rank `rank`, counted from the front.
+    """Return the axes of a tensor of rank `rank`, counted from the front.
 
     Raises:
         Blocked: one is out of range.
@@ -82,17 +85,18 @@ def _with_axes(
 
 
 def squeezed(context: Context, name: str, axes: list[int]) -> str:
-    """A tensor of any dtype without its dimensions `axes`, which are 1."""
+    """Return a tensor of any dtype without its dimensions `axes`, which are 1."""
     return _with_axes(context, "Squeeze", name, axes, 13) if axes else name
 
 
 def unsqueezed(context: Context, name: str, axes: list[int]) -> str:
-    """A tensor of any dtype with dimensions of 1 put in at `axes`, counted in the result."""
+    """Return a tensor of any dtype with dimensions of 1 put in at `axes`, counted in the result."""
     return _with_axes(context, "Unsqueeze", name, axes, 13) if axes else name
 
 
 def reduced(context: Context, op_type: str, name: str, axes: list[int], *, keep: bool) -> str:
-    """A tensor reduced over `axes`, each left as 1 where `keep`; over none it is itself.
+    """Return a tensor of a dtype that `op_type` takes reduced over `axes`, each left as 1 where
+    `keep`; over none it is itself.
 
     `op_type` is a reduction that leaves single elements as they are, as sums and means do.
     """

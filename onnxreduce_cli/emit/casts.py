@@ -49,7 +49,7 @@ def computed_in(context: Context, wide: int) -> tuple[NodeProto, int]:
 
 
 def widened(context: Context, integers: int) -> tuple[str, int, int]:
-    """The node's first input in the dtype to compute in.
+    """Return the node's first input, in its shape, in the dtype to compute in.
 
     Halves are computed in float, integers in the dtype `integers` (0: their own), everything else
     in its own dtype.

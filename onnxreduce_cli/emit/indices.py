@@ -55,7 +55,9 @@ def never_negative(context: Context, name: str) -> bool:
 
 
 def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
-    """The size of a dimension, of rank 0 in `elem_type`, the dtype of the indices into it."""
+    """Return the size of a dimension of a tensor of any dtype, of rank 0 in `elem_type`, the dtype
+    of the indices into it.
+    """
     op = context.op
     known = context.type(name)
     if known is not None and known.dims is not None:
@@ -72,7 +74,8 @@ def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
 
 
 def from_front(context: Context, indices: str, size: str, elem_type: int) -> Value:
-    """Indices of dtype `elem_type` and any shape, `size` (of rank 0) added to negative ones.
+    """Return indices of dtype `elem_type`, in their shape, with `size` (of rank 0) added to
+    negative ones.
 
     ``indices + Cast(indices < 0) * size``; compared in float, which every opset does and which
     keeps the sign of every integer.

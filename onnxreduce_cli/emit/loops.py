@@ -123,6 +123,17 @@ def turn_into_loop_body(
     graph.output.extend(outputs)
 
 
+def put_nodes_around(
+    graph: GraphProto, before: Sequence[NodeProto], after: Sequence[NodeProto]
+) -> None:
+    """Add nodes before and after those that a graph has."""
+    nodes = [*before, *graph.node, *after]
+    # Copies of all, for to delete the graph's own empties them.
+    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
+    del graph.node[:]
+    graph.node.extend(copies)
+
+
 #: Emits a round's nodes; gives the values for the next round, and what is collected of each.
 Round = Callable[[Body], tuple[Sequence[str], Sequence[Carried]]]
 

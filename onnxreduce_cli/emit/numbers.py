@@ -7,7 +7,7 @@ name, so that what nobody reads is never emitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -266,6 +266,14 @@ def as_name(context: Context, number: Number) -> str:
     if isinstance(number, int):
         return context.array([number], "number")
     return number.name
+
+
+def as_shape(context: Context, dims: Sequence[Number]) -> Value:
+    """Return dims, each an int or int64 of shape [1] or [n], behind each other: int64, [rank]."""
+    known = [dim for dim in dims if isinstance(dim, int)]
+    if len(known) == len(dims):
+        return context.array(known, "shape")
+    return context.op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
 
 
 def at_least_zero(context: Context, number: Number) -> Number:

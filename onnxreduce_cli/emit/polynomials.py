@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.context import Context
 
 
 def clipped(context: Context, name: str, low: float, high: float, elem_type: int) -> Value:
-    """A float tensor of dtype `elem_type`, cut off at both ends.
+    """Return a tensor of dtype `elem_type`, a float, in its shape, cut off at both ends.
 
     ONNX Runtime's Clip takes no doubles before opset 12.
     """
@@ -25,7 +25,7 @@ def clipped(context: Context, name: str, low: float, high: float, elem_type: int
 def polynomial(
     context: Context, variable: str, coefficients: Sequence[float], elem_type: int
 ) -> Value:
-    """The values of a polynomial at a float tensor of dtype `elem_type`, in its shape.
+    """Return the values of a polynomial at a tensor of dtype `elem_type`, a float, in its shape.
 
     The coefficient of the lowest power comes first.
     """

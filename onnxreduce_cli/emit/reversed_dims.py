@@ -15,12 +15,12 @@ from onnxreduce_cli.emit.context import Context
 
 
 def with_reversed_dims(context: Context, name: str, output: str = "") -> Value:
-    """A tensor of any dtype and rank with its dimensions in reverse."""
+    """Return a tensor of any dtype and rank with its dimensions in reverse."""
     return context.op.Transpose(name, outputs=[output] if output else None)
 
 
 def reversed_axes(axes: Iterable[int]) -> list[int]:
-    """Negative axes as those of the tensor with reversed dimensions, in ascending order."""
+    """Return negative axes as those of the tensor with reversed dimensions, in ascending order."""
     return sorted(-1 - axis for axis in axes)
 
 

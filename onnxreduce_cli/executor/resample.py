@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor
+from typing import Any
 
 import numpy as np
 
@@ -39,11 +40,10 @@ class Axis:
     end: float = 1.0
 
 
-def _coordinates(axis: Axis, length: int, mapping: str) -> Array:
-    """Give, for each output place, where it lies in the input (float64)."""
-    # In float32, as everywhere: whether a place is a whole number decides what is nearest.
-    places = np.arange(axis.size, dtype=np.float32)
-    scale, half = np.float32(axis.scale), np.float32(0.5)
+def _coordinates(axis: Axis, length: int, mapping: str, dtype: type[np.floating[Any]]) -> Array:
+    """Give, for each output place, where it lies in the input (float64), computed in `dtype`."""
+    places = np.arange(axis.size, dtype=dtype)
+    scale, half = dtype(axis.scale), dtype(0.5)
     if mapping == "asymmetric":
         return (places / scale).astype(FLOAT64)
     if mapping == "half_pixel" or (mapping == "pytorch_half_pixel" and axis.size > 1):
@@ -54,22 +54,31 @@ def _coordinates(axis: Axis, length: int, mapping: str) -> Array:
         return ((places + half) / scale).astype(FLOAT64)
     if mapping == "half_pixel_symmetric":
         # The sum is rounded once: it is often whole, or halfway between two elements.
-        offset = np.float32(length / 2) * np.float32(1 - np.float32(axis.size / axis.width))
+        width = axis.width if dtype is np.float32 else length * axis.scale
+        offset = dtype(length / 2) * dtype(1 - dtype(axis.size / width))
         centred = (places.astype(FLOAT64) + 0.5) / float(scale) - 0.5
-        return (float(offset) + centred).astype(np.float32).astype(FLOAT64)
+        return (float(offset) + centred).astype(dtype).astype(FLOAT64)
     if mapping == "align_corners":
         if axis.width != axis.size:
             raise NotSupported("align_corners is disputed where length times scale is no integer")
         if axis.size == 1:
             return np.zeros(1)
-        return (places * np.float32(length - 1) / np.float32(axis.size - 1)).astype(FLOAT64)
+        return (places * dtype(length - 1) / dtype(axis.size - 1)).astype(FLOAT64)
     if mapping == "tf_crop_and_resize":
         if axis.size == 1:
             return np.array([0.5 * (axis.start + axis.end) * (length - 1)])
-        start, end, last = np.float32(axis.start), np.float32(axis.end), np.float32(length - 1)
-        apart = places * (end - start) * last / np.float32(axis.size - 1)
+        start, end, last = dtype(axis.start), dtype(axis.end), dtype(length - 1)
+        apart = places * (end - start) * last / dtype(axis.size - 1)
         return (start * last + apart).astype(FLOAT64)
     raise Invalid(f"coordinate_transformation_mode {mapping!r} is unknown")
+
+
+def _dtype_of_coordinates(x: Array, mode: str) -> type[np.floating[Any]]:
+    """Float32, as everywhere: whether a place is a whole number decides what is nearest.
+
+    The weights of doubles are computed in double.
+    """
+    return np.float64 if x.dtype == FLOAT64 and mode != "nearest" else np.float32
 
 
 def _nearest(places: Array, rounding: str) -> Array:
@@ -137,9 +146,10 @@ def _plain(x: Array, scales: Sequence[float], mode: str) -> Array:
     if mode != "nearest" and not is_float(x.dtype):
         raise NotSupported("how linear interpolation rounds integers is not specified")
     result = x if mode == "nearest" else x.astype(FLOAT64)
+    dtype = _dtype_of_coordinates(x, mode)
     for at, scale in enumerate(scales):
         axis = _scaled(x.shape[at], scale)
-        places = _coordinates(axis, x.shape[at], "asymmetric")
+        places = _coordinates(axis, x.shape[at], "asymmetric", dtype)
         if scale == 1:
             continue
         if mode == "nearest":
@@ -215,10 +225,11 @@ def resize_11(
     along = many_axes(attrs.get("axes", range(x.ndim)), x.ndim)
     axes = _axes(call, x, along, roi, scales, sizes)
     result = x if mode == "nearest" else x.astype(FLOAT64)
+    dtype = _dtype_of_coordinates(x, mode)
     outside: list[tuple[int, Array]] = []
     for at, axis in zip(along, axes, strict=True):
         length = x.shape[at]
-        places = _coordinates(axis, length, mapping)
+        places = _coordinates(axis, length, mapping, dtype)
         if mapping == "tf_crop_and_resize":
             outside.append((at, (places < 0) | (places > length - 1)))
         elif axis.scale == 1 and axis.size == length:

@@ -8,6 +8,7 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import put_nodes_around
 from onnxreduce_cli.model.values import ValueType, tensor_type
 from onnxreduce_cli.steps.registry import down
 
@@ -83,10 +84,7 @@ def _in_float(
         inner = graph.output[index].name
         outer = _turn_to_float(context, graph.output[index])
         after.append(_cast_node(inner, outer, TensorProto.FLOAT))
-    nodes = [*before, *graph.node, *after]
-    copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-    del graph.node[:]
-    graph.node.extend(copies)
+    put_nodes_around(graph, before, after)
     return graph
 
 

@@ -11,6 +11,7 @@ from onnx import GraphProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import put_nodes_around
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.steps.control_flow.emulated_scan import as_loop, as_scan_over_batch
@@ -56,10 +57,7 @@ def negative_axes(context: Context) -> None:
             after.append(helper.make_node("Transpose", [inner], [outer], name=outer))
     changes: dict[str, Any] = {}
     if before or after:
-        nodes = [*before, *body.node, *after]
-        copies = [NodeProto.FromString(node.SerializeToString()) for node in nodes]
-        del body.node[:]
-        body.node.extend(copies)
+        put_nodes_around(body, before, after)
         changes["body"] = body
     for name, counted_from_front in (("scan_input_axes", axes), ("scan_output_axes", output_axes)):
         if any(axis < 0 for axis in context.value(name, ())):

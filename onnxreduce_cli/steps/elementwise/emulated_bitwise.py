@@ -98,20 +98,23 @@ def _number_of_bits(context: Context, bits: str, count: int) -> str:
         count: the number of bits.
     """
     op = context.op
+    rank = context.rank(bits)
+    # ONNX Runtime takes no notice of a negative axis where the tensor is empty.
+    last = -1 if rank is None else rank - 1
     exponents = np.arange(count)
     low = np.where(exponents < 32, 2 ** np.minimum(exponents, 31), 0)
     total = reduced(
         context,
         "ReduceSum",
         op.Mul(bits, context.array(low, "low_powers")),
-        [-1],
+        [last],
         keep=False,
     )
     if count <= 32:
         return total
     high = np.where(exponents < 32, 0, 2 ** np.maximum(exponents - 32, 0))
     parts = op.Mul(bits, context.array(high, "high_powers"))
-    rest = reduced(context, "ReduceSum", parts, [-1], keep=False)
+    rest = reduced(context, "ReduceSum", parts, [last], keep=False)
     raised = op.Mul(rest, context.scalar(2**32, "unit"))
     return op.Add(total, raised)
 

@@ -9,14 +9,17 @@ from onnxreduce_cli.emit.sizes import arange, size_of
 
 
 def element_count(context: Context, name: str) -> Term:
-    """The number of a tensor's elements, counted at run time: int64 of shape [1]."""
+    """Return the number of elements of a tensor of any dtype, counted at run time: int64 of shape
+    [1].
+    """
     op = context.op
     one = context.array([1], "one")
     return sizes(context, lambda: op.Reshape(op.Size(name), one))
 
 
 def flat_indices(context: Context, name: str) -> str:
-    """The place of each element in the flattened tensor, int64 in the tensor's shape.
+    """Return the index of each element of a tensor of any dtype in the flattened tensor: int64 in
+    the tensor's shape.
 
     They are counted at run time, as the sum of what each axis with its stride contributes.
     """

@@ -12,6 +12,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Carried, Nodes, scan_body
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP, need_loops
+from onnxreduce_cli.emit.sizes import END, need_dims
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -40,8 +41,10 @@ def _running(context: Context, op_type: str, first: float) -> None:
 
     The total begins with `first`, in the data's dtype and a slice's shape. Where the axis or the
     rank is only known at run time the data is reshaped to [before, length, after] first.
+
+    ONNX Runtime's process ends over a Scan of no slices or of empty ones. So no dimension is left
+    that may be 0: one more slice is put behind the others of each, and taken away from the result.
     """
-    op = context.op
     data = context.input(0)
     rank = context.rank(data)
     axis = np.zeros(()) if rank == 1 else context.constant(context.input(1))
@@ -52,6 +55,17 @@ def _running(context: Context, op_type: str, first: float) -> None:
     elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
     along = non_negative_axes((int(axis.reshape(-1)[0]),), rank)[0]
     reverse = context.value("reverse", 0)
+    dims = need_dims(context, data, "its dimensions are looked at")
+    if 0 in dims:
+        context.replace("Identity", [data], keep=())
+        return
+    context = context.at(max(context.op.opset, 13))
+    op = context.op
+    may_be_empty = [at for at, dim in enumerate(dims) if not isinstance(dim, int)]
+    output = context.node.output[0]
+    if may_be_empty:
+        data = _with_one_more(context, data, may_be_empty, along if reverse else None)
+        output = context.fresh("one_more")
     shape = op.Shape(data)
     others = context.array([index for index in range(rank) if index != along], "others")
     slice_shape = op.Gather(shape, others, axis=0)
@@ -62,7 +76,7 @@ def _running(context: Context, op_type: str, first: float) -> None:
     context.replace(
         "Scan",
         [initial, data],
-        [context.fresh("total"), context.node.output[0]],
+        [context.fresh("total"), output],
         keep=(),
         body=body,
         num_scan_inputs=1,
@@ -71,6 +85,23 @@ def _running(context: Context, op_type: str, first: float) -> None:
         scan_output_axes=[along],
         scan_output_directions=direction,
     )
+    if may_be_empty:
+        starts = [int(reverse and at == along) for at in may_be_empty]
+        ends = [END if start else -1 for start in starts]
+        bounds = [context.array(part, "bounds") for part in (starts, ends, may_be_empty)]
+        op.Slice(output, *bounds, outputs=[context.node.output[0]])
+
+
+def _with_one_more(context: Context, data: Value, axes: list[int], first: int | None) -> Value:
+    """Return the data, of known rank, with a slice of zeros behind the last along each of `axes`.
+
+    Along the axis `first` it is before the first one: a sum from the back comes to it last.
+    """
+    rank = data.rank or 0
+    pads = [0] * (2 * rank)
+    for axis in axes:
+        pads[axis if axis == first else rank + axis] = 1
+    return context.op.Pad(data, context.array(pads, "pads"))
 
 
 def _accumulation(context: Context, op_type: str, elem_type: int, rank: int) -> GraphProto:

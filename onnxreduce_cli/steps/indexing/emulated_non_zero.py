@@ -54,7 +54,7 @@ def non_zero(context: Context) -> None:
 
 
 def _descending(context: Context, numbers: str, count: str, size: int | None) -> Value:
-    """The `count` largest of different numbers, the largest first.
+    """Return the `count` largest of different numbers, the largest first: double of shape [count].
 
     Args:
         context: the node's.
@@ -83,7 +83,7 @@ def _descending(context: Context, numbers: str, count: str, size: int | None) ->
 
 
 def _coordinates(context: Context, place: str, dims: list[Number]) -> None:
-    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but runtimes may end on a 0."""
+    """Replace the node by the coordinates of elements at indices of the flattened data."""
     op = context.op
     rows = []
     for axis in reversed(range(len(dims))):
@@ -113,7 +113,9 @@ def _coordinates_of_any_rank(context: Context, place: str) -> None:
 
 
 def _divisor(context: Context, size: Number) -> Value:
-    """Sizes, an int64 list, with 1 for 0: nothing is divided then, but some runtimes end on a 0."""
+    """Return sizes as int64 of shape [1], or of a term's own shape, with 1 for 0: nothing is
+    divided then, but some runtimes end on a 0.
+    """
     op = context.op
     if isinstance(size, int):
         return context.array([max(size, 1)], "size")

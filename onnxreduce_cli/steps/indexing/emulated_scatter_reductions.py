@@ -5,10 +5,9 @@ Each round takes a part of the indices in which none occurs twice.
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
-from onnxreduce_cli.emit.numbers import Number, as_name, sizes
+from onnxreduce_cli.emit.numbers import Number, as_name, as_shape, sizes
 from onnxreduce_cli.emit.sizes import END, dims_of, size_of, sliced
 
 
@@ -51,8 +50,8 @@ def reduced_slices(context: Context, op_type: str) -> None:
     data = _data(context)
     indices, updates = context.input(1), context.input(2)
     depth = size_of(context, indices, -1)
-    vectors = op.Reshape(indices, _row_shape(context, [depth]))
-    values = op.Reshape(updates, _row_shape(context, _rest(context, depth)))
+    vectors = op.Reshape(indices, as_shape(context, [-1, depth]))
+    values = op.Reshape(updates, as_shape(context, [-1, *_rest(context, depth)]))
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
@@ -82,12 +81,3 @@ def _rest(context: Context, depth: Number) -> list[Number]:
     if dims is not None and isinstance(depth, int):
         return [size_of(context, data, axis) for axis in range(depth, len(dims))]
     return [sizes(context, sliced(context, context.op.Shape(data), depth, END))]
-
-
-def _row_shape(context: Context, sizes: list[Number]) -> Value:
-    """Return the shape ``[-1, *sizes]`` as an int64 vector."""
-    known = [size for size in sizes if isinstance(size, int)]
-    if len(known) == len(sizes):
-        return context.array([-1, *known], "row_shape")
-    parts = [as_name(context, size) for size in sizes]
-    return context.op.Concat(context.array([-1], "open"), *parts, axis=0)

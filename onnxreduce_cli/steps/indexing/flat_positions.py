@@ -18,7 +18,7 @@ COUNTED_FLAT = "positions are counted in the flattened data"
 
 
 def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
-    """The slices that the node's indices point to, numbered in the order of the data.
+    """Return the numbers, in the order of the data, of the slices that the node's indices point to.
 
     Args:
         context: a GatherND's or ScatterND's, of which `ranks_are_known`.
@@ -56,7 +56,9 @@ def slice_positions(context: Context, dims: Dims) -> tuple[str, int]:
 
 
 def _scaled_scalar(context: Context, name: str, stride: Number) -> str:
-    """The product of an int64 tensor and a stride; of a scalar it is a scalar."""
+    """Return an int64 tensor, of any shape, times a stride, in its shape: of a scalar it is a
+    scalar.
+    """
     op = context.op
     if stride == 1:
         return name

@@ -29,7 +29,7 @@ def gather_elements(context: Context) -> None:
 
 
 def element_positions(context: Context) -> str:
-    """The positions in the flattened data that the node's indices along its axis point to.
+    """Return the positions in the flattened data that the node's indices along its axis point to.
 
     They are int64 and of the shape of the indices. The node is a GatherElements or a Scatter.
     """
@@ -56,7 +56,9 @@ def element_positions(context: Context) -> str:
 
 
 def _counted_from_front(context: Context, indices: str, size: Number) -> str:
-    """Indices as int64, those below 0 raised by the size of their dimension."""
+    """Return indices of int32 or int64 as int64 in their shape, those below 0 raised by the size of
+    their dimension.
+    """
     if context.elem_type(indices) != TensorProto.INT64:
         indices = cast(context, indices, TensorProto.INT64)
     if never_negative(context, context.input(1)):
@@ -65,5 +67,5 @@ def _counted_from_front(context: Context, indices: str, size: Number) -> str:
 
 
 def _scaled(context: Context, name: str, stride: Number) -> str:
-    """An int64 tensor times a stride."""
+    """Return an int64 tensor times a stride, in its shape."""
     return name if stride == 1 else context.op.Mul(name, as_name(context, stride))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import OPSET
 from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of, sliced
@@ -43,8 +43,7 @@ def gather_nd(context: Context) -> None:
             sizes = [size_of(context, data, axis) for axis in range(len(dims))]
             for size in sizes[:depth]:
                 rows = rows * size
-            parts = [as_name(context, number) for number in (rows, *sizes[depth:])]
-            shape = op.Concat(*parts, axis=0)
+            shape = as_shape(context, [rows, *sizes[depth:]])
         data = op.Reshape(data, shape)
     context.replace("Gather", [data, place], keep=(), axis=0)
 

@@ -6,6 +6,7 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.shapes import OPSET, reshaped
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.indexing.emulated_reverse_sequence import of_unknown_rank
 from onnxreduce_cli.steps.registry import introduced
@@ -50,6 +51,7 @@ def reverse_sequence(context: Context) -> None:
     result = context.replace("Gather", inputs, [context.fresh("gathered")], keep=(), axis=0)
     name = result.output[0]
     if rank != 3:
-        name = op.Reshape(name, op.Shape(data), outputs=None if turned else [output])
+        shape = op.Shape(data)
+        name = reshaped(context.at(OPSET), name, shape, output="" if turned else output)
     if turned:
         op.Transpose(name, outputs=[output], perm=perm)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
@@ -31,8 +32,12 @@ def scatter(context: Context) -> None:
     if positions is not None:
         context.replace("Gather", [both, context.array(positions, "positions")], keep=(), axis=0)
         return
-    gathered = op.Gather(both, positions_at_run_time(context), axis=0)
-    context.replace("Reshape", [gathered, op.Shape(data)], keep=())
+    inputs = [both, positions_at_run_time(context)]
+    if context.rank(data) == 1:
+        context.replace("Gather", inputs, keep=(), axis=0)
+        return
+    gathered, shape = op.Gather(*inputs, axis=0), op.Shape(data)
+    context.at(shapes.OPSET).replace("Reshape", [gathered, shape], keep=(), allowzero=1)
 
 
 def _constant_positions(context: Context) -> Array | None:

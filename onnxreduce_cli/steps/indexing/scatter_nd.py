@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.shapes import flat
 from onnxreduce_cli.emit.sizes import arange, known_dims, need_dims, size_of
 from onnxreduce_cli.steps.indexing.emulated_gather_nd import scatter_slices
 from onnxreduce_cli.steps.indexing.flat_positions import (
@@ -18,7 +18,9 @@ from onnxreduce_cli.steps.registry import introduced
 
 @introduced("ScatterND", 11, "Scatter into the flattened data", blocks=NO_COUNTING)
 def scatter_nd(context: Context) -> None:
-    """``ScatterND(x, indices, updates)`` with x of shape [2, 3] and indices of [5, 1] becomes
+    """``ScatterND(x, indices, updates)`` with indices of shape [5, 1] becomes
+    ``Scatter<axis=0>(x, Expand(indices, Shape(updates)), updates)``. With x of shape [2, 3] and
+    indices of shape [5, 2] it becomes
     ``Reshape(Scatter(Reshape(x, [-1]), places, Reshape(updates, [-1])), [2, 3])``.
     """
     op = context.op
@@ -31,6 +33,12 @@ def scatter_nd(context: Context) -> None:
     if 0 in dims or 0 in counts:
         context.replace("Identity", [data], keep=())
         return
+    if depth == 1 and len(counts) == 2:
+        # The places have the rank of the updates, which is that of the data.
+        column = op.Reshape(place, context.array([-1, *[1] * (len(dims) - 1)], "column"))
+        each = op.Expand(column, op.Shape(updates))
+        context.replace("Scatter", [data, each, updates], keep=(), axis=0)
+        return
     size: Number = 1
     for axis in range(depth, len(dims)):
         size = size * size_of(context, data, axis)
@@ -39,8 +47,11 @@ def scatter_nd(context: Context) -> None:
     if size != 1:
         first = op.Mul(rows, as_name(context, size))
         rows = op.Add(first, arange(context, size))
-    at, values, changed = (flat(context, name) for name in (rows, updates, data))
+    at, values, changed = (shapes.flat(context, name) for name in (rows, updates, data))
     result = op.Scatter(changed, at, values, axis=0)
     known = known_dims(dims)
-    shape = op.Shape(data) if known is None else context.array(known, "shape")
-    context.replace("Reshape", [result, shape], keep=())
+    if known is not None:
+        context.replace("Reshape", [result, context.array(known, "shape")], keep=())
+        return
+    shape = op.Shape(data)
+    context.at(shapes.OPSET).replace("Reshape", [result, shape], keep=(), allowzero=1)

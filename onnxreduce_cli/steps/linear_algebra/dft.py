@@ -88,7 +88,8 @@ def dft(context: Context) -> None:
 
 
 def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
-    """The transform, and the signal as it takes it.
+    """Return the signal as the transform takes it, of the same dtype and of rank `rank`, and the
+    transform.
 
     Where it is not known whether the signal has an imaginary part, zeros are put behind, and the
     first two parts taken.
@@ -107,7 +108,9 @@ def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
 
 
 def _length(context: Context, kind: Kind, size: Number) -> Number:
-    """The length of the transform: as it is given, or what the signal has."""
+    """Return the length of the transform: as the node's input says, or else what follows from the
+    signal's size.
+    """
     name = context.input(1)
     if not name:
         return (size - 1) * 2 if kind.is_real else size
@@ -115,7 +118,7 @@ def _length(context: Context, kind: Kind, size: Number) -> Number:
 
 
 def _least(context: Context, first: Number, second: Number) -> Number:
-    """The lesser of two sizes."""
+    """Return the lesser of two sizes: an int if known, else a term, int64 of shape [1]."""
     op = context.op
     if first == second:
         return first
@@ -127,7 +130,9 @@ def _least(context: Context, first: Number, second: Number) -> Number:
 
 
 def _merge_last(context: Context, data: str, kept: int, sizes: list[Number]) -> Value:
-    """The tensor with its first dimensions as they are, and the given ones after them."""
+    """Return a tensor of any dtype with its first `kept` dimensions as they are, and dimensions of
+    `sizes` after them.
+    """
     op = context.op
     names: list[str] = [context.array([0] * kept, "kept")] if kept else []
     names += [as_name(context, size) for size in sizes]
@@ -142,7 +147,8 @@ def _merge_last(context: Context, data: str, kept: int, sizes: list[Number]) -> 
 def _matrix(
     context: Context, kind: Kind, length: Number, taken: Number, given: Number, elem_type: int
 ) -> Value:
-    """The matrix of shape [taken * kind.parts, given * parts of the result], of `elem_type`.
+    """Return the matrix of shape [taken * kind.parts, given * parts of the result], of dtype
+    `elem_type`.
 
     Args:
         context: the node.

@@ -21,7 +21,9 @@ _DOUBLE = TensorProto.DOUBLE
 
 
 def _sizes(context: Context, data: str) -> tuple[str, Number, Number]:
-    """The shape without the matrices, how many of these there are, and their size."""
+    """Return the shape without the matrices, int64 of shape [rank - 2], how many of these there
+    are, and their size.
+    """
     known = known_dims(dims_of(context, data))
     if known is not None:
         return context.array(list(known[:-2]), "batch"), math.prod(known[:-2]), known[-1]

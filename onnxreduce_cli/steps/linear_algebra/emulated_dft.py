@@ -50,7 +50,8 @@ def around_axis(context: Context, axis: str) -> None:
 def matrix_at_run_time(
     context: Context, kind: Kind, length: Number, taken: Number, given: Number, elem_type: int
 ) -> Value:
-    """The matrix of shape [taken * kind.parts, given * kind.result_parts], of `elem_type`.
+    """Return the matrix of shape [taken * kind.parts, given * kind.result_parts], of dtype
+    `elem_type`.
 
     It is gathered from a table of angles, or the table's values are computed too if it is large.
     """
@@ -70,7 +71,9 @@ def matrix_at_run_time(
 
 
 def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
-    """`dft_matrix.angle_table`, in nodes where it is large or the length not known."""
+    """Return `dft_matrix.angle_table`, double, in nodes where it is large or the length is not
+    known.
+    """
     op = context.op
     if isinstance(length, int) and length * kind.parts * 2 <= LARGEST_CONSTANT:
         return context.array(angle_table(kind, length), "table")
@@ -92,7 +95,9 @@ def _angle_table(context: Context, kind: Kind, length: Number) -> Value:
 
 
 def _real_weights(context: Context, kind: Kind, frequencies: str, length: Number) -> Value:
-    """`dft_matrix.real_weights` in nodes: double of shape [frequencies, 1, parts, 1]."""
+    """Return `dft_matrix.real_weights` in nodes, of int64 frequencies of shape [n]: double of shape
+    [n, 1, parts, 1].
+    """
     op = context.op
     zero, two = context.array([0], "zero"), context.array([2], "two")
     twice = op.Mul(frequencies, two)

@@ -48,7 +48,9 @@ def stft(context: Context) -> None:
 
 
 def _places(context: Context, frames: Number, step: Number, length: Number) -> Value:
-    """Which elements of the signal each frame has."""
+    """Return the indices of the elements of the signal that each frame has: int64 of shape [frames,
+    length].
+    """
     op = context.op
     if (
         isinstance(frames, int)

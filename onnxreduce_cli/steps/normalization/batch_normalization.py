@@ -19,6 +19,8 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Later
+from onnxreduce_cli.emit.shapes import product
+from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.steps.normalization.instance_normalization import (
     with_output_reshaped,
     with_rank_4,
@@ -184,12 +186,13 @@ def with_channels(context: Context) -> None:
 
 
 def _of_rank_3(context: Context, data: str) -> Value:
-    """Return data of any rank as [batch, channels, -1], with as many channels as parameters."""
+    """Return data of any rank as [batch, channels, rest], with as many channels as parameters."""
     op = context.op
     shape = op.Shape(data)
     batch = op.Gather(shape, context.array([0], "first"), axis=0)
     channels = op.Shape(context.input(1))
-    shape = op.Concat(batch, channels, context.array([-1], "open"), axis=0)
+    rest = product(context, sliced(context, shape, 2, END))
+    shape = op.Concat(batch, channels, rest, axis=0)
     return op.Reshape(data, shape)
 
 

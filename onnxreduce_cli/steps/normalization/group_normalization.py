@@ -79,7 +79,7 @@ def with_instance_normalization(context: Context) -> None:
     working = context.value("stash_type", TensorProto.FLOAT)
     groups = context.value("num_groups")
     wide = data if working == elem_type else cast(context, data, working)
-    grouped = op.Reshape(wide, context.array([0, groups, -1], "shape"))
+    grouped = op.Reshape(wide, _grouped_shape(context, groups))
     dtype = numpy_dtype(working)
     ones, zeros = (
         context.array(np.full(groups, value, dtype), hint)
@@ -117,7 +117,7 @@ def group_normalization(context: Context) -> None:
         return
     elem_type = context.need_elem_type(context.input(0), "epsilon has that dtype")
     working = TensorProto.FLOAT if elem_type in HALVES else elem_type
-    result = _grouped(context, in_dtype(context, context.input(0), working), dims, working)
+    result = _grouped(context, in_dtype(context, context.input(0), working), working)
     scale, bias = (
         unsqueezed(context, in_dtype(context, context.input(index), working), [1])
         for index in (1, 2)
@@ -134,19 +134,27 @@ def _replaced_as_empty(context: Context, dims: Dims | None) -> bool:
     return empty
 
 
-def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Value:
+def _grouped(context: Context, data: str, working: int) -> Value:
     """Return the data normalised by group, in the shape [N, number of groups, size of a group]."""
     op = context.op
     groups = context.value("num_groups")
-    known = known_dims(dims and dims[1:])
-    size = -1 if known is None else math.prod(known) // groups
-    shape = context.array([0, groups, size], "grouped_shape")
-    grouped = op.Reshape(data, shape)
+    grouped = op.Reshape(data, _grouped_shape(context, groups))
     mean = reduced(context, "ReduceMean", grouped, [2], keep=True)
     centred = op.Sub(grouped, mean)
     square = op.Mul(centred, centred)
     deviation = root_mean(context, square, [2], context.value("epsilon", 1e-5), working)
     return op.Div(centred, deviation)
+
+
+def _grouped_shape(context: Context, groups: int) -> Value:
+    """Return ``[0, number of groups, size of a group]``, int64 of shape [3].
+
+    The size is -1 where it is not known. That is no shape of data without elements.
+    """
+    dims = dims_of(context, context.input(0))
+    known = known_dims(dims and dims[1:])
+    size = -1 if known is None else math.prod(known) // groups
+    return context.array([0, groups, size], "grouped_shape")
 
 
 def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> Value:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import Number, as_shape, sizes
+from onnxreduce_cli.emit.shapes import product
+from onnxreduce_cli.emit.sizes import END, known_dims, sliced
 from onnxreduce_cli.steps.registry import down, up
 
 
@@ -47,8 +51,13 @@ def with_rank_4(context: Context, **values: Any) -> None:
         context.replace(inputs=[longer, *context.node.input[1:]], outputs=outputs, **values)
         op.Squeeze(*outputs[:1], outputs=[output], axes=axes)
     else:
-        shape = context.array([0, 0, -1, 1], "shape")
-        joined = op.Reshape(data, shape)
+        # No -1 stands for the size: it could be anything where the batch is of size 0.
+        dims = known_dims(data.dims and data.dims[2:])
+        if dims is not None:
+            size: Number = math.prod(dims)
+        else:
+            size = sizes(context, product(context, sliced(context, op.Shape(data), 2, END)))
+        joined = op.Reshape(data, as_shape(context, [0, 0, size, 1]))
         with_output_reshaped(context, [joined, *context.node.input[1:]], **values)
 
 

@@ -14,11 +14,10 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, as_shape, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, list_elements, size_of
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
-from onnxreduce_cli.steps.pooling.windows import as_shape
 from onnxreduce_cli.steps.registry import introduced
 
 #: For each dtype the one in which it is added up; a Cast back lets integers wrap.
@@ -123,10 +122,11 @@ def _block_by_block(
     """
     op = context.op
     axes = len(blocks)
-    known = [block for block in blocks if isinstance(block, int)]
-    block = math.prod(known) if len(known) == len(blocks) else 0
-    channel_blocks = size_of(context, data, 1)
-    channels: Number = channel_blocks // block if isinstance(channel_blocks, int) and block else -1
+    size: Number = 1
+    for block in blocks:
+        size = size * block
+    # No -1 stands for them: it could be anything where the batch is of size 0.
+    channels = size_of(context, data, 1) // size
     batch = size_of(context, data, 0)
     apart = _reshaped(context, data, [batch, channels, *blocks, *counts])
     perm = [0, 1, *(at + part * axes for at in range(2, 2 + axes) for part in (0, 1))]

@@ -8,13 +8,12 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import reduced, unsqueezed
-from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, places, written
+from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, window_indices, written
 
 
 def reads_indices(context: Context) -> bool:
@@ -24,11 +23,11 @@ def reads_indices(context: Context) -> bool:
 
 
 def pool_with_indices(context: Context) -> None:
-    """``y, i = MaxPool(x)`` becomes ``elements = Gather<axis=2>(Reshape(x, [0, 0, -1]), table)``,
+    """``y, i = MaxPool(x)`` becomes, with a Gather for each axis, ``elements = Gather(x, inside)``,
     ``y = ReduceMax(elements)`` and ``i = Gather(table, ArgMax(elements)) + channel * size``.
 
     The table holds where the elements of each window are in a channel. In place of one in the
-    padding it holds the window's next one that is not, which changes neither the largest nor which
+    padding there is the window's next one that is not, which changes neither the largest nor which
     of several is the first. NaN is passed over, but for a window's first element, as kernels do
     that begin with it and go on to what is larger.
     """
@@ -36,51 +35,63 @@ def pool_with_indices(context: Context) -> None:
     op = context.op
     found = axes(context)
     inside = [_inside(context, axis) for axis in found]
-    table = _table(context, found, inside)
-    elements = _elements(context, written(context, table))
-    first = op.Gather(elements, context.scalar(0, "first"), axis=3)
+    last = 2 + len(found)
+    elements = _elements(context, found, inside)
+    first = op.Gather(elements, context.scalar(0, "first"), axis=last)
     is_nan, first_is_nan = (op.IsNaN(name) for name in (elements, first))
     lowest = context.array(np.array(-np.inf, _dtype(context)), "lowest")
     ordered = op.Where(is_nan, lowest, elements)
-    largest = reduced(context, "ReduceMax", ordered, [3], keep=False)
+    largest = reduced(context, "ReduceMax", ordered, [last], keep=False)
     largest = op.Where(first_is_nan, first, largest)
-    place = op.ArgMax(ordered, axis=3, keepdims=0)
+    place = op.ArgMax(ordered, axis=last, keepdims=0)
     place = op.Where(first_is_nan, context.scalar(0, "first"), place)
-    if context.value("storage_order", 0):
-        table = _table(context, found, inside, columns_first=True)
-    index = _index(context, found, table, place)
-
-    shape = _shape(context, found)
+    columns_first = bool(context.value("storage_order", 0))
+    table = _table(context, found, inside, columns_first=columns_first)
     output, indices = context.node.output
     given = context.elem_type(context.input(0))
     if given in HALVES:
-        largest = cast(context, largest, int(given or 0))
-    context.replace("Reshape", [largest, shape], [output], keep=())
-    op.Reshape(index, shape, outputs=[indices])
+        context.replace("Cast", [largest], [output], keep=(), to=given)
+    else:
+        context.replace("Identity", [largest], [output], keep=())
+    _index(context, found, table, place, indices)
 
 
 def _dtype(context: Context) -> type:
-    """The NumPy dtype in which elements are compared."""
+    """Return the NumPy dtype in which elements are compared: float64 of doubles, else float32."""
     return np.float64 if context.elem_type(context.input(0)) == TensorProto.DOUBLE else np.float32
 
 
-def _elements(context: Context, table: str) -> Value:
-    """The elements of each window: [n, c, windows, kernel]; halves in float."""
+def _elements(context: Context, found: list[Axis], inside: list[Indices]) -> str:
+    """Return the elements of each window, [n, c, counts..., kernel], halves in float.
+
+    Args:
+        context: the pool.
+        found: its spatial axes.
+        inside: the indices of the elements of each window along each of them.
+    """
     op = context.op
-    data = context.input(0)
-    if context.need_elem_type(data, "the largest are of that dtype") in HALVES:
-        data = cast(context, data, TensorProto.FLOAT)
-    channels = op.Reshape(data, context.array([0, 0, -1], "shape"))
-    return op.Gather(channels, table, axis=2)
+    elements: str = context.input(0)
+    if context.need_elem_type(elements, "the largest are of that dtype") in HALVES:
+        elements = cast(context, elements, TensorProto.FLOAT)
+    for at, part in enumerate(inside):
+        elements = op.Gather(elements, written(context, part), axis=2 + 2 * at)
+    count = len(found)
+    if count == 1:
+        return elements
+    perm = [0, 1, *range(2, 2 + 2 * count, 2), *range(3, 3 + 2 * count, 2)]
+    turned = op.Transpose(elements, perm=perm)
+    kernel = math.prod(axis.window.kernel for axis in found)
+    # A 0 copies a dimension, also one of 0.
+    return op.Reshape(turned, context.array([0] * (2 + count) + [kernel], "shape"))
 
 
 def _inside(context: Context, axis: Axis) -> Indices:
-    """The indices of the elements of each window along an axis: int64, [count, kernel].
+    """Return the indices of the elements of each window along an axis: int64, [count, kernel].
 
     In place of one in the padding there is that of the window's next element outside of it.
     """
     op = context.op
-    where, step = places(context, axis), axis.window.dilation
+    where, step = window_indices(context, axis), axis.window.dilation
     if not isinstance(where, str) and isinstance(axis.size, int) and isinstance(axis.begin, int):
         where = where - axis.begin
         where = np.where(where < 0, where % step, where)
@@ -102,12 +113,14 @@ def _inside(context: Context, axis: Axis) -> Indices:
 
 
 def _table(
-    context: Context, found: list[Axis], inside: list[Indices], *, columns_first: bool = False
-) -> Indices:
-    """The indices of the elements of each window in a flattened channel: [windows, kernel]."""
+    context: Context, found: list[Axis], inside: list[Indices], *, columns_first: bool
+) -> str:
+    """Return the indices of the elements of each window in a flattened channel.
+
+    They are int64 of shape [windows * kernel], those of one window behind each other.
+    """
     op = context.op
     count = len(found)
-    kernel = math.prod(axis.window.kernel for axis in found)
     strides: list[Number] = []
     stride: Number = 1
     for axis in found if columns_first else reversed(found):
@@ -122,7 +135,7 @@ def _table(
         total = np.zeros((), np.int64)
         for at, (part, step) in enumerate(zip(arrays, steps, strict=True)):
             total = total + step * np.expand_dims(part, _others(at, count))
-        return total.reshape(-1, kernel)
+        return context.array(total.reshape(-1), "table")
     parts = []
     for at, (where, by) in enumerate(zip(inside, strides, strict=True)):
         scaled = as_name(context, sizes(context, written(context, where)) * by)
@@ -130,44 +143,36 @@ def _table(
     added = parts[0]
     for scaled in parts[1:]:
         added = op.Add(added, scaled)
-    return op.Reshape(added, context.array([-1, kernel], "shape"))
+    return op.Reshape(added, context.array([-1], "flat"))
 
 
 def _others(at: int, count: int) -> tuple[int, ...]:
-    """The dimensions of [counts..., kernels...] but those of one axis."""
+    """Return the dimensions of [counts..., kernels...] but those of one axis."""
     return tuple(index for index in range(2 * count) if index % count != at)
 
 
-def _index(context: Context, found: list[Axis], table: Indices, place: str) -> Value:
-    """The indices in the flattened input of the `place`-th elements of windows.
+def _index(context: Context, found: list[Axis], table: str, place: str, output: str) -> None:
+    """Give the indices in the flattened input of the `place`-th elements of windows.
 
-    Both are int64 of shape [n, c, windows].
+    Args:
+        context: the pool.
+        found: its spatial axes.
+        table: the indices of the elements of all windows in a flattened channel; see `_table`.
+        place: the place of the chosen element within its window, int64 of shape [n, c, counts...].
+        output: the name of the result, of the same dtype and shape.
     """
     op = context.op
-    kernel = math.prod(axis.window.kernel for axis in found)
-    windows: Number = 1
+    count = len(found)
     size: Number = 1
-    for axis in found:
-        windows, size = windows * axis.count, size * axis.size
-    rows = sizes(context, arange(context, windows)) * kernel
-    flat = written(context, table if isinstance(table, str) else table.reshape(-1))
-    if isinstance(table, str):
-        flat = op.Reshape(table, context.array([-1], "flat"))
-    at = op.Add(place, rows.name)
-    within = op.Gather(flat, at, axis=0)
+    step: Number = math.prod(axis.window.kernel for axis in found)
+    at = place
+    for behind, axis in enumerate(reversed(found)):
+        starts = (sizes(context, arange(context, axis.count)) * step).name
+        at = op.Add(at, unsqueezed(context, starts, list(range(1, 1 + behind))))
+        step, size = step * axis.count, size * axis.size
+    within = op.Gather(table, at, axis=0)
     batch, channels = (size_of(context, context.input(0), at) for at in (0, 1))
     first = unsqueezed(context, (sizes(context, arange(context, batch)) * channels).name, [1])
     channel = op.Add(first, arange(context, channels))
     before = (sizes(context, channel) * size).name
-    return op.Add(within, unsqueezed(context, before, [2]))
-
-
-def _shape(context: Context, found: list[Axis]) -> Value:
-    """The shape of the outputs, for a Reshape that keeps the first two dimensions."""
-    counts = [axis.count for axis in found]
-    known = [count for count in counts if isinstance(count, int)]
-    if len(known) == len(counts):
-        return context.array([0, 0, *known], "shape")
-    return context.op.Concat(
-        context.array([0, 0], "kept"), *(as_name(context, count) for count in counts), axis=0
-    )
+    op.Add(within, unsqueezed(context, before, list(range(2, 2 + count))), outputs=[output])

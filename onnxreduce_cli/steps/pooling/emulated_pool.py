@@ -11,7 +11,14 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.pooling.windows import Axis, Indices, axes, padded, places, written
+from onnxreduce_cli.steps.pooling.windows import (
+    Axis,
+    Indices,
+    axes,
+    padded,
+    window_indices,
+    written,
+)
 
 
 def pool_gathered_windows(context: Context) -> None:
@@ -51,7 +58,7 @@ def _windows_behind_each_other(context: Context, spatial: list[Axis], padding: f
     begins, ends = [axis.begin for axis in spatial], [axis.end for axis in spatial]
     data = padded(context, context.input(0), begins, ends, padding)
     for at, axis in enumerate(spatial, 2):
-        where = places(context, axis)
+        where = window_indices(context, axis)
         if isinstance(where, str):
             flat = op.Reshape(where, context.array([-1], "flat"))
         else:
@@ -106,7 +113,7 @@ def _axis_factor(context: Context, axis: Axis, pads_count: bool) -> Indices:
         a float64 array of shape [count] where sizes are known, else a float tensor of that shape.
     """
     op = context.op
-    kernel, where = axis.window.kernel, places(context, axis)
+    kernel, where = axis.window.kernel, window_indices(context, axis)
     first: Number = 0 if pads_count else axis.begin
     behind = axis.begin + axis.size
     if pads_count:

@@ -7,10 +7,10 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name, as_shape
+from onnxreduce_cli.emit.shapes import OPSET
 from onnxreduce_cli.emit.sizes import size_of
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.pooling.windows import as_shape
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -24,7 +24,7 @@ def max_unpool(context: Context) -> None:
     """``MaxUnpool<kernel_shape=[2], strides=[2]>(x, indices)`` with x of shape [1, 1, 3] becomes
     ``Reshape(ScatterElements(zeros of 6, Reshape(indices, [-1]), Reshape(x, [-1])), [1, 1, 6])``.
     """
-    context = context.at(13)
+    context = context.at(OPSET)
     op = context.op
     data, indices, wanted = (context.input(index) for index in range(3))
     kernel = context.value("kernel_shape")
@@ -52,4 +52,4 @@ def max_unpool(context: Context) -> None:
     flat = context.array([-1], "flat")
     positions, elements = (op.Reshape(name, flat) for name in (indices, data))
     scattered = op.ScatterElements(zeros, positions, elements, axis=0)
-    context.replace("Reshape", [scattered, as_shape(context, dims)], keep=())
+    context.replace("Reshape", [scattered, as_shape(context, dims)], keep=(), allowzero=1)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from onnxreduce_cli.emit.axes import unsqueezed
-from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, at_least_zero
@@ -121,11 +120,11 @@ def axes(context: Context) -> list[Axis]:
             begin, end = _same(context, window, size, auto_pad)
             stated = end
         room = size + begin + end
-        steps = (room - window.reach) // window.stride
-        count = steps + 1
-        if isinstance(size, int) and isinstance(begin, int) and isinstance(steps, int):
+        # Div cuts towards 0: there may be no window, and never fewer than none.
+        count = (room - window.reach + window.stride) // window.stride
+        if isinstance(size, int) and isinstance(begin, int) and isinstance(count, int):
             # What no window reaches need not be there.
-            end = max(0, steps * window.stride + window.reach - size - begin)
+            end = max(0, (count - 1) * window.stride + window.reach - size - begin)
         result.append(Axis(window, size, begin, stated, end, count))
     return result
 
@@ -165,7 +164,7 @@ def padded(
 Indices = Array | str
 
 
-def places(context: Context, axis: Axis) -> Indices:
+def window_indices(context: Context, axis: Axis) -> Indices:
     """Return the indices in the padded value of each window's elements: int64, [count, kernel]."""
     op = context.op
     window = axis.window
@@ -181,12 +180,4 @@ def places(context: Context, axis: Axis) -> Indices:
 
 def written(context: Context, numbers: Indices) -> str:
     """Return indices as a value, an int64 tensor of the same shape."""
-    return numbers if isinstance(numbers, str) else context.array(numbers, "places")
-
-
-def as_shape(context: Context, dims: list[Number]) -> Value:
-    """Return dims, of which some may only be known at run time, as an int64 vector."""
-    known = [dim for dim in dims if isinstance(dim, int)]
-    if len(known) == len(dims):
-        return context.array(known, "shape")
-    return context.op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
+    return numbers if isinstance(numbers, str) else context.array(numbers, "indices")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, TensorProto
 
-from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
@@ -113,18 +113,32 @@ def _floats(context: Context, node: NodeProto, form: FloatFormat) -> str | None:
     return _rounded_to_format(context, quotient, form, saturate=bool(values.get("saturate", 1)))
 
 
-def _rounded_to_format(context: Context, name: str, form: FloatFormat, *, saturate: bool) -> Value:
+def _rounded_to_format(context: Context, name: str, form: FloatFormat, *, saturate: bool) -> str:
     """Return ``Round(x / step) * step``, where the step is that of each number's power of two."""
     op = context.op
-    flat = op.Reshape(name, context.array([-1, 1], "column"))
+    rank = context.rank(name)
+    if rank is None:
+        shape, rank = op.Shape(name), 1
+        flat = op.Reshape(name, context.array([-1], "flat"))
+        rounded = _rounded_to_steps(context, flat, rank, form, saturate=saturate)
+        return op.Reshape(rounded, shape, allowzero=1)
+    return _rounded_to_steps(context, name, rank, form, saturate=saturate)
+
+
+def _rounded_to_steps(
+    context: Context, name: str, rank: int, form: FloatFormat, *, saturate: bool
+) -> str:
+    """Return what `_rounded_to_format` does, of a tensor of rank `rank`, in its shape."""
+    op = context.op
+    column = unsqueezed(context, name, [rank])
     powers = np.arange(form.max_exponent, form.min_exponent, -1, dtype=np.float32)
-    bounds = context.array(np.exp2(powers), "powers")
-    below = op.Less(op.Abs(flat), bounds)
-    one = context.array([1], "axis")
-    count = op.ReduceSum(cast(context, below, TensorProto.INT64), one)
+    # Nothing is below 0: so many powers are above a number as come before the first that is not.
+    bounds = context.array(np.append(np.exp2(powers), np.float32(0)), "powers")
+    below = cast(context, op.Less(op.Abs(column), bounds), TensorProto.INT32)
+    count = op.ArgMin(below, axis=rank, keepdims=0)
     steps = np.exp2(np.append(powers, np.float32(form.min_exponent)) - form.fraction_bits)
     step = op.Gather(context.array(steps, "steps"), count, axis=0)
-    whole = op.Round(op.Div(flat, step))
+    whole = op.Round(op.Div(name, step))
     rounded = op.Mul(whole, step)
     beyond = form.highest if saturate else form.overflow
     # NaN is neither above nor below, and stays.
@@ -132,4 +146,4 @@ def _rounded_to_format(context: Context, name: str, form: FloatFormat, *, satura
         pair = [context.scalar(end, "highest"), rounded]
         is_past = op.Less(*pair if end > 0 else pair[::-1])
         rounded = op.Where(is_past, context.scalar(past, "beyond"), rounded)
-    return op.Reshape(rounded, op.Shape(name))
+    return rounded

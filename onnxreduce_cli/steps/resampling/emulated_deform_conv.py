@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.numbers import Number, Term, as_name, scalar, term
+from onnxreduce_cli.emit.numbers import Number, Term, as_shape, scalar, term
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import known_dims, need_dims, range_of, size_of
 from onnxreduce_cli.model.values import tensor_type
@@ -77,7 +77,7 @@ def deform_conv(context: Context) -> None:
 def _elements(
     context: Context, data: str, offset: str, kernel: tuple[int, ...], working: int
 ) -> str:
-    """The interpolated elements under each element of the kernel, at each of its places.
+    """Return the interpolated elements under each element of the kernel, at each of its places.
 
     Args:
         context: the node's, bound to opset 13.
@@ -112,13 +112,15 @@ def _elements(
 
 
 def _reshaped(context: Context, name: str, dims: list[Number], elem_type: int) -> Value:
-    """A tensor in a shape that may only be known at run time; -1 and 0 are as for Reshape."""
+    """Return a tensor of dtype `elem_type` in a shape that may only be known at run time; -1 and 0
+    are as for Reshape.
+    """
     known = tuple(dim if isinstance(dim, int) and dim > 0 else None for dim in dims)
-    return context.op.Reshape(name, _shape(context, dims), like=tensor_type(elem_type, known))
+    return context.op.Reshape(name, as_shape(context, dims), like=tensor_type(elem_type, known))
 
 
 def _kernel(context: Context) -> tuple[int, ...]:
-    """The kernel's shape.
+    """Return the kernel's shape.
 
     Raises:
         Blocked: it is not known.
@@ -135,19 +137,12 @@ def _kernel(context: Context) -> tuple[int, ...]:
     return known
 
 
-def _shape(context: Context, numbers: list[Number]) -> Value:
-    """A shape of numbers, an int64 list."""
-    known = [number for number in numbers if isinstance(number, int)]
-    if len(known) == len(numbers):
-        return context.array(known, "shape")
-    parts = [as_name(context, number) for number in numbers]
-    return context.op.Concat(*parts, axis=0)
-
-
 def _grid(
     context: Context, axis: int, kernel: tuple[int, ...], after: list[Number], working: int
 ) -> Term:
-    """Where the kernel's elements lie on one axis: [kernel elements, places...]."""
+    """Return the coordinates on one axis of the kernel's elements at each of its places, of dtype
+    `working`: [kernel elements, places...].
+    """
     spatial = len(kernel)
     stride: int = (context.value("strides") or [1] * spatial)[axis]
     dilation: int = (context.value("dilations") or [1] * spatial)[axis]
@@ -159,7 +154,9 @@ def _grid(
 
 
 def _taps(place: Term, length: Term) -> list[Tap]:
-    """The elements on either side of each place, or nothing outside."""
+    """Return the elements on either side of each coordinate, of the coordinates' shape, or nothing
+    outside.
+    """
     place = finite(place, length).within(-3, length + 2)
     return [
         Tap(in_axis(whole, length), is_inside(whole, length), weight)

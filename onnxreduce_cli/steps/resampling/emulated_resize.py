@@ -45,46 +45,59 @@ def by_gather(
     """
     # The operators below are those of opset 13.
     context = context.at(max(context.op.opset, 13))
-    to_sizes = bool(scales_or_sizes) and context.elem_type(scales_or_sizes) == TensorProto.INT64
-    axes = [_axis(context, change, scales_or_sizes, to_sizes=to_sizes) for change in changes]
+    dtype = _dtype_of_coordinates(context, method)
+    axes = [_axis(context, change, scales_or_sizes, dtype) for change in changes]
     _resample(context, method, axes, rank)
 
 
-def _axis(context: Context, change: Change, scales_or_sizes: str, *, to_sizes: bool) -> Axis:
+def _dtype_of_coordinates(context: Context, method: Method) -> int:
+    """Return double where elements of double are weighted, else float."""
+    double = TensorProto.DOUBLE
+    weighted = method.mode != "nearest" and context.elem_type(context.input(0)) == double
+    return double if weighted else _FLOAT
+
+
+def _axis(context: Context, change: Change, scales_or_sizes: str, dtype: int) -> Axis:
+    """Return the terms of one axis, with coordinates of `dtype`; see `by_gather`."""
     int64 = TensorProto.INT64
+    to_sizes = bool(scales_or_sizes) and context.elem_type(scales_or_sizes) == int64
     length = (
-        length_of(context, context.input(0), change.index, _FLOAT)
+        length_of(context, context.input(0), change.index, dtype)
         if change.length is None
-        else term(context, change.length, _FLOAT)
+        else term(context, change.length, dtype)
     )
     start = end = None
     if crops(context):
-        start, end = _region(context, change.position)
+        start, end = _region(context, change.position, dtype)
     if to_sizes:
         resized = (
             Term(context, scales_or_sizes, int64).at(change.position)
             if change.resized is None
             else term(context, change.resized, int64)
         )
-        return Axis(change.index, length, resized, resized.cast(_FLOAT) / length, start, end)
+        return Axis(change.index, length, resized, resized.cast(dtype) / length, start, end)
     scale = (
         Term(context, scales_or_sizes, _FLOAT).at(change.position)
         if change.scale is None
         else term(context, change.scale, _FLOAT)
     )
-    part = scale if start is None or end is None else scale * (end - start)
-    return Axis(change.index, length, (part * length).cast(int64), scale, start, end)
+    part = scale
+    if start is not None and end is not None:
+        part = scale * (end - start).cast(_FLOAT)
+    # The product is taken in float: 10 * 0.7 must be 7.
+    resized = (part * length.cast(_FLOAT)).cast(int64)
+    return Axis(change.index, length, resized, scale.cast(dtype), start, end)
 
 
-def _region(context: Context, index: int) -> tuple[Term, Term]:
-    """Return the start and the end of the region at `index` among those of `roi`: floats."""
+def _region(context: Context, index: int, dtype: int) -> tuple[Term, Term]:
+    """Return the start and the end of the region at `index` among those of `roi`, in `dtype`."""
     name = context.input(1)
     known = context.constant(name)
     if known is not None:
         ends = known[index], known[index + len(known) // 2]
-        return term(context, ends[0], _FLOAT), term(context, ends[1], _FLOAT)
-    elem_type = context.need_elem_type(name, "places are computed in float")
-    roi = Term(context, name, elem_type).cast(_FLOAT).shaped(2, -1)
+        return term(context, ends[0], dtype), term(context, ends[1], dtype)
+    elem_type = context.need_elem_type(name, "coordinates are computed from it")
+    roi = Term(context, name, elem_type).cast(dtype).shaped(2, -1)
     return roi.at(0).at(index), roi.at(1).at(index)
 
 
@@ -95,15 +108,15 @@ def in_ratio_by_gather(context: Context, method: Method) -> None:
     context = context.at(max(context.op.opset, 13))
     known, data = sizes_in_ratio(context), context.input(0)
     axes = axes_of(context, rank)
-    double = TensorProto.DOUBLE
+    double, dtype = TensorProto.DOUBLE, _dtype_of_coordinates(context, method)
     lengths = [length_of(context, data, axis, TensorProto.INT64) for axis in axes]
     if known is not None:
         resized = [term(context, rounded(size), TensorProto.INT64) for size in known[0]]
-        scale = term(context, float(known[1]), _FLOAT)
+        scale = term(context, float(known[1]), dtype)
     else:
         limits = [Term(context, sizes, TensorProto.INT64).at(index) for index in range(len(axes))]
         pairs = list(zip(limits, lengths, strict=True))
-        scale = _outermost(context, [size.cast(_FLOAT) / n.cast(_FLOAT) for size, n in pairs])
+        scale = _outermost(context, [size.cast(dtype) / n.cast(dtype) for size, n in pairs])
         resized = []
         for length in lengths:
             # Rounded in whole numbers, so that a half is one. Float does not represent all of
@@ -113,8 +126,8 @@ def in_ratio_by_gather(context: Context, method: Method) -> None:
             resized.append(outermost.cast(TensorProto.INT64))
     changed = []
     for index, (axis, length, size) in enumerate(zip(axes, lengths, resized, strict=True)):
-        region = _region(context, index) if crops(context) else ()
-        changed.append(Axis(axis, length.cast(_FLOAT), size, scale, *region))
+        region = _region(context, index, dtype) if crops(context) else ()
+        changed.append(Axis(axis, length.cast(dtype), size, scale, *region))
     _resample(context, method, changed, rank)
 
 

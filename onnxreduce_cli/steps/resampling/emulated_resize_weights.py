@@ -12,8 +12,6 @@ from onnxreduce_cli.emit.numbers import Term, term
 from onnxreduce_cli.emit.sizes import range_of
 from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, places
 
-_FLOAT = TensorProto.FLOAT
-
 
 @dataclass(frozen=True)
 class Window:
@@ -21,7 +19,7 @@ class Window:
 
     Attributes:
         indices: int64 of shape [resized, taps].
-        weights: float of the same shape.
+        weights: of the same shape, in the dtype of coordinates.
         has_none: whether the index beyond the last element stands for an element of 0.
     """
 
@@ -35,9 +33,9 @@ def elements_and_weights(axis: Axis, method: Method) -> Window:
     if method.mode == "linear" and not method.antialias:
         return _linear(axis, places(axis, method.coordinates))
     coordinates, context = places(axis, method.coordinates).shaped(-1, 1), axis.length.context
-    stretch = axis.scale.least(1) if method.antialias else term(context, 1, _FLOAT)
-    reach = term(context, 1 if method.mode == "linear" else 2, _FLOAT) / stretch
-    taps = range_of((reach.ceil() * 2).cast(TensorProto.INT64), _FLOAT)
+    stretch = axis.scale.least(1) if method.antialias else term(context, 1, axis.dtype)
+    reach = term(context, 1 if method.mode == "linear" else 2, axis.dtype) / stretch
+    taps = range_of((reach.ceil() * 2).cast(TensorProto.INT64), axis.dtype)
     indices = (coordinates - reach).floor() + 1 + taps
     distance = (indices - coordinates).abs() * stretch
     if method.mode == "linear":
@@ -47,7 +45,7 @@ def elements_and_weights(axis: Axis, method: Method) -> Window:
     inside = indices.within(0, axis.length - 1)
     if method.exclude_outside:
         outside = indices.less(0) | indices.greater(axis.length - 1)
-        weights = weights * outside.negated().cast(_FLOAT)
+        weights = weights * outside.negated().cast(axis.dtype)
     if method.exclude_outside or method.antialias:
         weights = weights / weights.sum(1)
     return _without_zeros(axis, inside, weights)
@@ -57,7 +55,7 @@ def _linear(axis: Axis, coordinates: Term) -> Window:
     """Return the elements on either side of each coordinate; a whole one has one element twice."""
     coordinates = coordinates.within(0, axis.length - 1).shaped(-1, 1)
     low, high = coordinates.floor(), coordinates.ceil()
-    either = term(axis.length.context, [[0.0, 1.0]], _FLOAT)
+    either = term(axis.length.context, [[0.0, 1.0]], axis.dtype)
     indices = low + (high - low) * either
     whole = (high - low) * -1 + 1
     share = (coordinates - low) + whole * 0.5
@@ -82,12 +80,12 @@ def _without_zeros(axis: Axis, indices: Term, weights: Term) -> Window:
     """
     known_indices, known_weights = indices.known, weights.known
     if known_indices is None or known_weights is None:
-        counts = (weights.less(0) | weights.greater(0)).cast(_FLOAT)
+        counts = (weights.less(0) | weights.greater(0)).cast(axis.dtype)
         indices = axis.length + (indices - axis.length) * counts
         return Window(indices.cast(TensorProto.INT64), weights, has_none=True)
     context = axis.length.context
     indices, weights = (
-        term(context, part, _FLOAT) for part in _shared(known_indices, known_weights)
+        term(context, part, axis.dtype) for part in _shared(known_indices, known_weights)
     )
     return Window(indices.cast(TensorProto.INT64), weights)
 

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
 from onnxreduce_cli.emit.numbers import Term, scalar, term
-from onnxreduce_cli.emit.sizes import length_of, range_of, size_of
+from onnxreduce_cli.emit.sizes import known_size, length_of, range_of, size_of
 
 
 def align_by_gather(context: Context, *, half_pixel: bool) -> None:
@@ -75,6 +75,8 @@ def _round(
     """
     batch = context.input(2)
     averages = context.value("mode", "avg") == "avg"
+    # Of no region the result has the sizes that are stated.
+    dims = (known_size(context, context.input(0), 1), *parts)
 
     def reduction(body: Body, name: str, axes: list[int]) -> Value:
         if averages:
@@ -89,7 +91,7 @@ def _round(
             taken = body.Gather(pooled, index, axis=axis)
             weighted = body.Mul(taken, weight)
             pooled = reduction(body, weighted, [axis + 1, axis + 2])
-        return [body.values[0]], [Carried(pooled, working, (None, *parts))]
+        return [body.values[0]], [Carried(pooled, working, dims)]
 
     return write
 

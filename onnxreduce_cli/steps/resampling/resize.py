@@ -33,10 +33,10 @@ from onnxreduce_cli.steps.resampling.resize_axes import (
     axes_of,
     changes_by_scales,
     changes_by_sizes,
-    given,
     keeps_ratio,
     known_scales,
     method_of,
+    non_empty_input,
     rank_of,
     rounded,
     sizes_in_ratio,
@@ -114,7 +114,7 @@ def mapping_left_out(context: Context) -> None:
     Any other mapping becomes Gather, with weights for linear and cubic.
     """
     method = _without_tf_half_pixel_for_nn(method_of(context))
-    scales, sizes = given(context, 2), given(context, 3)
+    scales, sizes = non_empty_input(context, 2), non_empty_input(context, 3)
     plain = method.mode == "linear" and method.coordinates == "asymmetric"
     if plain and not sizes and context.constant(scales) is None:
         context.replace(inputs=[context.input(0), scales], drop=_SINCE_11)
@@ -130,7 +130,7 @@ def mapping_left_out(context: Context) -> None:
 
 def _changes(context: Context) -> tuple[int, list[Change]]:
     """Return the input's rank and the axes that a Resize of opset 11 or later changes."""
-    scales, sizes = given(context, 2), given(context, 3)
+    scales, sizes = non_empty_input(context, 2), non_empty_input(context, 3)
     rank = rank_of(context, sizes or scales)
     if sizes:
         return rank, changes_by_sizes(context, sizes, rank)
@@ -215,7 +215,13 @@ def empty_scales_left_out(context: Context) -> None:
         method = _without_tf_half_pixel_for_nn(method)
         if method.coordinates == "tf_half_pixel_for_nn":
             rank, changes = _changes(context)
-            by_gather(context, method, changes, rank, given(context, 3) or given(context, 2))
+            by_gather(
+                context,
+                method,
+                changes,
+                rank,
+                non_empty_input(context, 3) or non_empty_input(context, 2),
+            )
             return
         values = {
             "coordinate_transformation_mode": method.coordinates,
@@ -268,7 +274,13 @@ def all_axes(context: Context) -> None:
         scales, sizes = in_ratio
     elif smooths:
         rank, changes = _changes(context)
-        by_gather(context, method, changes, rank, given(context, 3) or given(context, 2))
+        by_gather(
+            context,
+            method,
+            changes,
+            rank,
+            non_empty_input(context, 3) or non_empty_input(context, 2),
+        )
         return
     if context.value("axes") is not None:
         rank = context.need_rank(data, "before opset 18 all axes have a scale or a size")
@@ -363,9 +375,9 @@ def whole_sizes(context: Context) -> None:
         if in_ratio is None or any(size.denominator != 1 for size in in_ratio[0]):
             in_ratio_by_gather(context, method)
             return
-    elif not given(context, 3) and not _are_whole(context):
+    elif not non_empty_input(context, 3) and not _are_whole(context):
         rank, changes = _changes(context)
-        by_gather(context, method, changes, rank, given(context, 2))
+        by_gather(context, method, changes, rank, non_empty_input(context, 2))
         return
     context.replace(coordinate_transformation_mode="half_pixel")
 

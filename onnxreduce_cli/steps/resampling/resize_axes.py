@@ -50,7 +50,7 @@ def method_of(context: Context) -> Method:
     )
 
 
-def given(context: Context, index: int) -> str:
+def non_empty_input(context: Context, index: int) -> str:
     """Return the input at `index` of a Resize; empty if absent or known to have no elements."""
     name = context.input(index)
     known = context.constant(name) if name else None
@@ -156,7 +156,7 @@ def _is_cropped(context: Context, position: int) -> bool:
 def keeps_ratio(context: Context) -> bool:
     """Return whether sizes are only limits for sizes of the input's aspect ratio."""
     policy = context.value("keep_aspect_ratio_policy", "stretch")
-    return policy != "stretch" and bool(given(context, 3))
+    return policy != "stretch" and bool(non_empty_input(context, 3))
 
 
 def sizes_in_ratio(context: Context) -> tuple[list[Fraction], Fraction] | None:

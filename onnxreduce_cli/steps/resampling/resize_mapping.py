@@ -1,7 +1,8 @@
 """The mappings of Resize from coordinates of the output to those of the input, along one axis.
 
 They are computed at conversion where lengths and scales are known, else when the model runs, by the
-same formulas: in float, as runtimes compute them.
+same formulas: in float, as runtimes compute them. Weighted sums of doubles have coordinates and
+weights of double.
 """
 
 from __future__ import annotations
@@ -14,8 +15,6 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.numbers import Term
 from onnxreduce_cli.emit.sizes import range_of
 
-_FLOAT = TensorProto.FLOAT
-
 
 @dataclass(frozen=True)
 class Axis:
@@ -23,10 +22,10 @@ class Axis:
 
     Attributes:
         index: the axis.
-        length: its length before, a float.
+        length: its length before, in the dtype of coordinates: float or double.
         resized: its length after, an int64.
-        scale: the ratio by which coordinates are mapped, a float.
-        start: the start, from 0 to 1, of the region that tf_crop_and_resize takes; a float.
+        scale: the ratio by which coordinates are mapped, in their dtype.
+        start: the start, from 0 to 1, of the region that tf_crop_and_resize takes, in their dtype.
         end: its end.
     """
 
@@ -36,6 +35,11 @@ class Axis:
     scale: Term
     start: Term | None = None
     end: Term | None = None
+
+    @property
+    def dtype(self) -> int:
+        """The dtype in which coordinates are computed: float or double."""
+        return self.length.elem_type
 
 
 @dataclass(frozen=True)
@@ -56,21 +60,22 @@ class Method:
 
 
 def places(axis: Axis, coordinates: str) -> Term:
-    """Return the coordinate in the input of each output element: float, of shape [resized].
+    """Return the coordinate in the input of each output element, of shape [resized].
 
     Raises:
         Blocked: there is no such coordinate_transformation_mode.
     """
-    x, scale, last = range_of(axis.resized, _FLOAT), axis.scale, axis.length - 1
-    after = axis.resized.cast(_FLOAT)
+    dtype = axis.dtype
+    x, scale, last = range_of(axis.resized, dtype), axis.scale, axis.length - 1
+    after = axis.resized.cast(dtype)
     if coordinates == "asymmetric":
         return x / scale
     if coordinates == "align_corners":
         return x * last / (after - 1).most(1)
     if coordinates == "tf_half_pixel_for_nn":
         # Where nothing is resized nothing is moved.
-        return (x + (scale.less(1) | scale.greater(1)).cast(_FLOAT) * 0.5) / scale
-    several = after.greater(1).cast(_FLOAT)
+        return (x + (scale.less(1) | scale.greater(1)).cast(dtype) * 0.5) / scale
+    several = after.greater(1).cast(dtype)
     if coordinates == "tf_crop_and_resize":
         assert axis.start is not None
         assert axis.end is not None
@@ -87,7 +92,7 @@ def places(axis: Axis, coordinates: str) -> Term:
         cut = after / (axis.length * scale)
         offset = (axis.length * 0.5) * (cut * -1 + 1)
         x, scale, offset = (item.cast(TensorProto.DOUBLE) for item in (x, scale, offset))
-        return (offset + (x + 0.5) / scale - 0.5).cast(_FLOAT)
+        return (offset + (x + 0.5) / scale - 0.5).cast(dtype)
     raise Blocked(
         f"its coordinate_transformation_mode={coordinates!r} does not exist", "mend the model"
     )
@@ -104,7 +109,7 @@ def nearest_indices(axis: Axis, method: Method) -> Term:
         "round_prefer_ceil": lambda: (coordinates - 0.5).floor() + 1,
         "simple": lambda: (
             coordinates.floor()
-            + (coordinates.ceil() - coordinates.floor()) * axis.scale.less(1).cast(_FLOAT)
+            + (coordinates.ceil() - coordinates.floor()) * axis.scale.less(1).cast(axis.dtype)
         ),
     }[method.nearest]()
     return rounded.within(0, axis.length - 1).cast(TensorProto.INT64)

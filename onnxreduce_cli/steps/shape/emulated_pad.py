@@ -6,6 +6,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import reduced, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
@@ -84,7 +85,9 @@ def _within(context: Context, index: Term, size: Number, mode: str) -> Term:
     """
     op = context.op
     if mode == "wrap":
-        return sizes(context, op.Mod(index.name, as_name(context, size)))
+        # Of an axis of size 0 there is no index to divide, which may end the process all the same.
+        around = as_name(context, at_least_zero(context, size - 1) + 1)
+        return sizes(context, op.Mod(index.name, around))
     if mode == "edge":
         zero = context.array([0], "zero")
         index = sizes(context, op.Where(_is_below(context, index, 0), zero, index.name))
@@ -103,12 +106,20 @@ def _within(context: Context, index: Term, size: Number, mode: str) -> Term:
 
 
 def _known_indices(numbers: list[int], mode: str) -> Array:
-    """Return what `source_indices` does where the size and both pads are known, in that order."""
+    """Return what `source_indices` does where the size and both pads are known, in that order.
+
+    Raises:
+        Blocked: there is no element that the padding could repeat.
+    """
     size, before, after = numbers
     own = np.arange(size, dtype=np.int64)[max(0, -before) : size + min(0, after)]
     beside = (max(0, before), max(0, after))
     if mode == "constant":
         return np.pad(own, beside, constant_values=size)
+    if not own.size and any(beside):
+        raise Blocked(
+            f"it pads an axis of size 0 by its elements (mode {mode!r})", "mend the model"
+        )
     return np.pad(own, beside, mode=mode)  # type: ignore[call-overload, no-any-return]
 
 

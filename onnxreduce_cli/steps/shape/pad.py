@@ -18,7 +18,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import list_elements, size_of
 from onnxreduce_cli.model.values import numpy_dtype
@@ -272,15 +272,9 @@ def _part(context: Context, data: str, axis: int, start: int, end: int) -> Value
 
 def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> Value:
     """Return the value to pad with in the shape of the data, but `count` elements along an axis."""
-    op = context.op
     value = context.input(2)
     if not value:
         elem_type = context.need_elem_type(data, "it is padded with the zero of its dtype")
         value = context.array(np.zeros((), numpy_dtype(elem_type)), "nothing")
     dims = [count if at == axis else size_of(context, data, at) for at in range(rank)]
-    sizes = [dim for dim in dims if isinstance(dim, int)]
-    if len(sizes) == rank:
-        shape = context.array(sizes, "shape")
-    else:
-        shape = op.Concat(*[as_name(context, dim) for dim in dims], axis=0)
-    return op.Expand(value, shape)
+    return context.op.Expand(value, as_shape(context, dims))

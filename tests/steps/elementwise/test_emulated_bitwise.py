@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -23,3 +25,12 @@ def test_bitwise(op_type: str, kind: str) -> None:
     source = one_node(op_type, 18, inputs, initializers=("y",), shapes={"x": ["n"]})
     converts(source, 13, inputs, exact=True)
     converts(source, 13, {"x": x[:0], "y": inputs["y"]}, in_numpy=True)
+
+
+@pytest.mark.parametrize("shape", [["a", "b"], (0, 3)])
+def test_bitwise_of_size_0(shape: Any) -> None:
+    """ONNX Runtime takes no notice of a negative axis where a tensor is empty."""
+    inputs = {name: np.zeros((0, 3), np.int32) for name in ("a", "b")}
+    source = one_node("BitwiseAnd", 18, inputs, shapes={"a": shape, "b": shape})
+    for target in (17, 8):
+        converts(source, target, inputs)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onnxreduce_cli
-from tests.support import converts, one_node, run
+from tests.support import converts, one_node, op_types, run
 
 X = np.array([[[1, np.nan, 3], [4, 5, -0.0]], [[7, 8, np.inf], [10, 11, 12]]], np.float32)
 
@@ -59,8 +59,7 @@ def test_cum_sum_of_unknown_axis(options: dict[str, int], hidden: tuple[str, ...
     for target in (10, 9):
         converts(source, target, *feeds)
         if "x" in hidden:
-            # ONNX Runtime dies of a Scan over no slices.
-            converts(source, target, *empty, in_numpy=True)
+            converts(source, target, *empty)
 
 
 @pytest.mark.parametrize("axis", [0, 1, -1])
@@ -68,7 +67,23 @@ def test_cum_sum_of_unknown_rank(axis: int) -> None:
     inputs = {"x": X, "a": np.array(axis)}
     source = one_node("CumSum", 14, inputs, initializers=("a",), hidden=("x",))
     converts(source, 10, inputs)
-    converts(source, 10, inputs | {"x": X[:0]}, inputs | {"x": X[..., :0]}, in_numpy=True)
+    converts(source, 10, inputs | {"x": X[:0]}, inputs | {"x": X[..., :0]})
+
+
+@pytest.mark.parametrize("options", [{}, {"exclusive": 1, "reverse": 1}])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_cum_sum_of_size_0(options: dict[str, int], dtype: type) -> None:
+    """ONNX Runtime's process ends over a Scan of no slices, or of empty ones."""
+    data = np.arange(12).reshape(2, 3, 2).astype(dtype)
+    feeds = [{"x": x} for x in (data, data[:0], data[:, :0], data[:0, :, :0])]
+    for axis in (0, 1):
+        inputs = {"x": data, "a": np.array(axis)}
+        shapes = {"x": _named(data, "d")}
+        source = one_node("CumSum", 14, inputs, initializers=("a",), shapes=shapes, **options)
+        for target in (10, 8, 7):
+            converts(source, target, *feeds)
+        known = one_node("CumSum", 14, inputs | {"x": data[:, :0]}, initializers=("a",), **options)
+        assert op_types(converts(known, 10, feeds[2])) == ["Identity"]
 
 
 @pytest.mark.parametrize("hidden", [(), ("x",)])

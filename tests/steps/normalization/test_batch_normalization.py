@@ -78,8 +78,9 @@ def of_unknown_rank(opset: int, count: int, more: str = "") -> ModelProto:
 def test_unknown_rank(shape: tuple[int, ...]) -> None:
     _, feeds = batch(15, normal(*shape))
     feeds |= {"flat": feeds["x"].reshape(-1), "shape": np.array(shape)}
+    none = feeds | {"flat": feeds["flat"][:0], "shape": np.array((0, *shape[1:]))}
     for target in (8, 7):
-        converts(of_unknown_rank(9, 1), target, feeds)
+        converts(of_unknown_rank(9, 1), target, feeds, none)
     for target in (13, 8) if len(shape) > 1 else (13,):
         converts(of_unknown_rank(14, 3, "<training_mode = 1>"), target, feeds)
     if len(shape) > 1:

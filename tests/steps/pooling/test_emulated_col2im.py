@@ -71,3 +71,9 @@ def test_col2im_of_what_cannot_be_added():
         value.type.tensor_type.shape.dim[0].ClearField("dim_value")
     (blocker,) = blockers(source, 17)
     assert "the number of its spatial axes is not known" in blocker.reason
+
+
+@pytest.mark.parametrize("target", [17, 8])
+def test_size_0(target: int) -> None:
+    source, inputs = blocks([4, 5], [2, 2], shapes={"x": ["n", "c", "l"]})
+    converts(source, target, {"x": inputs["x"][:0]}, {"x": inputs["x"]})

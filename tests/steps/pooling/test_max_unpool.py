@@ -31,6 +31,15 @@ def test_max_unpool(target, known):
         converts(source, target, inputs, exact=True)
 
 
+@pytest.mark.parametrize("target", [8, 7])
+@pytest.mark.parametrize("known", [True, False])
+def test_max_unpool_of_size_0(target, known):
+    for dims in ((0, 3, 2, 2), (2, 0, 2, 2)):
+        unknown = {} if known else {"x": ["a", "b", "c", "d"], "indices": ["a", "b", "c", "d"]}
+        source, inputs = unpool(*dims, shapes=unknown, output_shapes=[[None] * 4])
+        converts(source, target, inputs, in_numpy=True)
+
+
 def test_max_unpool_to_a_shape():
     wanted = np.array([1, 1, 6, 8])
     more = {"initializers": ("wanted",), "output_shapes": [[None] * 4]}

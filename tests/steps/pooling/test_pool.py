@@ -258,3 +258,26 @@ def test_p_that_makes_no_norm() -> None:
     source = pool("LpPool", 1, x, output_shapes=[[1, 2, 1, 1]])
     (blocker,) = blockers(source, 2)
     assert "kernel_shape" in blocker.reason
+
+
+@pytest.mark.parametrize("dilations", [[1, 1], [2, 1]])
+@pytest.mark.parametrize("storage_order", [0, 1])
+def test_indices_of_size_0(dilations: list[int], storage_order: int) -> None:
+    options = {"kernel_shape": [2, 3], "strides": [2, 1], "dilations": dilations}
+    x = image(2, 2, 5, 4)
+    feeds = [{"x": x}, {"x": x[:0]}]
+    more: dict[str, Any] = {"storage_order": storage_order, "shapes": {"x": ["n", "c", "h", "w"]}}
+    source = pool("MaxPool", 10, feeds[0]["x"], outputs=2, **options, **more)
+    for target in (9, 7) if max(dilations) > 1 else (7,):
+        converts(source, target, *feeds, exact=True)
+
+
+@pytest.mark.parametrize("op_type", ["LpPool", "MaxPool"])
+def test_no_window(op_type: str) -> None:
+    """A division that cuts towards 0 makes one window of a size less than the stride below 0."""
+    options = {"kernel_shape": [2], "strides": [4], "dilations": [2]}
+    shapes = {"x": ["n", "c", "l"]}
+    x = image(1, 2, 9)
+    feeds = [{"x": x[..., :length]} for length in (9, 3, 0)]
+    source = pool(op_type, 18, feeds[0]["x"], shapes=shapes, **options)
+    converts(source, {"LpPool": 17, "MaxPool": 9}[op_type], *feeds, in_numpy=True)

@@ -211,3 +211,20 @@ def test_what_is_no_constant_blocks() -> None:
     source = quantize(21, np.ones(3, narrow), np.float32(1), op_type="DequantizeLinear")
     (blocker,) = blockers(source, 20)
     assert "given to the model, in int4, which opset 20 does not have" in blocker.reason
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("known", ["dims", "rank", "nothing"])
+def test_quantized_in_wider_dtype_of_size_0(known: str) -> None:
+    zero = np.zeros((), helper.tensor_dtype_to_np_dtype(TensorProto.FLOAT8E5M2))
+    inputs = {"x": NASTY[:0], "s": np.array(0.5, np.float32), "z": zero}
+    shapes = {} if known == "dims" else {"x": ["a", "b"]}
+    hidden = ("x",) if known == "nothing" else ()
+    options: dict[str, Any] = {"initializers": ("s", "z"), "shapes": shapes, "hidden": hidden}
+    source = one_node("QuantizeLinear", 20, inputs, **options)
+    source.graph.node.add(op_type="DequantizeLinear", input=["y0", "s", "z"], output=["y"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])
+    source.graph.output[0].CopyFrom(y)
+    feeds = [{"x": NASTY[:0]}] if known == "dims" else [{"x": NASTY[:0]}, {"x": NASTY}]
+    for target in (18, 12, 7):
+        converts(source, target, *feeds, exact=True)

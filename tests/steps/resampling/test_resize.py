@@ -453,3 +453,29 @@ def test_half_pixel_symmetric(mode: str, shape: list[Any]) -> None:
         ratio = {"axes": [2, 3], "keep_aspect_ratio_policy": "not_larger"}
         source = resize(19, x, shapes=shapes, sizes=[7, 5], **ratio, **symmetric)
         converts(source, opset, {"x": x})
+
+
+@pytest.mark.parametrize("shape", [[1, 2, 4, 3], ["n", 2, "h", "w"]])
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+@pytest.mark.parametrize(
+    "coordinates", ["half_pixel", "half_pixel_symmetric", "align_corners", "asymmetric"]
+)
+def test_doubles_have_coordinates_of_double(mode: str, coordinates: str, shape: list[Any]) -> None:
+    x = np.random.default_rng(0).standard_normal((1, 2, 4, 3))
+    inputs = {"x": x, "roi": None, "scales": None, "sizes": np.array([1, 2, 7, 5])}
+    by_scales = {"x": x, "roi": None, "scales": np.array([1, 1, 1.7, 0.6], np.float32)}
+    for given in (inputs, by_scales):
+        if given is by_scales and coordinates == "align_corners":
+            continue
+        source = one_node(
+            "Resize",
+            19,
+            given,
+            initializers=("sizes", "scales"),
+            shapes={"x": shape},
+            output_shapes=[[None] * 4],
+            mode=mode,
+            coordinate_transformation_mode=coordinates,
+        )
+        for target in (18, 10, 8):
+            converts(source, target, {"x": x})

@@ -67,10 +67,11 @@ def test_regions_of_every_kind(mode: str, ratio: int, coordinates: str) -> None:
 
 def test_no_regions() -> None:
     feeds = {"x": normal(2, 3, 7, 9), "rois": BOXES[:0], "batch": np.arange(0)}
-    shapes = {"x": [2, 3, 7, 9], "rois": ["r", 4], "batch": ["r"]}
-    source = one_node("RoiAlign", 16, feeds, shapes=shapes, output_height=2)
-    for opset in (15, 9):
-        converts(source, opset, feeds)
+    for dims in ([2, 3, 7, 9], ["n", 3, "h", "w"]):
+        shapes = {"x": dims, "rois": ["r", 4], "batch": ["r"]}
+        source = one_node("RoiAlign", 16, feeds, shapes=shapes, output_height=2)
+        for opset in (15, 9):
+            converts(source, opset, feeds)
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])

@@ -213,3 +213,19 @@ def test_paddings_to_pads():
         "{ y = Pad <paddings=[1, 0, 0, 0]> (x) }"
     )
     converts(source, 13, {"x": X})
+
+
+def test_wrapped_of_size_0():
+    x = np.arange(10.0).reshape(2, 5)
+    pads = np.array([0, 1, 0, 2])
+    source = one_node("Pad", 19, {"x": x, "p": pads}, shapes={"x": ["a", "b"]}, mode="wrap")
+    feeds = [{"x": x, "p": pads}, {"x": x[:0], "p": pads}]
+    feeds.append({"x": x[:, :0], "p": np.zeros(4, np.int64)})
+    for target in (18, 10):
+        converts(source, target, *feeds, in_numpy=True)
+
+
+def test_there_is_nothing_to_wrap():
+    x, pads = np.zeros((2, 0)), np.array([0, 1, 0, 2])
+    source = one_node("Pad", 19, {"x": x, "p": pads}, initializers=("p",), mode="wrap")
+    assert "axis of size 0" in blockers(source, 18)[0].reason
