@@ -101,6 +101,9 @@ class Templates:
         depends_on = self._depends_on.get(op_type, DependsOn.NOTHING)
         if depends_on is DependsOn.MORE or signature is None:
             return None
+        inputs = node.input[:]
+        if len(inputs) > 1 and len(set(inputs)) < len(inputs):
+            return None  # A value is read twice: it is ambiguous which of the two a step meant.
         if depends_on is DependsOn.NOTHING:
             return signature
         kind, scope = self._facts.kind, self._scope

@@ -64,7 +64,7 @@ def _of_one(attribute: AttributeProto) -> str | None:
     """Return what is wrong with an attribute's type and fields."""
     own = _FIELDS.get(attribute.type)
     if own is None:
-        return "has no type" if not attribute.type else f"has a type {attribute.type} of no kind"
+        return "has no type"
     present = {field.name for field, _ in attribute.ListFields()} & _VALUES
     if attribute.ref_attr_name:
         if not is_text(attribute.ref_attr_name):

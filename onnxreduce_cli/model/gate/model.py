@@ -85,7 +85,10 @@ class _Nodes:
             problem = self._problem(node, op_type, scope.opset, imports)
             if problem is not None:
                 name = str(node.name) if first_no_text([node.name]) else scope.describe(node)
-                where = (name, str(op_type), scope.opset or 0, scope.label)
+                opset, operator = scope.opset or 0, str(op_type)
+                if not is_default(node.domain):
+                    opset, operator = imports.get(node.domain, 0), f"{node.domain}.{op_type}"
+                where = (name, operator, opset, scope.label)
                 raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
             if signature is not None:
                 sound.add(signature)
@@ -102,10 +105,10 @@ class _Nodes:
         if wrong is not None:
             return f"the name {wrong!r} is not UTF-8"
         default = is_default(domain)
-        found = attributes.problem(node.attribute[:], texts=default)
+        function = self._functions.get((domain, op_type, overload)) if self._functions else None
+        found = attributes.problem(node.attribute[:], texts=default or function is not None)
         if found is not None:
             return found
-        function = self._functions.get((domain, op_type, overload)) if self._functions else None
         if function is not None:
             return functions.misfit(node, function)
         read_at = opset if default else imports.get(domain)
