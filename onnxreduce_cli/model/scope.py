@@ -10,9 +10,14 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
 from onnxreduce_cli.model.order import in_order, misplaced
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
+from onnxreduce_cli.text import shortened
 
 #: Operators of the default domain that carry graphs; of other domains any may.
 GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
+
+
+#: Longer labels are cut: a scope's has those of all around it.
+LABEL = 1000
 
 
 class Scope:
@@ -210,5 +215,5 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
             for name, graph in subgraphs(node):
                 where = f"{node.name or node.op_type}.{name}"
                 label = f"{scope.label} > {where}" if scope.label else where
-                inner.append(Scope(graph, scope, scope.opset, label, True, node))
+                inner.append(Scope(graph, scope, scope.opset, shortened(label, LABEL), True, node))
         waiting += reversed(inner)
