@@ -1,7 +1,9 @@
 """Work that grows with a model's size and no faster, counted rather than timed."""
 
+import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
@@ -9,8 +11,14 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
+from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.errors import ConversionError
+from onnxreduce_cli.executor import ExecutionError, Executor
 from onnxreduce_cli.model import called_types
+from onnxreduce_cli.model.order import misplaced
+from onnxreduce_cli.verification.randomness import random_outputs
+from onnxreduce_cli.verification.source import Source
 
 
 def operations(work: Callable[[], object]) -> int:
@@ -178,3 +186,71 @@ def test_four_times_the_model_is_four_times_the_work(
     assert operations(lambda: convert(large, target)) < 4.3 * operations(
         lambda: convert(small, target)
     )
+
+
+def einsum(count: int) -> ModelProto:
+    """One Einsum of many operands."""
+    equation = ",".join(["ijk"] * count) + "->k"
+    node = helper.make_node("Einsum", ["x"] * count, ["y"], equation=equation)
+    return model([node], [])
+
+
+def test_twice_the_operands_are_twice_the_work() -> None:
+    convert(einsum(2), 11)
+    small, large = (operations(lambda n=n: convert(einsum(n), 11)) for n in (50, 100))
+    assert large < 2.2 * small
+
+
+def test_no_node_becomes_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(carry, "MOST_NODES", 50)
+    info = helper.make_tensor_value_info
+    inputs = [info("x", TensorProto.FLOAT, [1] * 30), info("axes", TensorProto.INT64, [1])]
+    node = helper.make_node("ReduceMax", ["x", "axes"], ["y"])
+    found = helper.make_graph([node], "g", inputs, [info("y", TensorProto.FLOAT, None)])
+    opset = [helper.make_opsetid("", 18)]
+    with pytest.raises(ConversionError, match="it would become more than 50 nodes"):
+        convert(helper.make_model(found, opset_imports=opset, ir_version=8), 13)
+
+
+@pytest.mark.parametrize("kind", ["undefined", "custom"])
+def test_steps_of_a_node_come_to_an_end(kind: str) -> None:
+    """A DFT of a signal of which neither rank nor dtype is known."""
+    nodes = [helper.make_node("Made", ["x"], ["signal"], domain="f")] if kind == "custom" else []
+    nodes.append(helper.make_node("DFT", ["signal"], ["y"], axis=1))
+    found = model(nodes, [])
+    found.opset_import[0].version = 19
+    with pytest.raises(ConversionError, match="DFT node making 'y'"):
+        convert(found, 13)
+
+
+def nested(depth: int) -> ModelProto:
+    """Ifs in Ifs."""
+    inner = [helper.make_node("Softmax", ["x"], ["y"], name="n", axis=1)]
+    for level in range(depth):
+        graphs = {}
+        for arm in ("then_branch", "else_branch"):
+            nodes = inner if arm == "then_branch" else [helper.make_node("Identity", ["x"], ["y"])]
+            out = helper.make_empty_tensor_value_info("y")
+            graphs[arm] = helper.make_graph(nodes, f"{arm}{level}", [], [out])
+        inner = [helper.make_node("If", ["c"], ["y"], **graphs)]
+    return model(inner, [])
+
+
+def test_graphs_within_graphs_are_no_recursion() -> None:
+    found = nested(25)
+    with recursion(20):
+        assert random_outputs(Source(found, "it")) == set()
+        assert misplaced([found.graph.node[0]], ["y"]) is None
+    with recursion(60), pytest.raises(ExecutionError, match="nest too deeply"):
+        Executor(found)
+
+
+@contextmanager
+def recursion(depth: int) -> Iterator[None]:
+    """Let no call go deeper than some more frames."""
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + depth)
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)

@@ -89,10 +89,15 @@ def _split_at_run_time(
 
 
 def _ends(known: np.ndarray | None, dim: int | str | None) -> list[int] | None:
-    """Return the offset at which each part of a split ends; None where that is not known."""
+    """Return the offset at which each part of a split ends.
+
+    None where that is not known, or where a size is stated that makes more than `_MOST_PARTS`.
+    """
     if known is None or (not known.ndim and (not isinstance(dim, int) or int(known) < 1)):
         return None
     if known.ndim:
         return [int(end) for end in np.cumsum(known.astype(np.int64))]
     assert isinstance(dim, int)
+    if dim > int(known) * _MOST_PARTS:
+        return None
     return [min(end, dim) for end in range(int(known), dim + int(known), int(known))]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from onnx import NodeProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.sites import Site
@@ -44,6 +45,10 @@ class _Crossing:
     description: str
     opset: int
     expand: Collection[str]
+
+
+#: Nodes that steps may emit for one node of the model.
+MOST_NODES = 20_000
 
 
 class Carrier:
@@ -101,6 +106,7 @@ class Carrier:
             Blocked: there is no way across some boundary.
         """
         done: list[NodeProto] = []
+        count = 0
         outputs = node.output[:]
         waiting = [(node, opset, expand)]
         while waiting:
@@ -117,6 +123,9 @@ class Carrier:
             generated = node is not site.node
             if not generated:
                 site.description += (crossing.description,)
+            count += len(context.emitted)
+            if count > MOST_NODES:
+                raise Blocked(f"it would become more than {MOST_NODES:,} nodes")
             successors = _successors(context)
             if node.op_type in GRAPH_OPERATORS and (not generated or node in site.successors):
                 site.successors = successors

@@ -17,6 +17,8 @@ from onnxreduce_cli.executor.prepare import Context, plain_domain, prepare_graph
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.weights import mappable
 
+_TOO_DEEP = "the model's subgraphs or functions nest too deeply"
+
 
 class Executor:
     """A model made ready to run on NumPy arrays, many times.
@@ -39,7 +41,7 @@ class Executor:
         except UnicodeDecodeError as error:
             raise ExecutionError(f"the model has a text that is not UTF-8: {error}") from error
         except RecursionError:
-            raise ExecutionError("the model's subgraphs or functions nest too deeply") from None
+            raise ExecutionError(_TOO_DEEP) from None
 
     @property
     def input_names(self) -> list[str]:
@@ -75,7 +77,10 @@ class Executor:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             # NumPy warns of a mean of nothing by another way.
             warnings.simplefilter("ignore", RuntimeWarning)
-            graph.run_in(env, keep_all=not set(wanted) <= set(graph.outputs))
+            try:
+                graph.run_in(env, keep_all=not set(wanted) <= set(graph.outputs))
+            except RecursionError:
+                raise ExecutionError(_TOO_DEEP) from None
         for name in wanted:
             if name not in env:
                 raise ExecutionError(f"the model's graph has no value {name!r}")

@@ -75,9 +75,11 @@ class Constants(ABC):
             return tuple(int(value) if known else None for value, known in pairs)
         known_type = self._type(scope, name)
         dims = None if known_type is None else known_type.dims
-        if dims is None or len(dims) != 1 or not isinstance(dims[0], int):
+        length = dims[0] if dims is not None and len(dims) == 1 else None
+        # No list of axes or sizes is longer, whatever the model states.
+        if not isinstance(length, int) or length > folding.LIMIT:
             return None
-        return (None,) * dims[0]
+        return (None,) * length
 
     def folded(self, scope: Scope, name: str) -> Folded | None:
         """Return what is known of the value that `scope` reads by a name; None if nothing is."""

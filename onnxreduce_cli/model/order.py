@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto
 
 from onnxreduce_cli.errors import InvalidModelError
 
@@ -90,18 +90,28 @@ def _inputs(node: NodeProto) -> set[str]:
 
 
 def _reads(node: NodeProto) -> set[str]:
-    """Return the names that a node and its graphs read from the scope of the node."""
+    """Return the names that a node and its graphs read from the scope of the node.
+
+    No recursion: graphs may nest as deep as the file format allows.
+    """
     found = set(node.input)
-    for attribute in node.attribute:
-        if attribute.type not in (AttributeProto.GRAPH, AttributeProto.GRAPHS):
-            continue
-        for graph in [attribute.g] if attribute.type == AttributeProto.GRAPH else attribute.graphs:
-            inner: set[str] = set()
-            for item in graph.node:
-                inner |= _reads(item)
-            inner.difference_update(value.name for value in graph.input)
-            inner.difference_update(tensor.name for tensor in graph.initializer)
-            inner.difference_update(name for item in graph.node for name in item.output)
-            found |= inner
+    #: Each graph with the names that it and those around it, within the node, define.
+    waiting = [(graph, frozenset[str]()) for graph in _graphs(node)]
+    while waiting:
+        graph, outer = waiting.pop()
+        own = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+        own.update(name for item in graph.node for name in item.output)
+        known = outer | own
+        for item in graph.node:
+            found.update(name for name in item.input if name not in known)
+            waiting += [(inner, known) for inner in _graphs(item)]
     found.discard("")
     return found
+
+
+def _graphs(node: NodeProto) -> list[GraphProto]:
+    return [
+        graph
+        for item in node.attribute
+        for graph in ([item.g] if item.type == AttributeProto.GRAPH else item.graphs)
+    ]

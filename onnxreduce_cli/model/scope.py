@@ -11,6 +11,7 @@ from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_defa
 from onnxreduce_cli.model.order import in_order, misplaced
 from onnxreduce_cli.model.signatures import signature
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
+from onnxreduce_cli.text import shortened
 
 #: Operators of the default domain that carry graphs; of other domains any may.
 GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
@@ -18,6 +19,9 @@ GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 #: Operators whose nodes are large, and hardly ever alike.
 _UNLIKE = GRAPH_OPERATORS | {"Constant"}
+
+#: Longer labels are cut: a scope's has those of all around it.
+LABEL = 1000
 
 
 class Scope:
@@ -225,5 +229,5 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
             for name, graph in subgraphs(node):
                 where = f"{node.name or node.op_type}.{name}"
                 label = f"{scope.label} > {where}" if scope.label else where
-                inner.append(Scope(graph, scope, scope.opset, label, True, node))
+                inner.append(Scope(graph, scope, scope.opset, shortened(label, LABEL), True, node))
         waiting += reversed(inner)

@@ -17,7 +17,8 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.calls import Call
 from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.scope import Scope, by_root, function_label, function_scopes
+from onnxreduce_cli.model.scope import LABEL, Scope, by_root, function_label, function_scopes
+from onnxreduce_cli.text import shortened
 
 
 @dataclass
@@ -267,7 +268,8 @@ def _copy(function: FunctionProto, root: Scope, calls: list[Call]) -> FunctionCo
     scope, node = calls[0]
     where = f" in {scope.label}" if scope.label else ""
     label = f"{root.label} as called by {scope.describe(node)}{where}"
-    return FunctionCopy(copy, function_scopes(copy, label), calls)
+    # It names the calls that lead to this one: as many as there are functions.
+    return FunctionCopy(copy, function_scopes(copy, shortened(label, LABEL)), calls)
 
 
 def _relabel(tree: Sequence[Scope], label: str) -> None:

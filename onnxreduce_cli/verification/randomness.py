@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import subgraphs
@@ -46,19 +47,30 @@ def random_outputs(source: Source) -> set[str]:
     model = source.skeleton
     off = {tensor.name for tensor in model.graph.initializer if not _is_set(tensor)}
     opset = default_opset(model)
-    functions: set[tuple[str, str]] = set()
-    # A function may call another, in any order.
-    for _ in model.functions:
-        functions |= {
-            (f.domain, f.name)
-            for f in model.functions
-            if any(_random(node, default_opset(f), functions, set()) for node in f.node)
-        }
+    functions = _random_functions(model)
     tainted: set[str] = set()
     for node in model.graph.node:
         if _random(node, opset, functions, off) or not tainted.isdisjoint(_names(node)):
             tainted.update(node.output)
     return tainted & set(source.outputs)
+
+
+def _random_functions(model: ModelProto) -> set[tuple[str, str]]:
+    """The functions, by domain and name, whose results may be random."""
+    callers: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    found: set[tuple[str, str]] = set()
+    for function in model.functions:
+        key, opset = (function.domain, function.name), default_opset(function)
+        for node in _with_inner(*function.node):
+            callers[node.domain, node.op_type].append(key)
+            if is_random(node, opset, ()):
+                found.add(key)
+    waiting = list(found)
+    while waiting:
+        new = set(callers[waiting.pop()]) - found
+        found |= new
+        waiting += new
+    return found
 
 
 def _is_set(tensor: TensorProto) -> bool:
@@ -70,19 +82,23 @@ def _random(
     node: NodeProto, opset: int | None, functions: set[tuple[str, str]], off: set[str]
 ) -> bool:
     """Return whether a node's results, or those of nodes in its subgraphs, may be random."""
-    if (node.domain, node.op_type) in functions or is_random(node, opset, off):
-        return True
-    inner = (item for _, graph in subgraphs(node) for item in graph.node)
-    return any(_random(item, opset, functions, off) for item in inner)
+    return any(
+        (item.domain, item.op_type) in functions or is_random(item, opset, off)
+        for item in _with_inner(node)
+    )
 
 
-def _names(node: NodeProto) -> Iterable[str]:
-    yield from node.input
-    for _, graph in subgraphs(node):
-        yield from _graph_names(graph)
+def _names(node: NodeProto) -> Iterator[str]:
+    """The names that a node and its subgraphs read, the outputs of these included."""
+    for item in _with_inner(node):
+        yield from item.input
+        yield from (value.name for _, graph in subgraphs(item) for value in graph.output)
 
 
-def _graph_names(graph: GraphProto) -> Iterable[str]:
-    for node in graph.node:
-        yield from _names(node)
-    yield from (value.name for value in graph.output)
+def _with_inner(*nodes: NodeProto) -> Iterator[NodeProto]:
+    """The nodes and those of their subgraphs, which may nest as deep as the file format allows."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]

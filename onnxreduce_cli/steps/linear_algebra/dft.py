@@ -56,6 +56,8 @@ def dft(context: Context) -> None:
     op = context.op
     given_axis, rank = context.value("axis", 1), context.specialised_rank(context.input(0))
     if rank is None:
+        # Else it is not known of the signal in four dimensions either.
+        context.need_elem_type(context.input(0), "a DFT of unknown rank is taken in another shape")
         context = context.at(17)
         op = context.op
         around_axis(context, context.array([given_axis], "axis"))

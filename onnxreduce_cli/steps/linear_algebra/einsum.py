@@ -53,9 +53,10 @@ def einsum(context: Context) -> None:
     result = operands[0]
     if len(operands) == 1:
         result = _summed(context, result, set(output))
-    for index, other in enumerate(operands[1:], 2):
-        needed = {*output, *(label for item in operands[index:] for label in item.labels)}
-        result = _joined(context, result, other, needed)
+    later = Counter(label for item in operands[1:] for label in set(item.labels))
+    for other in operands[1:]:
+        later -= Counter(set(other.labels))
+        result = _joined(context, result, other, {*output, *later})
     perm = [result.labels.index(label) for label in output]
     if perm == sorted(perm):
         context.replace("Identity", [result.name], keep=())

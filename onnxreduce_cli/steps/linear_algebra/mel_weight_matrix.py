@@ -27,14 +27,11 @@ def mel_weight_matrix(context: Context) -> None:
     """``MelWeightMatrix(bins, length, rate, low, high)`` of constants becomes a constant."""
     to = context.value("output_datatype", TensorProto.FLOAT)
     known = [context.constant(name) for name in context.node.input]
-    if all(value is not None for value in known):
-        matrix = _constant_matrix(
-            *(float(value.reshape(-1)[0]) for value in known if value is not None)
-        )
-        if matrix.size <= LARGEST_CONSTANT:
-            constant = context.array(matrix.astype(numpy_dtype(to)), "matrix")
-            context.replace("Identity", [constant], keep=())
-            return
+    given = [float(value.reshape(-1)[0]) for value in known if value is not None]
+    if len(given) == len(known) and given[0] * (given[1] // 2 + 1) <= LARGEST_CONSTANT:
+        constant = context.array(_constant_matrix(*given).astype(numpy_dtype(to)), "matrix")
+        context.replace("Identity", [constant], keep=())
+        return
     mel_weight_matrix_at_run_time(context)
 
 
