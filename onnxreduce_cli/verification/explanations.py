@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
 
 from onnxreduce_cli.verification import indices
-from onnxreduce_cli.verification.compare import Tolerance
+from onnxreduce_cli.verification.compare import Tolerance, compare
 from onnxreduce_cli.verification.outcomes import Ran
 from onnxreduce_cli.verification.rounding import Rounding
 from onnxreduce_cli.verification.trials import Trials
 
 #: The explanations, as reports give them.
 NEAR_EQUAL, ROUNDING = "near-equal values", "rounding"
+
+#: In bytes: of a file with more in it no difference is explained.
+_LARGE = 1 << 30
 
 
 class Explanations:
@@ -32,14 +38,24 @@ class Explanations:
     def explain(self, number: int, name: str, first: Ran, second: Ran) -> str:
         """Return what explains that an output of two runs differs; empty if nothing does."""
         outcomes = [self._ran.outcomes[ran][number].values for ran in (first, second)]
-        if outcomes[0] is None or outcomes[1] is None:
+        if outcomes[0] is None or outcomes[1] is None or self._is_large:
             return ""
         if name in self._explained(number, first, second):
             return NEAR_EQUAL
         values = [outcome[name] for outcome in outcomes if outcome is not None]
-        sides = {first[0], second[0]}
-        limit = self._limit(first, second)
-        return ROUNDING if self.rounding.explains(number, name, values, sides, limit) else ""
+        return ROUNDING if self._is_rounding(number, name, first, second, values) else ""
+
+    @cached_property
+    def _is_large(self) -> bool:
+        """Whether a model's file has too much in it to edit a copy in memory."""
+        paths = [source.path for source in self._ran.sources.values() if source.path is not None]
+        return any(os.path.getsize(path) > _LARGE for path in paths)
+
+    def _is_rounding(
+        self, number: int, name: str, first: Ran, second: Ran, values: Sequence[Any]
+    ) -> bool:
+        limit, sides = self._limit(first, second), {first[0], second[0]}
+        return self.rounding.explains(number, name, values, sides, limit)
 
     def _limit(self, first: Ran, second: Ran) -> Tolerance:
         return self._tolerance if first[1] == second[1] else self._tolerance.between_executors()
@@ -49,12 +65,18 @@ class Explanations:
         key = (number, first, second)
         if key not in self._picked:
             values = self._ran.outcomes[second][number].values or {}
-            sources = self._ran.sources
+            sources, limit = self._ran.sources, self._limit(first, second)
+
+            def near(name: str, mine: Any, other: Any) -> bool:
+                return compare(mine, other, limit).agree or self._is_rounding(
+                    number, name, first, second, (mine, other)
+                )
+
             self._picked[key] = indices.explained(
                 (sources[first[0]], first[1]),
                 (sources[second[0]], second[1]),
                 {name: values[name] for name in self._names},
                 self._ran.feeds[number],
-                self._limit(first, second),
+                near,
             )
         return self._picked[key]

@@ -11,7 +11,7 @@ follows from its position differs. So the second model's indices are taken for g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,7 +57,7 @@ def explained(
     second: tuple[Source, str],
     outputs: Mapping[str, Any],
     feeds: Mapping[str, Any],
-    tolerance: Tolerance,
+    near: Callable[[str, Any, Any], bool],
 ) -> set[str]:
     """Return the outputs that agree once near-equal values are picked in the same order.
 
@@ -66,7 +66,7 @@ def explained(
         second: those on the other side; the same model in another executor, or another model.
         outputs: what the second gave for the outputs that differ.
         feeds: the inputs on which they do.
-        tolerance: the allowed difference of values.
+        near: whether two values of the first model's name agree, what rounding explains included.
     """
     graph = ValueGraph(first[0])
     picks = list(_picks(graph, ValueGraph(second[0]), outputs))
@@ -81,14 +81,14 @@ def explained(
     wanted = {name for pick in picks for name in pick.node.input if name} | set(outputs)
     fed = {**feeds, **given}
     mine = {**inner_values((cut, first[1]), sorted(wanted - set(fed)), fed), **fed}
-    right = [pick for pick in picks if _is_right(pick, first, mine, known, tolerance)]
+    right = [pick for pick in picks if _is_right(pick, first, mine, known, near)]
     good = {name for pick in right for name in pick.picked}
     bad = {name for pick in picks for name in pick.picked} - good
     return {
         name
         for name, value in outputs.items()
         if name in mine
-        and compare(mine[name], value, tolerance).agree
+        and near(name, mine[name], value)
         and bad.isdisjoint({name, *graph.ancestors(name)})
     }
 
@@ -136,11 +136,11 @@ def _is_right(
     first: tuple[Source, str],
     mine: Mapping[str, Any],
     known: Mapping[str, Any],
-    tolerance: Tolerance,
+    near: Callable[[str, Any, Any], bool],
 ) -> bool:
     """Return whether the second model's choice is the first model's node's own, of its values."""
     for name, other in pick.data.items():
-        if name not in mine or not compare(mine[name], known[other], tolerance).agree:
+        if name not in mine or not near(name, mine[name], known[other]):
             return False
     given = {name: mine[name] for name in pick.node.input if name and name in mine}
     given |= {name: known[other] for name, other in pick.data.items()}

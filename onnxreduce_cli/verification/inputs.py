@@ -31,9 +31,8 @@ _ODD = (3, 5, 7)
 #: Sizes tried when a model accepts none of the usual ones, such as images of a least size. 1 comes
 #: after others: it is broadcast to whatever it meets, and hides what happens along its axis.
 _SIZES = (2, 3, 4, 1, 8, 16, 32, 64, 128, 224, 512)
-#: No more elements are drawn for one tensor where a smaller batch would do.
-_MANY = 1 << 24
 _RANKS = (2, 3, 4, 1, 5, 0)
+LARGEST = max(_SIZES)
 #: Constants of more elements are no limits.
 _FEW = 1024
 
@@ -66,10 +65,7 @@ class Drawer:
         dims: sizes that are fixed, by the name of a symbolic dimension or by ``input[axis]``.
         symbols: the keys of all dimensions that the model leaves open.
         open_ranks: whether it leaves a rank open.
-        largest: the largest size that is tried for a dimension left open.
     """
-
-    largest = max(_SIZES)
 
     def __init__(self, source: Source, dims: Mapping[str, int] | None = None) -> None:
         """Prepare for a model; its graph is looked at when integers are drawn first."""
@@ -140,11 +136,10 @@ class Drawer:
                 same = Attempt(self.dims, size, rank)
                 if size >= 8:
                     # Batches, and channels, stay small where images must be large.
-                    for count in (1, 2) if len(open_symbols) > 2 else (1,):
+                    for count in (2, 1) if len(open_symbols) > 2 else (1,):
                         leading = dict.fromkeys(open_symbols[:count], 1)
                         yield replace(same, sizes={**leading, **self.hints, **self.dims})
-                if size < 8 or self.elements(same) <= _MANY:
-                    yield same
+                yield same
                 if self.hints:
                     yield replace(same, sizes={**self.hints, **self.dims})
         for integers in (1, 0):
@@ -211,7 +206,9 @@ class Drawer:
             return self._value(name, inner, attempt, values, rng, negative)
         if kind == "sequence_type":
             inner = proto.sequence_type.elem_type
-            return [self._value(name, inner, attempt, values, rng, negative) for _ in range(2)]
+            # Of sequences in sequences one each: their number would double with each level.
+            count = 2 if inner.HasField("tensor_type") else 1
+            return [self._value(name, inner, attempt, values, rng, negative) for _ in range(count)]
         if kind != "tensor_type" or not proto.tensor_type.elem_type:
             raise InputError(f"inputs of the type of {name!r} cannot be drawn; give it")
         return self._tensor(name, proto, attempt, values, rng, negative)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
+import numpy as np
 from onnx import TensorProto, helper
 
 from onnxreduce_cli.model.domains import default_opset
@@ -72,7 +73,7 @@ def _newest_opset() -> int | None:
     imports = [helper.make_opsetid("", newest_opset())]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     try:
-        open_isolated(Source(model, "m"), "onnxruntime")
+        open_isolated(Source(model, "m"), "onnxruntime").run({"x": np.zeros(1, np.float32)}, ["y"])
     except CannotRunError as error:
         found = _OPSET.search(str(error))
         return None if found is None else int(found[1])

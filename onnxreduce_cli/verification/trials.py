@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.inputs import Drawer
+from onnxreduce_cli.verification.errors import CannotRunError, InputError
+from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.naming import told
 from onnxreduce_cli.verification.outcomes import Outcome, Ran, Side, run_once
@@ -20,6 +20,9 @@ from onnxreduce_cli.verification.runtime import Runner
 from onnxreduce_cli.verification.source import Source
 
 Inputs = Mapping[str, Any]
+
+#: Of tensors of more elements one is drawn for a batch, and of more than these none.
+_MANY, _MOST = 1 << 24, 1 << 28
 
 
 @dataclass
@@ -121,7 +124,10 @@ class Trials:
             fallback: tuple[dict[str, Any], Outcome] | None = None
             attempts = list(drawer.attempts(number, rng))
             for index in _order(len(attempts), level, values):
-                drawn = drawer.draw(attempts[index], values, rng, given)
+                attempt = _fitting(drawer, attempts[index])
+                if not given and drawer.elements(attempt) > _MOST:
+                    continue
+                drawn = drawer.draw(attempt, values, rng, given)
                 outcome = run_once(runner, drawn, names)
                 fallback = fallback or (drawn, outcome)
                 if outcome.values is not None:
@@ -131,7 +137,11 @@ class Trials:
             else:
                 # Larger sizes take long, and what no size suits is not looked for again.
                 level = level if self.accepted else None
-            assert fallback is not None
+            if fallback is None:
+                raise InputError(
+                    f"inputs of {drawer.elements(attempts[0]):,} elements are too large to draw; "
+                    "say smaller sizes: --dim NAME=SIZE, or give inputs: -i NAME=FILE.npy"
+                )
             feeds.append(fallback[0])
             outcomes.append(replace(fallback[1], failure=told(fallback[1].failure, source)))
             trials.append(Trial(number, values, _shapes(fallback[0])))
@@ -189,6 +199,14 @@ def _order(attempts: int, level: int | None, values: str) -> list[int]:
     return [first, *(i for i in range(attempts) if i != first)]
 
 
+def _fitting(drawer: Drawer, attempt: Attempt) -> Attempt:
+    """A way to draw inputs, with a batch of one where they would be large."""
+    if drawer.elements(attempt) <= _MANY:
+        return attempt
+    first = [name for name in drawer.symbols if name not in attempt.sizes][:1]
+    return replace(attempt, sizes={**dict.fromkeys(first, 1), **attempt.sizes})
+
+
 def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:
     """What a user can do where a model accepts no inputs."""
     if all(values == "given" for _, values in plan):
@@ -197,7 +215,7 @@ def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:
     if symbols:
         return (
             f"no sizes of {', '.join(symbols)} were found that the model accepts, up to "
-            f"{drawer.largest}; say them: --dim {symbols[0]}=SIZE, or give inputs: "
+            f"{LARGEST}; say them: --dim {symbols[0]}=SIZE, or give inputs: "
             "-i NAME=FILE.npy"
         )
     return "no inputs were found that the model accepts; give some: -i NAME=FILE.npy"

@@ -158,3 +158,26 @@ def test_boxes_with_nearly_equal_scores() -> None:
     assert any(not found.errors.agree for found in report.comparisons)
     assert report.exit_code == 0
     assert verify(boxes_model(ROUNDED), boxes_model(PLAIN, "0.1"), inputs=feeds).exit_code == 1
+
+
+def test_what_rounding_moves_far_may_be_picked_otherwise() -> None:
+    rest = "u = Mul(t, large) \n y = ArgMax<axis = 1>(u)"
+    rounded = "a = Add(x, large) \n b = Add(a, off) \n t = Sub(b, large)"
+    otherwise = "a = Add(x, off) \n b = Add(a, large) \n t = Sub(b, large)"
+    weights = "float large = {20000}, float off = {0.3333}"
+    models = [source(data, rest, weights=weights) for data in (rounded, otherwise)]
+    x = np.random.default_rng(0).normal(size=(16, 8)).astype(np.float32) * np.float32(5e-3)
+    report = verify(*models, inputs={"x": x})
+    assert any(not found.errors.agree for found in report.comparisons)
+    assert report.exit_code == 0
+    models[1].graph.node[-1].op_type = "ArgMin"
+    assert verify(*models, inputs={"x": x}).exit_code == 1
+
+
+def test_executors_that_pick_otherwise_are_not_blamed() -> None:
+    """Both compute the logarithm to the last bit or two, each in its own way."""
+    found = source("a = Exp(x) \n b = Log(a) \n t = Exp(b)", "y = ArgMax<axis = 1>(t)")
+    x = np.repeat(near_equal(64, 8), 8, axis=1) + np.float32(0.3)
+    report = verify(found, inputs={"x": x})
+    assert report.comparisons[0].agree
+    assert report.exit_code == 0

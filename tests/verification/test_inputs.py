@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto
+from onnx import ModelProto, TensorProto, TypeProto
 
 from onnxreduce_cli.verification import InputError, verify
 from onnxreduce_cli.verification.inputs import Attempt, Drawer
@@ -240,3 +240,19 @@ def test_limits_of_the_model_are_met() -> None:
     assert {122.5, 123.5, 124.5} < set(feeds["z"].tolist())
     assert feeds["x"].dtype == np.int32
     assert feeds["z"].dtype == np.float32
+
+
+def test_sequences_in_sequences_do_not_double_with_each_level() -> None:
+    found = source("g (seq(float[2]) x) => (seq(float[2]) y) { y = Identity(x) }", 16)
+    inner = TypeProto()
+    inner.CopyFrom(found.graph.input[0].type)
+    for _ in range(40):
+        outer = TypeProto()
+        outer.sequence_type.elem_type.CopyFrom(inner)
+        inner = outer
+    found.graph.input[0].type.CopyFrom(inner)
+    value = drawn(found)["x"]
+    for _ in range(40):
+        assert len(value) == 1
+        value = value[0]
+    assert len(value) == 2

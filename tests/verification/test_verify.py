@@ -392,3 +392,28 @@ def test_run_with_dtypes_that_numpy_lacks() -> None:
 def test_the_librarys_face() -> None:
     report = onnxreduce_cli.verify(source(SUM), source(OTHER))
     assert report.to_dict()["equivalent"] is False
+
+
+def test_what_is_too_large_to_draw_is_told_with_what_to_do() -> None:
+    found = source("g (float[100000,100000] x) => (float[A,B] y) { y = Neg(x) }")
+    with pytest.raises(InputError, match="10,000,000,000 elements are too large"):
+        verify(found)
+
+
+def test_a_batch_of_one_where_images_must_be_large() -> None:
+    found = source(
+        "g (float[N,C,H,W] x) => (float[A,B] y) <int64[2] shape = {-1, 150528}> "
+        "{ y = Reshape(x, shape) }"
+    )
+    report = verify(found, found, dims={"C": 3}, trials=2)
+    assert report.exit_code == 0
+    assert [trial.shapes["x"] for trial in report.trials] == [(1, 3, 224, 224)] * 2
+    assert not report.remarks
+
+
+def test_two_models_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    onnx.save(source(SUM), tmp_path / "m.onnx")
+    report = verify(tmp_path / "m.onnx", tmp_path / "m.onnx")
+    assert report.exit_code == 0
+    assert (report.a, report.b) == (str(tmp_path / "m.onnx"), f"{tmp_path / 'm.onnx'} (b)")
+    assert {c.trials for c in report.comparisons} == {5}
