@@ -133,14 +133,14 @@ class Drawer:
         for rank in _RANKS if self.open_ranks else (2,):
             for size in sizes if rank == 2 else sizes[:2]:
                 same = Attempt(self.dims, size, rank)
+                if size >= 8:
+                    # Batches, and channels, stay small where images must be large.
+                    for count in (2, 1) if len(open_symbols) > 2 else (1,):
+                        leading = dict.fromkeys(open_symbols[:count], 1)
+                        yield replace(same, sizes={**leading, **self.dims})
                 yield same
                 if self.hints:
                     yield replace(same, sizes={**self.hints, **self.dims})
-                if size >= 8:
-                    # Batches, and channels, stay small where images must be large.
-                    for count in (1, 2) if len(open_symbols) > 2 else (1,):
-                        leading = dict.fromkeys(open_symbols[:count], 1)
-                        yield replace(same, sizes={**leading, **self.dims})
         for integers in (1, 0):
             yield replace(first, integers=integers)
             yield Attempt(self.dims, 2, integers=integers)
