@@ -105,11 +105,10 @@ def command(
     """Move each MODEL (a file, a pattern, or - for standard input) to another opset.
 
     Nothing is written if any node cannot get there: each is named on stderr with its reason, and
-    the exit code is 1. Each distinct node that changes is run before and after on small inputs; one
-    that computes something else stops the conversion, with --strict also one that cannot be run.
+    the exit code is 1; so it is if one that changes, run before and after, computes something else.
 
-    Of several models, each is converted by itself. The exit code is then 1 if any cannot be
-    converted, else 2 if any cannot be read or written.
+    Of several models, each is converted by itself; a table shows what became of them. The exit
+    code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
     from onnxreduce_cli.api.convert_file import Comparing, Options
     from onnxreduce_cli.api.save import Placement
@@ -118,7 +117,7 @@ def command(
         opset,
         expand,
         ir_version,
-        dry_run,
+        dry_run=dry_run,
         force=force,
         in_place=in_place,
         make_folders=out_dir is not None,

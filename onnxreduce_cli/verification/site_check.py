@@ -15,6 +15,7 @@ from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError, UncheckableError
+from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
 from onnxreduce_cli.verification.profiles import UNUSUAL
 from onnxreduce_cli.verification.runtime import EXECUTORS
@@ -116,10 +117,11 @@ def _check_pair(pair: Pair, seed: int) -> Found:
             said = "; ".join(reasons[side, executor] for executor in EXECUTORS)
             found.unchecked = f"no executor can run {what}: {said}"
             return found
-    refusals = Refusals()
     try:
         compared = False
-        for values, feeds, outcomes in both_sides(pair, sources, runners, seed, refusals):
+        drawer = Drawer(sources[Side.REFERENCE])
+        refusals = Refusals(sources[Side.REFERENCE], drawer)
+        for values, feeds, outcomes in both_sides(pair, drawer, runners, seed, refusals):
             for name in sources[Side.REFERENCE].outputs:
                 judgement = _judge(outcomes, name, pair)
                 compared |= judgement.agree is not None

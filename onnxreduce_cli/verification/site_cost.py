@@ -14,6 +14,16 @@ from onnxreduce_cli.model.scope import subgraphs
 #: The size that stands for dimensions that are not known, and for numbers of iterations.
 _OPEN = 8
 
+#: What a node in a body takes, even of one element, in elements of a large tensor.
+_OF_A_NODE = 64
+
+#: Each output element takes a window of the weight.
+_PRODUCTS = frozenset({"Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"})
+#: Each output element takes a row, 16 of whose elements cost as much as one elsewhere.
+_CONTRACTIONS = frozenset(
+    {"Attention", "Einsum", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"}
+)
+
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -27,7 +37,7 @@ def work(model: ModelProto) -> int:
     given = sum(math.prod(shapes[value.name]) for value in model.graph.input)
     held = sum(math.prod(tensor.dims) for tensor in model.graph.initializer)
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    return given + held + _of_nodes(model.graph.node, shapes, constants)
+    return given + held + _Costs(shapes, constants).of(model.graph.node)
 
 
 def _shapes(model: ModelProto) -> Shapes:
@@ -53,50 +63,62 @@ def _closed(shape: TensorShapeProto) -> tuple[int, ...]:
     return tuple(dim.dim_value if dim.HasField("dim_value") else _OPEN for dim in shape.dim)
 
 
-def _of_nodes(
-    nodes: Iterable[NodeProto], shapes: Shapes, constants: Mapping[str, onnx.TensorProto]
-) -> int:
-    total = 0
-    for node in nodes:
-        made = sum(math.prod(shapes.get(name, ())) for name in node.output)
-        total += made * _factor(node, shapes)
-        if node.op_type == "OneHot" and node.input[1] in constants:  # Inference does not read it.
-            depth = numpy_helper.to_array(constants[node.input[1]]).reshape(-1)
-            total += int(depth[0]) * math.prod(shapes.get(node.input[0], ()))
+class _Costs:
+    """The cost of nodes of one model."""
+
+    def __init__(self, shapes: Shapes, constants: Mapping[str, onnx.TensorProto]) -> None:
+        self._shapes = shapes
+        self._constants = constants
+        #: Iterations of a Loop whose number is not known: one for each element, at most.
+        self._iterations = max((math.prod(shape) for shape in shapes.values()), default=1)
+
+    def of(self, nodes: Iterable[NodeProto]) -> int:
+        """The elements that nodes of the main graph compute or read."""
+        return sum(self._of_node(node) for node in nodes)
+
+    def _of_node(self, node: NodeProto) -> int:
+        made = sum(math.prod(self._shapes.get(name, ())) for name in node.output)
+        total = made * self._factor(node)
+        if node.op_type == "OneHot":  # Inference does not read its depth.
+            total += self._number(node, 1) * math.prod(self._shapes.get(node.input[0], ()))
         if node.op_type == "NonMaxSuppression":  # Each box may be compared with all chosen ones.
-            total += 16 * math.prod(shapes.get(node.input[1], ()))
-        total += sum(_of_graph(graph) for _, graph in subgraphs(node)) * _OPEN
+            total += 16 * math.prod(self._shapes.get(node.input[1], ()))
+        bodies = sum(_of_body(graph) for _, graph in subgraphs(node))
+        if bodies and node.op_type != "If":
+            bodies *= self._number(node, 0, self._iterations) if node.op_type == "Loop" else _OPEN
+        return total + bodies
+
+    def _number(self, node: NodeProto, index: int, default: int = 0) -> int:
+        """The constant that is an input of one element."""
+        constant = self._constants.get(node.input[index]) if index < len(node.input) else None
+        if constant is None or math.prod(constant.dims) != 1:
+            return default
+        return int(numpy_helper.to_array(constant).reshape(-1)[0])
+
+    def _factor(self, node: NodeProto) -> int:
+        """How many elements each element of a node's outputs takes."""
+        kernel = attributes.find(node, "kernel_shape")
+        if kernel is not None:
+            return math.prod(kernel.ints)
+        first, second = (
+            self._shapes.get(node.input[index], ()) if index < len(node.input) else ()
+            for index in range(2)
+        )
+        if node.op_type in _PRODUCTS and second:
+            return max(1, math.prod(second) // max(1, second[0]))
+        if node.op_type in _CONTRACTIONS and first:
+            return max(1, max(first[-2:]) // 16)
+        if node.op_type == "DFT" and first:
+            return max(first)
+        if node.op_type == "STFT":
+            window = math.prod(self._shapes.get(node.input[2], ())) if len(node.input) > 2 else 0
+            return max(1, window // 4, self._number(node, 3) // 4)
+        return 1
+
+
+def _of_body(graph: GraphProto) -> int:
+    """The same for one run of a subgraph, of which only the shapes of constants are known."""
+    total = sum(math.prod(tensor.dims) for tensor in graph.initializer)
+    for node in graph.node:
+        total += _OF_A_NODE + _OPEN * sum(_of_body(inner) for _, inner in subgraphs(node))
     return total
-
-
-def _of_graph(graph: GraphProto) -> int:
-    """The same for a subgraph, of which no shapes are known but those of its constants."""
-    own = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
-    return sum(math.prod(dims) for dims in own.values()) + _of_nodes(graph.node, own, {})
-
-
-def _factor(node: NodeProto, shapes: Shapes) -> int:
-    """How many elements each element of a node's outputs takes."""
-    kernel = attributes.find(node, "kernel_shape")
-    if kernel is not None:
-        return math.prod(kernel.ints)
-    first, second = (
-        shapes.get(node.input[index], ()) if index < len(node.input) else () for index in range(2)
-    )
-    if node.op_type in _PRODUCTS and second:
-        return max(1, math.prod(second) // max(1, second[0]))
-    if node.op_type in _CONTRACTIONS and first:
-        return max(1, max(first[-2:]) // 16)
-    if node.op_type in _TRANSFORMS and first:
-        return max(first)
-    return 1
-
-
-#: Each output element takes a window of the weight.
-_PRODUCTS = frozenset({"Conv", "ConvInteger", "ConvTranspose", "DeformConv", "QLinearConv"})
-#: Each output element takes a row, 16 of whose elements cost as much as one elsewhere.
-_CONTRACTIONS = frozenset(
-    {"Attention", "Einsum", "Gemm", "MatMul", "MatMulInteger", "QLinearMatMul"}
-)
-#: Each output element may take a whole axis, in the transform's matrix.
-_TRANSFORMS = frozenset({"DFT", "STFT"})

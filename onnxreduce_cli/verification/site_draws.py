@@ -235,6 +235,8 @@ def runs(
             for values in (ORDINARY, special):
                 usual = [rising, same, replace(rising, sizes=drawer.hints)]
                 yield [*usual, *(item for item in required if item.rank == rank)], values
+        usual = [item for _, item in zip(range(_TRIES), drawer.attempts(0, rng), strict=False)]
+        yield usual, ORDINARY
         yield [Attempt({}, 0, 2), Attempt({}, 0, 1)], ORDINARY
         return
     shapes = []

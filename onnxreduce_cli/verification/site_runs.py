@@ -38,6 +38,10 @@ _ENDING = frozenset({"Attention"})
 _DRAWS = 8
 
 
+_REFUSED = "no inputs were found that it accepts"
+#: Refusals of inputs of different sizes that may have one reason by chance.
+_FEW = 3
+
 #: How many seconds one site may take.
 _SECONDS = 30
 
@@ -46,32 +50,44 @@ class Refusals:
     """Why a node accepted none of the inputs that were drawn.
 
     Attributes:
-        reasons: by executor what it said last; empty where it accepted some.
-        sizes_are_known: whether the model leaves no size open: then no other inputs would do.
+        reasons: by executor what it said, each once; empty where it accepted some.
         late: whether time ran out before any were accepted.
     """
 
-    def __init__(self) -> None:
-        self.reasons: dict[str, str] = {}
-        self.sizes_are_known = False
+    def __init__(self, source: Source, drawer: Drawer) -> None:
+        """Begin for a node that is run on what `drawer` draws."""
+        elem_types = {proto.tensor_type.elem_type for proto in source.inputs.values()}
+        self._are_values_free = elem_types <= FLOATS
+        self._are_sizes_known = not drawer.symbols and not drawer.open_ranks
+        self._accepted: set[str] = set()
+        self._times = 0
+        self.reasons: dict[str, dict[str, None]] = {}
         self.late = False
 
     def add(self, outcomes: Mapping[Ran, Outcome]) -> None:
         """Take in how the executors ran the original node."""
+        self._times += 1
         for (_, executor), outcome in outcomes.items():
             if outcome.values is not None:
-                self.reasons[executor] = ""
-            elif outcome.failure and self.reasons.get(executor) != "":
-                self.reasons[executor] = outcome.failure
+                self._accepted.add(executor)
+            elif outcome.failure:
+                self.reasons.setdefault(executor, {})[outcome.failure] = None
 
     def __str__(self) -> str:
         """What people read."""
         if self.late:
             return f"it took longer than {_SECONDS} seconds"
-        reason = self.reasons.get("numpy") or next(iter(self.reasons.values()), "")
-        if self.sizes_are_known and self.reasons and all(self.reasons.values()):
-            return f"the model itself is invalid there: {reason}"
-        return "no inputs were found that it accepts" + (f": {reason}" if reason else "")
+        reasons = list(self.reasons.get("numpy") or next(iter(self.reasons.values()), ()))
+        if not reasons:
+            return _REFUSED
+        if self._is_invalid(reasons):
+            return f"the model itself is invalid there: {reasons[0]}"
+        return f"{_REFUSED}: {reasons[0]}"
+
+    def _is_invalid(self, reasons: list[str]) -> bool:
+        """Return whether no other inputs would do better: for one reason, whatever their sizes."""
+        same = self._are_sizes_known or (len(reasons) == 1 and self._times > _FEW)
+        return same and self._are_values_free and not self._accepted
 
 
 def open_runners(
@@ -108,7 +124,7 @@ def _may_end(node: NodeProto) -> bool:
 
 def both_sides(
     pair: Pair,
-    sources: dict[Side, Source],
+    drawer: Drawer,
     runners: dict[Ran, Runner],
     seed: int,
     refusals: Refusals,
@@ -117,7 +133,7 @@ def both_sides(
 
     Args:
         pair: the site.
-        sources: its models.
+        drawer: what draws for the original node.
         runners: they are run by these.
         seed: of what is drawn.
         refusals: is told why inputs are not accepted.
@@ -125,9 +141,7 @@ def both_sides(
     Yields:
         the value profile, the inputs, and the outcomes by side and executor.
     """
-    drawer = Drawer(sources[Side.REFERENCE])
     rng = np.random.default_rng(seed)
-    refusals.sizes_are_known = _is_settled(sources[Side.REFERENCE], drawer)
     end = time.monotonic() + _SECONDS
     accepted = False
     level = 0
@@ -173,12 +187,6 @@ def _run_both(
     for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
         outcomes[key] = _run(chosen, key, feeds, names)
     return outcomes
-
-
-def _is_settled(source: Source, drawer: Drawer) -> bool:
-    """Return whether all inputs are floats of known sizes, so that no others would do better."""
-    elem_types = {proto.tensor_type.elem_type for proto in source.inputs.values()}
-    return not drawer.symbols and not drawer.open_ranks and elem_types <= FLOATS
 
 
 def _runners_for(feeds: dict[str, Any], runners: dict[Ran, Runner]) -> dict[Ran, Runner]:
