@@ -254,6 +254,21 @@ def test_twice_the_operands_are_twice_the_work() -> None:
     assert large < 2.2 * small
 
 
+def test_more_operands_than_anybody_writes_block() -> None:
+    with pytest.raises(ConversionError, match="it has 101 operands, and no more than 100"):
+        convert(einsum(101), 11)
+
+
+def test_axes_of_data_of_high_rank_are_not_gone_through_one_by_one() -> None:
+    info = helper.make_tensor_value_info
+    inputs = [info("x", TensorProto.FLOAT, [1] * 101), info("axes", TensorProto.INT64, [1])]
+    node = helper.make_node("ReduceMax", ["x", "axes"], ["y"])
+    found = helper.make_graph([node], "g", inputs, [info("y", TensorProto.FLOAT, None)])
+    opset = [helper.make_opsetid("", 18)]
+    given = helper.make_model(found, opset_imports=opset, ir_version=8)
+    assert len(convert(given, 13).model.graph.node) < 100
+
+
 def test_no_node_becomes_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(carry, "MOST_NODES", 50)
     info = helper.make_tensor_value_info
