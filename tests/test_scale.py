@@ -4,7 +4,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import onnx
@@ -13,10 +13,17 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.passes import inlining
+from onnxreduce_cli.engine.passes.inlining import inline_functions
+from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.executor import ExecutionError, Executor
-from onnxreduce_cli.model import called_types
+from onnxreduce_cli.model import called_types, specialisation
+from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.order import misplaced
+from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.skeleton import call_skeleton
+from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.verification.randomness import random_outputs
 from onnxreduce_cli.verification.source import Source
 
@@ -188,6 +195,52 @@ def test_four_times_the_model_is_four_times_the_work(
     )
 
 
+def sizes_apart(count: int) -> ModelProto:
+    """Functions that each call the next one with two sizes: the last with 2 ** `count`."""
+    made = []
+    for index in range(count):
+        nodes = [
+            helper.make_node("Concat", ["a", "a"], ["double"], axis=0),
+            helper.make_node("Constant", [], ["one"], value_floats=[0.0]),
+            helper.make_node("Concat", ["a", "one"], ["more"], axis=0),
+            call_of(index + 1, "double", "s"),
+            call_of(index + 1, "more", "t"),
+            helper.make_node("Concat", ["s", "t"], ["b"], axis=0),
+        ]
+        made.append(function(index, nodes))
+    made.append(function(count, [helper.make_node("Softmax", ["a"], ["b"])]))
+    found = model([call_of(0, "v", "y")], made)
+    found.graph.input.append(helper.make_tensor_value_info("v", TensorProto.FLOAT, [2]))
+    return found
+
+
+def test_bodies_are_not_gone_through_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(called_types, "LIMIT", 0)
+    monkeypatch.setattr(called_types, "BODIES", 0)
+    bodies: list[Any] = []
+    monkeypatch.setattr(
+        called_types, "call_skeleton", lambda *call: bodies.append(call) or call_skeleton(*call)
+    )
+    found = sizes_apart(7)
+    facts = Facts(found, scopes(found))
+    known = facts.type(facts.scopes[0], "y")
+    assert known is not None
+    assert known.dims is None
+    assert len(bodies) == 10 * len(found.functions)
+
+
+def test_functions_that_have_no_end_of_copies_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(specialisation, "MOST_NODES", 50)
+    monkeypatch.setattr(inlining, "MOST_NODES", 50)
+    found = sizes_apart(7)
+    facts = Facts(found, scopes(found))
+    copies = Specialisation(found, facts.scopes, found.functions[-1:], facts)
+    assert sum(len(scope.nodes) for scope in copies.scopes) < 150
+    given = Subject.of(found, "")
+    blocked: Any = SimpleNamespace(blocked_functions=found.functions[-1:])
+    assert list(inline_functions(given, blocked)) == []
+
+
 def einsum(count: int) -> ModelProto:
     """One Einsum of many operands."""
     equation = ",".join(["ijk"] * count) + "->k"
@@ -199,6 +252,21 @@ def test_twice_the_operands_are_twice_the_work() -> None:
     convert(einsum(2), 11)
     small, large = (operations(lambda n=n: convert(einsum(n), 11)) for n in (50, 100))
     assert large < 2.2 * small
+
+
+def test_more_operands_than_anybody_writes_block() -> None:
+    with pytest.raises(ConversionError, match="it has 101 operands, and no more than 100"):
+        convert(einsum(101), 11)
+
+
+def test_axes_of_data_of_high_rank_are_not_gone_through_one_by_one() -> None:
+    info = helper.make_tensor_value_info
+    inputs = [info("x", TensorProto.FLOAT, [1] * 101), info("axes", TensorProto.INT64, [1])]
+    node = helper.make_node("ReduceMax", ["x", "axes"], ["y"])
+    found = helper.make_graph([node], "g", inputs, [info("y", TensorProto.FLOAT, None)])
+    opset = [helper.make_opsetid("", 18)]
+    given = helper.make_model(found, opset_imports=opset, ir_version=8)
+    assert len(convert(given, 13).model.graph.node) < 100
 
 
 def test_no_node_becomes_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,9 @@ from onnxreduce_cli.model.values import ValueType, from_proto
 #: Nodes that onnx may go through by itself, as many as it does in half a second.
 LIMIT = 100_000
 
+#: Bodies that are gone through in any case.
+BODIES = 1000
+
 #: The types of a call's outputs; None for those that are not known.
 _Types = Sequence[TypeProto | None]
 
@@ -97,7 +100,10 @@ def all_nodes(nodes: Iterable[NodeProto]) -> list[NodeProto]:
 
 
 class CalledTypes:
-    """The types that come of calls of a model's functions, each worked out once."""
+    """The types that come of calls of a model's functions, each worked out once.
+
+    Bodies are gone through some ten times each on average; after that no more is known.
+    """
 
     def __init__(
         self,
@@ -116,6 +122,8 @@ class CalledTypes:
         self._functions = functions
         self._run = infer
         self._outputs: dict[tuple[object, ...], _Types] = {}
+        #: How often bodies may still be gone through: each call may come with a size of its own.
+        self._left = BODIES + 10 * len(functions)
 
     def infer(self, skeleton: ModelProto) -> ModelProto:
         """Infer the types of a model's values, as onnx does; calls within subgraphs tell nothing.
@@ -145,9 +153,10 @@ class CalledTypes:
                 continue
             wanted = call.key
             answer = self._outputs.get(wanted)
-            if answer is None and wanted in under_way:
-                answer = ()  # It calls itself: nothing is known.
+            if answer is None and (wanted in under_way or not self._left):
+                answer = ()  # It calls itself, or with sizes that never end: nothing is known.
             elif answer is None:
+                self._left -= 1
                 body = call_skeleton(self._model, call.function, (), call.inputs, call.bound)
                 under_way[wanted] = self._walk(body)
 

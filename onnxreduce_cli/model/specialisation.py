@@ -20,6 +20,9 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import LABEL, Scope, by_root, function_label, function_scopes
 from onnxreduce_cli.text import shortened
 
+#: Nodes that copies of functions may have together; functions for which it is not enough stay.
+MOST_NODES = 20_000
+
 
 @dataclass
 class FunctionCopy:
@@ -65,13 +68,16 @@ class Specialisation:
         self._originals: dict[int, FunctionProto] = {}
         self._order = callers_first(model, blocked, facts)
         trees = by_root(found)
+        nodes = 0
         roots = {id(scope.container): id(scope) for scope in found if scope.parent is None}
         for function in self._order:
             tree = trees[roots[id(function)]]
             calls = _by_signature(self.facts, function)
-            if len(calls) < 2:
+            copied = len(calls) * sum(len(scope.nodes) for scope in tree)
+            if len(calls) < 2 or nodes + copied > MOST_NODES:
                 self.facts.add_scopes(tree)
                 continue
+            nodes += copied
             copies = [_copy(function, tree[0], group) for group in calls]
             self._copies[id(function)] = copies
             for copy in copies:

@@ -8,9 +8,13 @@ from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.subject import Subject
+from onnxreduce_cli.model.called_types import sizes
 from onnxreduce_cli.model.inlining import FunctionKey, can_inline, function_key, inline
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import callers_first
+
+#: Nodes that inlining may make; where each function calls the next twice, there is no end of them.
+MOST_NODES = 50_000
 
 #: Functions that were inlined, each with the nodes that called it.
 Calls = dict[FunctionKey, list[str]]
@@ -21,7 +25,8 @@ def inline_functions(
 ) -> Iterator[tuple[ModelProto, list[FunctionProto], Calls]]:
     """Put the bodies of blocked functions in the place of the nodes that call them.
 
-    Requires: functions whose nodes mean the same by the imports of the model; others stay.
+    Requires: functions whose nodes mean the same by the imports of the model, and that do not
+    become more than `MOST_NODES`; others stay.
 
     Guarantees: a copy computes what the model does, at the same opset, and has the functions no
     longer; what called them says what they said.
@@ -48,8 +53,21 @@ def inline_functions(
     unreached = [function for function in functions if id(function) not in reached]
     for chosen in (functions, unreached):
         if chosen and all(can_inline(given.model, function) for function in chosen):
+            if _written_out(given, chosen) > MOST_NODES:
+                continue
             copy = without_weights(given.model)
             yield copy, chosen, inline(copy, [function_key(function) for function in chosen])
+
+
+def _written_out(given: Subject, functions: Sequence[FunctionProto]) -> int:
+    """Return how many nodes the calls of functions in a model's graphs become by inlining."""
+    found = sizes({function_key(function): function for function in functions})
+    return sum(
+        found[function_key(function)]
+        for function in functions
+        for scope, _ in given.facts.calls.of(function)
+        if scope.function is None
+    )
 
 
 def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:

@@ -28,6 +28,9 @@ from onnxreduce_cli.emit.sizes import dims_of, known_dims, size_of
 from onnxreduce_cli.steps.linear_algebra.emulated_einsum import diagonal_at_run_time
 from onnxreduce_cli.steps.registry import introduced
 
+#: Operands that are written out one after the other.
+MOST_OPERANDS = 100
+
 
 @dataclass(frozen=True)
 class Operand:
@@ -41,12 +44,19 @@ class Operand:
     "Einsum",
     12,
     "Transpose, MatMul and ReduceSum",
-    blocks=f"the rank of what has an ellipsis is not known, or {NO_COUNTING}",
+    blocks="the rank of what has an ellipsis is not known, it has more than 100 operands, or "
+    f"{NO_COUNTING}",
 )
 def einsum(context: Context) -> None:
     """``Einsum<equation="bij,bkj->bik">(x, y)`` becomes
     ``MatMul(x, Transpose<perm=[0, 2, 1]>(y))``.
     """
+    count = len(context.node.input)
+    if count > MOST_OPERANDS:
+        raise Blocked(
+            f"it has {count:,} operands, and no more than {MOST_OPERANDS} are written out",
+            "write it as several nodes",
+        )
     operands, output = _parsed(context, context.value("equation"))
     operands = [_without_diagonals(context, operand) for operand in operands]
     _check_sizes(context, operands)

@@ -18,6 +18,9 @@ from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
 
+#: Axes for each of which there are some nodes.
+MOST_AXES = 100
+
 
 def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     """``ReduceMax(x, axes)`` becomes one ``If(axis is among axes) ReduceMax<axes=[axis]>(x)`` for
@@ -28,14 +31,15 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     opset 11 the branches of an If must give one shape, which these don't; what a Loop carries may
     change its shape, so there it is a Loop of one iteration or none.
 
-    Data of unknown rank is reduced as a matrix instead; see `emulated_reduce_rank`.
+    Data of unknown rank, or of more than `MOST_AXES`, is reduced as a matrix instead; see
+    `emulated_reduce_rank`.
 
     Args:
         context: the node's, with axes as its second input.
         noop: whether empty axes mean none; else they mean all.
     """
     rank = context.specialised_rank(context.input(0))
-    if rank is None:
+    if rank is None or rank > MOST_AXES:
         reduce_matrix_rows(context, int64_list(context, context.input(1)), noop=noop)
         return
     if rank == 0:
