@@ -295,6 +295,10 @@ ODD = {
     "data of no elements": lambda found: found.graph.initializer.add(
         name="none", dims=[0, 3], data_type=TensorProto.FLOAT
     ),
+    "an initializer of a graph within among its inputs, as before IR version 4": lambda found: (
+        attribute(found, "loop").g.input.add(name="one"),
+        attribute(found, "loop").g.initializer.add(name="one", data_type=1, float_data=[1.0]),
+    ),
     "names of other scripts": lambda found: setattr(node(found, "mean"), "name", "平均"),
     "no names": lambda found: (
         found.graph.ClearField("name"),
