@@ -28,7 +28,6 @@ HONEST = (
     "does not take",
     "nothing before opset",
     "is deprecated from opset",
-    "not valid at its own opset",
 )
 
 

@@ -224,10 +224,12 @@ class Drawer:
     ) -> Array:
         shape = _shape(name, _dense(proto), attempt)
         if len(shape) > MOST_DIMS:
-            raise InputError(
+            error = InputError(
                 f"{name!r} has {len(shape)} dimensions, and an array of NumPy has {MOST_DIMS} at "
                 "most"
             )
+            error.exit_code = 3  # Nobody can give it either: nothing is known.
+            raise error
         elem_type = proto.tensor_type.elem_type
         try:
             dtype = numpy_dtype(elem_type)
@@ -248,7 +250,8 @@ class Drawer:
     def _constants(self) -> list[Array]:
         """The model's own constants: small initializers and the attributes of its nodes."""
         graph = self._source.skeleton.graph
-        found = [numpy_helper.to_array(t) for t in graph.initializer if math.prod(t.dims) <= _FEW]
+        few = [t for t in graph.initializer if math.prod(t.dims) <= _FEW]
+        found = [numpy_helper.to_array(t) for t in few if len(t.dims) <= MOST_DIMS]
         for node in graph.node:
             for attribute in node.attribute:
                 if attribute.type == AttributeProto.FLOAT:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.model.scope import subgraphs
-from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.model.values import MOST_DIMS, ValueType
 from onnxreduce_cli.verification.errors import UncheckableError
 
 Array = npt.NDArray[Any]
@@ -85,7 +85,7 @@ def mentioned(nodes: list[NodeProto], arrays: Iterable[Array]) -> set[int]:
     for node in nodes:
         for attribute in node.attribute:
             found.update((attribute.i, *attribute.ints))
-            if attribute.HasField("t"):
+            if attribute.HasField("t") and len(attribute.t.dims) <= MOST_DIMS:
                 found |= mentioned([], [numpy_helper.to_array(attribute.t)])
         for _, graph in subgraphs(node):
             found |= mentioned(list(graph.node), ())

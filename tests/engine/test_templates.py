@@ -136,7 +136,6 @@ def test_what_nodes_have_in_common() -> None:
     assert of("a") != of("a", "b")
     assert of("a", "", "b") != of("a", "b", "")
     assert of("a", outputs=("y", "")) != of("a", outputs=("y", "z"))
-    assert of("a", "a") is None
     value = helper.make_tensor("value", TensorProto.FLOAT, [200], [1.0] * 200)
     assert signature(helper.make_node("Constant", [], ["y"], value=value)) is None
 
@@ -151,3 +150,16 @@ def test_a_conversion_is_freed_at_once() -> None:
         assert scope() is None
     finally:
         gc.enable()
+
+
+def test_nodes_that_read_a_value_twice_have_no_template() -> None:
+    """Which of its two inputs a step meant by the name cannot be told."""
+    nodes = [
+        helper.make_node("Mul", ["x", other], [f"y{place}"], broadcast=1)
+        for place, other in enumerate("xzxz")
+    ]
+    found = Conversion(model(*nodes, opset=6), 7)
+    assert [site.result[0].input[:] for site in found.sites] == [["x", "x"], ["x", "z"]] * 2
+    twice = [site.template for site in found.sites[::2]]
+    assert twice == [None, None]
+    assert found.sites[3].template is not None

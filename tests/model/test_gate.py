@@ -33,6 +33,7 @@ g (float[2,3] x, bool c, int64 n) => (float[2,3] y) <int64[1] axes = {1}> {
     }> (start, x)
     [norm] h = ai.onnx.ml.Normalizer <norm = "L1"> (x)
     [call] j = local.F <alpha: float = 2.0> (l)
+    [split] p1, p2 = Split <axis = 1, num_outputs = 2> (x)
     y = Add (j, h)
 }
 <domain: "local", opset_import: ["" : 18, "local" : 1]>
@@ -134,6 +135,10 @@ def scan_of_too_much(found):
     attribute(found, "scan").i = 9
 
 
+def parts_for_more(found):
+    attribute(found, "split", 1).i = 1
+
+
 def calls_itself(found):
     found.functions[1].node.add(op_type="F", domain="local", input=["a"], output=["unread"])
 
@@ -201,6 +206,7 @@ WRONG = {
     loop_gives_less: "its graph 'body' has 1 outputs, and the node gives it 2",
     scan_gives_more: "its graph 'body' has 3 outputs, and the node gives it 2",
     scan_of_too_much: "its attribute 'num_scan_inputs' is 9, and it has 2 inputs",
+    parts_for_more: "Split node split .*'num_outputs' is 1, and it has 2 outputs",
     calls_itself: r"function local\.[FG] calls itself",
     defined_twice: r"there are several functions local\.F",
     call_of_more: r"it has 2 inputs, and the function local\.F has 1",
@@ -288,6 +294,10 @@ ODD = {
     ),
     "data of no elements": lambda found: found.graph.initializer.add(
         name="none", dims=[0, 3], data_type=TensorProto.FLOAT
+    ),
+    "an initializer of a graph within among its inputs, as before IR version 4": lambda found: (
+        attribute(found, "loop").g.input.add(name="one"),
+        attribute(found, "loop").g.initializer.add(name="one", data_type=1, float_data=[1.0]),
     ),
     "names of other scripts": lambda found: setattr(node(found, "mean"), "name", "平均"),
     "no names": lambda found: (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from onnx import AttributeProto, NodeProto
+from onnx import AttributeProto, GraphProto, NodeProto
 
 #: The attributes that hold the graphs of each operator.
 _GRAPHS = {
@@ -34,11 +34,20 @@ def problem(node: NodeProto, op_type: str, opset: int) -> str | None:
         wanted = _wanted(node, op_type, opset, attributes)
         if isinstance(wanted, str):
             return wanted
-        found = (len(graph.input), len(graph.output))
+        found = (_given(graph), len(graph.output))
         for side, given, has in zip(("inputs", "outputs"), wanted, found, strict=True):
             if given != has:
                 return f"its graph {name!r} has {has} {side}, and the node gives it {given}"
     return None
+
+
+def _given(graph: GraphProto) -> int:
+    """Return how many inputs a graph is given: before IR version 4 initializers are inputs too."""
+    names = [value.name for value in graph.input]
+    initializers = {tensor.name for tensor in graph.initializer}
+    while names and names[-1] in initializers:
+        del names[-1]
+    return len(names)
 
 
 def _wanted(

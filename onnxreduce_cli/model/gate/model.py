@@ -8,6 +8,7 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetId
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
+from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
@@ -117,4 +118,14 @@ class _Nodes:
         found = schemas.invalid(node, read_at, "" if default else domain)
         if found is None and default and op_type in GRAPH_OPERATORS:
             found = bodies.problem(node, op_type, read_at)
+        if found is None and default and op_type == "Split":
+            found = _of_split(node)
         return found
+
+
+def _of_split(node: NodeProto) -> str | None:
+    """Return what is wrong with a Split: onnx's shape inference would end the process."""
+    parts = find(node, "num_outputs")
+    if parts is None or parts.ref_attr_name or parts.i >= len(node.output):
+        return None
+    return f"its attribute 'num_outputs' is {parts.i}, and it has {len(node.output)} outputs"
