@@ -11,6 +11,7 @@ from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.reversed_dims import with_reversed_dims
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
@@ -98,25 +99,28 @@ def _number_of_bits(context: Context, bits: str, count: int) -> str:
         count: the number of bits.
     """
     op = context.op
-    rank = context.rank(bits)
-    # ONNX Runtime takes no notice of a negative axis where the tensor is empty.
-    last = -1 if rank is None else rank - 1
     exponents = np.arange(count)
     low = np.where(exponents < 32, 2 ** np.minimum(exponents, 31), 0)
-    total = reduced(
-        context,
-        "ReduceSum",
-        op.Mul(bits, context.array(low, "low_powers")),
-        [last],
-        keep=False,
-    )
+    total = _summed_last(context, op.Mul(bits, context.array(low, "low_powers")))
     if count <= 32:
         return total
     high = np.where(exponents < 32, 0, 2 ** np.maximum(exponents - 32, 0))
-    parts = op.Mul(bits, context.array(high, "high_powers"))
-    rest = reduced(context, "ReduceSum", parts, [last], keep=False)
+    rest = _summed_last(context, op.Mul(bits, context.array(high, "high_powers")))
     raised = op.Mul(rest, context.scalar(2**32, "unit"))
     return op.Add(total, raised)
+
+
+def _summed_last(context: Context, numbers: Value) -> str:
+    """Return the sums along the last axis, int64 without that dimension.
+
+    The axis is counted from the front, for ONNX Runtime takes no notice of a negative one where a
+    tensor is empty.
+    """
+    rank = context.rank(numbers)
+    if rank is not None:
+        return reduced(context, "ReduceSum", numbers, [rank - 1], keep=False)
+    turned = with_reversed_dims(context, numbers)
+    return with_reversed_dims(context, reduced(context, "ReduceSum", turned, [0], keep=False))
 
 
 def _combined(context: Context, bits: Sequence[str]) -> Value:

@@ -16,8 +16,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.sizes import END, dims_of, known_dims, size_of, sliced
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import in_dtype, replace_and_cast, root_mean
@@ -58,13 +57,6 @@ def _repeated_for_channels(context: Context, name: str, groups: int, times: Numb
     return op.Reshape(wide, context.array([-1], "flat"))
 
 
-def _filled(context: Context, count: int, value: Array, hint: str) -> Value:
-    """Return a tensor of shape [count] that holds one value, given as an array of shape [1]."""
-    if count <= LARGEST_CONSTANT:
-        return context.array(np.repeat(value, count), hint)
-    return context.op.Expand(context.array(value, hint), context.array([count], "count"))
-
-
 @down(
     "GroupNormalization",
     21,
@@ -87,10 +79,12 @@ def with_instance_normalization(context: Context) -> None:
     working = context.value("stash_type", TensorProto.FLOAT)
     groups = context.value("num_groups")
     wide = data if working == elem_type else cast(context, data, working)
-    grouped = op.Reshape(wide, _grouped_shape(context, groups))
+    grouped = op.Reshape(wide, context.array([0, groups, -1], "shape"))
     dtype = numpy_dtype(working)
-    ones = _filled(context, groups, np.array([1], dtype), "ones")
-    zeros = _filled(context, groups, np.array([0], dtype), "zeros")
+    ones, zeros = (
+        context.array(np.full(groups, value, dtype), hint)
+        for value, hint in ((1, "ones"), (0, "zeros"))
+    )
     normal = op.InstanceNormalization(grouped, ones, zeros, epsilon=context.attribute("epsilon"))
     shape = op.Shape(data)
     if rank is None:  # The dimensions after the channels count as one.
@@ -123,7 +117,7 @@ def group_normalization(context: Context) -> None:
         return
     elem_type = context.need_elem_type(context.input(0), "epsilon has that dtype")
     working = TensorProto.FLOAT if elem_type in HALVES else elem_type
-    result = _grouped(context, in_dtype(context, context.input(0), working), working)
+    result = _grouped(context, in_dtype(context, context.input(0), working), dims, working)
     scale, bias = (
         unsqueezed(context, in_dtype(context, context.input(index), working), [1])
         for index in (1, 2)
@@ -140,27 +134,19 @@ def _replaced_as_empty(context: Context, dims: Dims | None) -> bool:
     return empty
 
 
-def _grouped(context: Context, data: str, working: int) -> Value:
+def _grouped(context: Context, data: str, dims: Dims | None, working: int) -> Value:
     """Return the data normalised by group, in the shape [N, number of groups, size of a group]."""
     op = context.op
     groups = context.value("num_groups")
-    grouped = op.Reshape(data, _grouped_shape(context, groups))
+    known = known_dims(dims and dims[1:])
+    size = -1 if known is None else math.prod(known) // groups
+    shape = context.array([0, groups, size], "grouped_shape")
+    grouped = op.Reshape(data, shape)
     mean = reduced(context, "ReduceMean", grouped, [2], keep=True)
     centred = op.Sub(grouped, mean)
     square = op.Mul(centred, centred)
     deviation = root_mean(context, square, [2], context.value("epsilon", 1e-5), working)
     return op.Div(centred, deviation)
-
-
-def _grouped_shape(context: Context, groups: int) -> Value:
-    """Return ``[0, number of groups, size of a group]``, int64 of shape [3].
-
-    The size is -1 where it is not known. That is no shape of data without elements.
-    """
-    dims = dims_of(context, context.input(0))
-    known = known_dims(dims and dims[1:])
-    size = -1 if known is None else math.prod(known) // groups
-    return context.array([0, groups, size], "grouped_shape")
 
 
 def _ungrouped(context: Context, grouped: str, dims: Dims | None) -> Value:
