@@ -59,10 +59,12 @@ def loop(
     go_on = condition is None or _truth("cond", condition)
     if limit is None and condition is None:
         raise NotSupported("without a trip count and a condition the loop has no end")
+    # Exporters declare both with one dimension too, and ONNX Runtime hands them over so.
+    counter, flag = ((1,) if rank == 1 else () for rank in body.input_ranks[:2])
     index = 0
     while go_on and (limit is None or index < limit):
         results = scope.run(
-            body, [np.array(index, dtype=INT64), np.array(go_on, dtype=BOOL), *carried]
+            body, [np.full(counter, index, INT64), np.full(flag, go_on, BOOL), *carried]
         )
         following = results[0]
         if condition is not None:

@@ -66,6 +66,7 @@ class Graph:
     steps: list[Step] = field(default_factory=list)
     captured: tuple[str, ...] = ()
     empty: tuple[Array | None, ...] = ()
+    input_ranks: tuple[int, ...] = ()
 
     @property
     def n_inputs(self) -> int:

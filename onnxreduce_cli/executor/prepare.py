@@ -107,6 +107,7 @@ def prepare_graph(graph: GraphProto, context: Context, outer: Names | None = Non
     )
     if outer is not None:
         prepared.empty = tuple(_empty(value.type.tensor_type) for value in graph.output)
+        prepared.input_ranks = tuple(len(value.type.tensor_type.shape.dim) for value in graph.input)
     return prepared
 
 

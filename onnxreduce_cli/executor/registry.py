@@ -23,12 +23,14 @@ class Subgraph(Protocol):
     """A subgraph attribute as control-flow kernels see it: it runs in the node's scope.
 
     `empty` has, for each output declared as a tensor of known shape, an array of that type
-    with a first dimension of 0: what stacking the output no times gives.
+    with a first dimension of 0: what stacking the output no times gives. `input_ranks` are the
+    ranks that the inputs are declared with, 0 where there is none.
     """
 
     n_inputs: int
     n_outputs: int
     empty: tuple[Array | None, ...]
+    input_ranks: tuple[int, ...]
 
 
 class Scope(Protocol):

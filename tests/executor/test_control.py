@@ -83,6 +83,23 @@ def test_loop_ends_by_count_or_condition(
     assert got["last"] == seen[-1]
 
 
+def test_a_loop_numbers_its_iterations_in_the_shape_that_its_body_states() -> None:
+    # tf2onnx writes it, and ONNX Runtime keeps to it; the definition knows scalars only.
+    steps = [node("Identity", ["c"], ["d"]), node("Slice", ["X", "i", "e"], ["s"])]
+    steps.insert(0, node("Add", ["i", "one"], ["e"]))
+    inputs = [value("i", np.int64, [1]), value("c", np.bool_, [1])]
+    body = graph(steps, inputs, ["d", "s"], [numpy_helper.from_array(np.ones(1, np.int64), "one")])
+    given = [scalar("m", 2, np.int64), scalar("t", True, np.bool_)]
+    built = model(
+        [node("Loop", ["m", "t"], ["y"], body=body)],
+        [value("X", np.float32, [3, 2])],
+        ["y"],
+        13,
+        given,
+    )
+    np.testing.assert_array_equal(run(built, {"X": X})["y"], X[:2, None])
+
+
 def test_a_loop_without_an_end_is_refused() -> None:
     initializers = [scalar(n, 0, np.float32) for n in ("start", "step", "limit")]
     built = model(
