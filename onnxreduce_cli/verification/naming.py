@@ -26,7 +26,7 @@ _OPSET = re.compile(r"ONNX Runtime only \*guarantees\* support .* is till opset 
 _IR_VERSION = re.compile(r"Unsupported model IR version: \d+, max supported IR version: (\d+)")
 
 #: Where in its own source ONNX Runtime found something wrong: file, line, and function.
-_SOURCE = re.compile(r"(Load model from .* failed: ?)?/onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z(\[])")
+_SOURCE = re.compile(r"(Load model from .* failed: ?)?/onnxruntime_src/\S+:\d+ .*?\)(?: const)? ")
 
 
 @cache
