@@ -55,7 +55,7 @@ def lifted(source: Source, *, noise: bool = False) -> Source:
     model = source.whole()
     if model.functions:
         model = inliner.inline_local_functions(model)
-    skeleton = Source(model, source.label).skeleton
+    skeleton = Source(model, source.label, generated=True).skeleton
     found = scopes(skeleton)
     lifter = _Lifter(Facts(skeleton, found), _imports(model), noise)
     kinds = {id(scope.container): scope for scope in found}
@@ -64,7 +64,7 @@ def lifted(source: Source, *, noise: bool = False) -> Source:
         model.functions.append(_noise_function())
         model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
     model.ir_version = max(model.ir_version, 8 if noise else 3)
-    return Source(model, source.label, base_dir=source.base_dir)
+    return Source(model, source.label, base_dir=source.base_dir, generated=True)
 
 
 def _imports(model: ModelProto) -> dict[str, int]:

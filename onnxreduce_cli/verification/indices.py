@@ -146,7 +146,7 @@ def _is_right(
     given |= {name: known[other] for name, other in pick.data.items()}
     if any(name and name not in given for name in pick.node.input):
         return False
-    alone = Source(_alone(pick, first[0].skeleton, given), first[0].label)
+    alone = Source(_alone(pick, first[0].skeleton, given), first[0].label, generated=True)
     found = inner_values((alone, first[1]), list(pick.picked), given)
     return all(
         name in found and compare(found[name], known[other], _EXACT).agree
@@ -178,7 +178,7 @@ def _without(source: Source, nodes: Sequence[NodeProto], given: Mapping[str, Any
     outputs = [value for value in model.graph.output if value.name not in made]
     del model.graph.output[:]
     model.graph.output.extend(outputs)
-    return Source(model, source.label, base_dir=source.base_dir)
+    return Source(model, source.label, base_dir=source.base_dir, generated=True)
 
 
 def _declared(name: str, value: Any) -> ValueInfoProto:

@@ -130,6 +130,11 @@ class Drawer:
             yield replace(first, sizes={**mixed, **self.hints, **self.dims})
         if self._opposite:
             yield replace(first, sizes={**mixed, **self._opposite, **self.dims})
+        if len(open_symbols) > 1:
+            # What an exporter was given may be all that the model takes.
+            for odd in (size for size in _ODD if size != pool[1]):
+                other = {key: odd if size == pool[1] else size for key, size in mixed.items()}
+                yield replace(first, sizes={**other, **self.dims})
         sizes = (pool[trial % 3], *self._fixed, *_SIZES) if open_symbols else (2,)
         for rank in _RANKS if self.open_ranks else (2,):
             for size in sizes if rank == 2 else sizes[:2]:

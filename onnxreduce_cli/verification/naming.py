@@ -26,7 +26,7 @@ _OPSET = re.compile(r"ONNX Runtime only \*guarantees\* support .* is till opset 
 _IR_VERSION = re.compile(r"Unsupported model IR version: \d+, max supported IR version: (\d+)")
 
 #: Where in its own source ONNX Runtime found something wrong: file, line, and function.
-_SOURCE = re.compile(r"(Load model from .* failed: ?)?/onnxruntime_src/\S+:\d+ .*?\) (?=[A-Z(\[])")
+_SOURCE = re.compile(r"(Load model from .* failed: ?)?/onnxruntime_src/\S+:\d+ .*?\)(?: const)? ")
 
 
 @cache
@@ -73,7 +73,9 @@ def _newest_opset() -> int | None:
     imports = [helper.make_opsetid("", newest_opset())]
     model = helper.make_model(graph, opset_imports=imports, ir_version=8)
     try:
-        open_isolated(Source(model, "m"), "onnxruntime").run({"x": np.zeros(1, np.float32)}, ["y"])
+        open_isolated(Source(model, "m", generated=True), "onnxruntime").run(
+            {"x": np.zeros(1, np.float32)}, ["y"]
+        )
     except CannotRunError as error:
         found = _OPSET.search(str(error))
         return None if found is None else int(found[1])

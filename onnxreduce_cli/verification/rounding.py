@@ -64,8 +64,7 @@ class Rounding:
         moved = self._value(Side.REFERENCE, True, number, name)
         if exact is None or moved is None or exact.shape != moved.shape:
             return False
-        apart = np.abs(moved.astype(np.float64) - exact.astype(np.float64))
-        spread = float(np.max(apart, where=np.isfinite(apart), initial=0.0))
+        spread = _distance(moved, exact)
         for side in sides - {Side.REFERENCE}:
             other = self._value(side, False, number, name)
             if other is None or not _near(other, exact, tolerance, 0.0, values[0].dtype):
@@ -80,9 +79,7 @@ class Rounding:
         """How far a run is from the one in double that `explains` judged it by."""
         exact = self._value(Side.REFERENCE, False, number, name)
         assert exact is not None
-        with np.errstate(all="ignore"):
-            apart = np.abs(value.astype(np.float64) - exact.astype(np.float64))
-        return float(np.max(apart, where=np.isfinite(apart), initial=0.0))
+        return _distance(value, exact)
 
     def _value(self, side: Side, noise: bool, number: int, name: str) -> Array | None:
         """A value of a model in double; None where it has none, or cannot be run."""
@@ -112,6 +109,13 @@ class Rounding:
             except (CannotLiftError, CannotRunError):
                 self._runners[side, noise] = None
         return self._runners[side, noise]
+
+
+def _distance(first: Array, second: Array) -> float:
+    """The largest distance of two elements that are finite; 0 where there are none."""
+    with np.errstate(all="ignore"):
+        apart = np.abs(first.astype(np.float64) - second.astype(np.float64))
+    return float(np.max(apart, where=np.isfinite(apart), initial=0.0))
 
 
 def _near(

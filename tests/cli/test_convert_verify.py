@@ -17,8 +17,9 @@ g (float[N,3,M] x) => (float[N,1,M] y) <int64[1] axes = {1}> { [mean] y = Reduce
 
 #: Only one size of N is as large as the shape that it is given.
 SIZED = """<ir_version: 8, opset_import: ["" : 18]>
-g (float[N] x) => (float[1,1] y) <int64[2] shape = {2, HALF}> {
-    t = Reshape(x, shape)
+g (float[N] x) => (float[1,1] y) <int64[2] shape = {4, HALF}> {
+    twice = Concat <axis = 0> (x, x)
+    t = Reshape(twice, shape)
     y = ReduceMean(t)
 }"""
 

@@ -402,8 +402,8 @@ def test_what_is_too_large_to_draw_is_told_with_what_to_do() -> None:
 
 def test_a_batch_of_one_where_images_must_be_large() -> None:
     found = source(
-        "g (float[N,C,H,W] x) => (float[A,B] y) <int64[2] shape = {-1, 150528}> "
-        "{ y = Reshape(x, shape) }"
+        "g (float[N,C,H,W] x) => (float[A,B] y) <int64[2] shape = {-1, 301056}> "
+        "{ t = Concat<axis = 1>(x, x) \n y = Reshape(t, shape) }"
     )
     report = verify(found, found, dims={"C": 3}, trials=2)
     assert report.exit_code == 0

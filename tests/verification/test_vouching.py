@@ -148,6 +148,8 @@ def test_no_value_that_both_have_is_told_too() -> None:
         ([np.array([1.5, 2]), np.array([1.5, 2])], "the same"),
         ([np.array([1.5, 2]), np.array([2, 1.5])], ""),
         ([np.array([0, 1]), np.array([0, 1])], ""),
+        ([np.array([0.0, 1]), np.array([1.0, 0, 1])], ""),
+        ([np.array([1.0, 2, 3]), np.array([1.0, 2, 3, 1, 2, 3])], "the same"),
         ([[np.array([1.5])], [np.array([2.5])]], ""),
         ([{1: 0.5, 2: 0.25}], ""),
     ],
