@@ -35,6 +35,8 @@ _AS_FLOAT = 1e5
 
 #: Elements that one run may compute: more of them take seconds, and hundreds of megabytes.
 _MOST = 1 << 23
+#: The same where nothing smaller is left to try.
+_AT_LAST = 1 << 25
 
 #: The opset from which on axes may be negative in general.
 _NEGATIVE_AXES = 11
@@ -82,15 +84,15 @@ def check_site(maker: PairMaker, site: Site, pair: Pair, seed: int) -> Found:
             return found
     if found.failure or found.unchecked:
         try:
-            found = _within_limits(smaller(pair, site, maker.conversion, seed), seed)
+            found = _within_limits(smaller(pair, site, maker.conversion, seed), seed, _AT_LAST)
         except UncheckableError as error:
             return Found(unchecked=f"{_TOO_LARGE}; {error}")
     return found
 
 
-def _within_limits(pair: Pair, seed: int) -> Found:
-    """Check a pair unless it would take long."""
-    if work(pair.before) + work(pair.after) > _MOST:
+def _within_limits(pair: Pair, seed: int, most: int = _MOST) -> Found:
+    """Check a pair unless a run would compute more elements."""
+    if work(pair.before) + work(pair.after) > most:
         return Found(unchecked=_TOO_LARGE)
     found = _check_pair(pair, seed)
     if found.refused and pair.promised:

@@ -82,7 +82,8 @@ class _Costs:
         if node.op_type == "OneHot":  # Inference does not read its depth.
             total += self._number(node, 1) * math.prod(self._shapes.get(node.input[0], ()))
         if node.op_type == "NonMaxSuppression":  # Each box may be compared with all chosen ones.
-            total += 16 * math.prod(self._shapes.get(node.input[1], ()))
+            chosen = self._number(node, 2, 16)
+            total += max(16, chosen) * math.prod(self._shapes.get(node.input[1], ()))
         bodies = sum(_of_body(graph) for _, graph in subgraphs(node))
         if bodies and node.op_type != "If":
             bodies *= self._number(node, 0, self._iterations) if node.op_type == "Loop" else _OPEN

@@ -39,7 +39,7 @@ _SMALL = 64
 
 
 #: Sizes begin above these, one after another: steps may write large tensors in another way.
-_BEGINNINGS = (4, 60, 800, 5000, 70_000)
+_BEGINNINGS = (4, 60, 730, 5000, 70_000)
 
 
 def smaller(pair: Pair, site: Site, conversion: Conversion, seed: int) -> Pair:
