@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from onnxreduce_cli.cli.comparing import comparing_options
+from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.size import size
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import about
 from onnxreduce_cli.text import joined
+from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.convert_file import Converted, Options
@@ -80,6 +82,7 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
 @click.option("--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1.")
 @click.option("--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@limit_options
 def command(
     models: tuple[str, ...],
     opset: int | None,
@@ -110,6 +113,8 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
+    if not (dry_run or no_check):
+        prepare("onnxruntime")  # It starts while this process imports what it needs.
     from onnxreduce_cli.api.convert_file import Comparing, Options
     from onnxreduce_cli.api.save import Placement
 
