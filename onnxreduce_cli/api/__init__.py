@@ -60,13 +60,10 @@ def convert(
         document.model = ModelProto()
         document.model.CopyFrom(model_or_path)
     if (check or strict) and opset != default_opset(document.model):
-        prepare("onnxruntime")  # It starts while this process plans.
+        prepare("onnxruntime")
+    base_dir = document.base_dir
     conversion = Conversion(
-        document.model,
-        opset,
-        expand=expand,
-        target_ir_version=ir_version,
-        base_dir=document.base_dir,
+        document.model, opset, expand=expand, target_ir_version=ir_version, base_dir=base_dir
     )
     if check or strict:
         _check(conversion, strict=strict)

@@ -155,8 +155,6 @@ def convert_file(
     if not options.dry_run:
         _check_output(source, path, options, stdout)
     comparison = _comparison(document, source, options, progress)
-    if options.check and not options.dry_run and opset != default_opset(document.model):
-        prepare("onnxruntime")  # It starts while this process plans.
     conversion = _conversion(document, opset, options)
     plan = conversion.plan()
     if options.dry_run:
@@ -205,6 +203,8 @@ def _own_opset(document: Document) -> int:
 
 
 def _conversion(document: Document, opset: int, options: Options) -> Conversion:
+    if options.check and not options.dry_run and opset != default_opset(document.model):
+        prepare("onnxruntime")  # It starts while this process plans.
     return Conversion(
         document.model,
         opset,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -32,6 +34,18 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
     if not value.isdigit() or not 3 <= int(value) <= IR_VERSION:
         raise click.BadParameter(f"give a number from 3 to {IR_VERSION}, auto, or keep")
     return int(value)
+
+
+def _prepared(command: Callable[..., None]) -> Callable[..., None]:
+    """Let the process that checks start while this one imports what a command needs."""
+
+    @wraps(command)
+    def call(**options: Any) -> None:
+        if not (options["dry_run"] or options["no_check"]):
+            prepare("onnxruntime")
+        command(**options)
+
+    return call
 
 
 @click.command(name="convert")
@@ -83,6 +97,7 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
 @click.option("--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
+@_prepared
 def command(
     models: tuple[str, ...],
     opset: int | None,
@@ -113,8 +128,6 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
-    if not (dry_run or no_check):
-        prepare("onnxruntime")  # It starts while this process imports what it needs.
     from onnxreduce_cli.api.convert_file import Comparing, Options
     from onnxreduce_cli.api.save import Placement
 
