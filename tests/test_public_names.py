@@ -77,8 +77,10 @@ CODES = {
     "CheckError": (1, "failed its check"),
     "UncheckedError": (1, "not checked"),
     "CannotRunError": (3, "cannot be run"),
+    "LimitError": (3, "stopped"),
     "RefusedError": (3, "cannot be run"),
     "RunFailedError": (1, "failed to run"),
+    "CrashedError": (1, "failed to run"),
     "InputError": (2, "refused"),
 }
 

@@ -10,8 +10,10 @@ from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
+from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import Tolerance, VerifyReport
@@ -57,12 +59,11 @@ def convert(
     if document.model is model_or_path and not in_place:
         document.model = ModelProto()
         document.model.CopyFrom(model_or_path)
+    if (check or strict) and opset != default_opset(document.model):
+        prepare("onnxruntime")
+    base_dir = document.base_dir
     conversion = Conversion(
-        document.model,
-        opset,
-        expand=expand,
-        target_ir_version=ir_version,
-        base_dir=document.base_dir,
+        document.model, opset, expand=expand, target_ir_version=ir_version, base_dir=base_dir
     )
     if check or strict:
         _check(conversion, strict=strict)

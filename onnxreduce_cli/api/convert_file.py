@@ -26,6 +26,8 @@ from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.steps.dispatch import body
+from onnxreduce_cli.verification.limits import Limits, current, limited
+from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport
@@ -71,6 +73,7 @@ class Options:
         strict: whether each of them must be checked, and nothing is written otherwise.
         verify: whether the whole models are compared, too.
         comparing: how they are compared.
+        limits: what running a whole model may take.
         placement: where weights go.
     """
 
@@ -85,6 +88,7 @@ class Options:
     strict: bool = False
     verify: bool = False
     comparing: Comparing = field(default_factory=Comparing)
+    limits: Limits = field(default_factory=current)
     placement: Placement = field(default_factory=Placement)
 
 
@@ -199,6 +203,8 @@ def _own_opset(document: Document) -> int:
 
 
 def _conversion(document: Document, opset: int, options: Options) -> Conversion:
+    if options.check and not options.dry_run and opset != default_opset(document.model):
+        prepare("onnxruntime")  # It starts while this process plans.
     return Conversion(
         document.model,
         opset,
@@ -308,16 +314,17 @@ def _write(
     path = checked.target
     if options.make_folders and path != STREAM:
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-    data = save(
-        document,
-        conversion,
-        path,
-        options.placement,
-        force=options.force,
-        stdout=stdout,
-        verify=comparison,
-        progress=copying,
-    )
+    with limited(options.limits):
+        data = save(
+            document,
+            conversion,
+            path,
+            options.placement,
+            force=options.force,
+            stdout=stdout,
+            verify=comparison,
+            progress=copying,
+        )
     verified = None if comparison is None else comparison.report
     return replace(checked, verified=verified, data=data, false_shapes=conversion.false_shapes)
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from onnxreduce_cli.cli.comparing import comparing_options
+from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.size import size
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import about
 from onnxreduce_cli.text import joined
+from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.convert_file import Converted, Options
@@ -30,6 +34,18 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
     if not value.isdigit() or not 3 <= int(value) <= IR_VERSION:
         raise click.BadParameter(f"give a number from 3 to {IR_VERSION}, auto, or keep")
     return int(value)
+
+
+def _prepared(command: Callable[..., None]) -> Callable[..., None]:
+    """Let the process that checks start while this one imports what a command needs."""
+
+    @wraps(command)
+    def call(**options: Any) -> None:
+        if not (options["dry_run"] or options["no_check"]):
+            prepare("onnxruntime")
+        command(**options)
+
+    return call
 
 
 @click.command(name="convert")
@@ -80,6 +96,8 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
 @click.option("--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1.")
 @click.option("--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@limit_options
+@_prepared
 def command(
     models: tuple[str, ...],
     opset: int | None,

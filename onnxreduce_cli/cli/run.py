@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.streams import say
 from onnxreduce_cli.text import joined
 
@@ -23,6 +24,7 @@ from onnxreduce_cli.text import joined
 @click.option("-i", "--input", "pairs", multiple=True, metavar="NAME=FILE.npy", help="One input.")
 @click.option("--inputs", metavar="PATH", help="All inputs: an .npz file or a folder.")
 @click.option("-o", "--output", metavar="FILE.npz", help="Where to keep the outputs.")
+@limit_options
 def command(
     model: str, executor: str, pairs: tuple[str, ...], inputs: str | None, output: str | None
 ) -> None:

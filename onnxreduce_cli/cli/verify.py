@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from onnxreduce_cli.cli.comparing import comparing_options
+from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.streams import say
 
@@ -32,6 +33,7 @@ EXECUTORS = {
 @click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
 @click.option("--save-failure", metavar="DIR", help="Keep the first inputs that differ.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole report as JSON.")
+@limit_options
 def command(
     a: str,
     b: str | None,

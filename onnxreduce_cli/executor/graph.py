@@ -211,7 +211,7 @@ class NodeStep:
                 raise Invalid(
                     f"{len(self.outputs)} outputs are named, the operator gives {len(results)}"
                 )
-        except ExecutorError:
+        except (ExecutorError, MemoryError):
             raise
         except Invalid as error:
             raise self.place.invalid(str(error)) from None

@@ -22,6 +22,7 @@ from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
+from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
@@ -322,10 +323,8 @@ class ShapeInference:
 
 
 def _infer_by_onnx(model: ModelProto) -> ModelProto | None:
-    try:
-        return onnx.shape_inference.infer_shapes(model, data_prop=True)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
-        return None  # A model that onnx cannot type: what it declares is all there is.
+    # Where onnx cannot type a model, what it declares is all there is.
+    return infer_shapes(model, data_prop=True)
 
 
 def _open_places(scope: Scope) -> list[int]:

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import onnx
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.overridable import drop_defaults, overridable
+from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import model_skeleton
 from onnxreduce_cli.model.values import Dims, ValueType, from_proto
@@ -88,9 +88,8 @@ def mend_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
     for scope in _graphs(skeleton):
         for info in _stated(scope):
             info.type.tensor_type.ClearField("shape")
-    try:
-        inferred = onnx.shape_inference.infer_shapes(skeleton)
-    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
+    inferred = infer_shapes(skeleton, data_prop=False)
+    if inferred is None:
         return ()  # A model that onnx cannot type: nothing refutes what it states.
     found: dict[str, FalseShape] = {}
     for scope, other in zip(_graphs(model), _graphs(inferred), strict=True):

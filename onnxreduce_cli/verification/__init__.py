@@ -14,16 +14,19 @@ if TYPE_CHECKING:
         RunFailedError,
         VerificationError,
     )
+    from onnxreduce_cli.verification.limits import Limits, limited
     from onnxreduce_cli.verification.results import VerifyReport
 
 __all__ = [
     "CannotRunError",
     "Errors",
     "InputError",
+    "Limits",
     "RunFailedError",
     "Tolerance",
     "VerificationError",
     "VerifyReport",
+    "limited",
     "read_inputs",
     "run",
     "verify",
@@ -34,10 +37,12 @@ _HOMES = {
     "CannotRunError": "errors",
     "Errors": "compare",
     "InputError": "errors",
+    "Limits": "limits",
     "RunFailedError": "errors",
     "Tolerance": "compare",
     "VerificationError": "errors",
     "VerifyReport": "results",
+    "limited": "limits",
     "read_inputs": "data",
     "run": "equivalence",
     "verify": "equivalence",

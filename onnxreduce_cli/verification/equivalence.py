@@ -39,7 +39,7 @@ def run(model_or_path: ModelOrPath, inputs: Inputs, *, executor: str = "numpy") 
         ValueError: there is no such executor.
     """
     source = Source(model_or_path, "the model")
-    return open_isolated(source, executor, patient=True).run(inputs, list(source.outputs))
+    return open_isolated(source, executor).run(inputs, list(source.outputs))
 
 
 def verify(

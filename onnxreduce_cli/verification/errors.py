@@ -24,10 +24,20 @@ class RefusedError(CannotRunError):
     """The executor finds the model invalid."""
 
 
+class LimitError(CannotRunError):
+    """The model takes more time or memory than it may."""
+
+    state = "stopped"
+
+
 class RunFailedError(OnnxreduceError):
     """The executor began to run the model and it failed on the inputs given."""
 
     state = "failed to run"
+
+
+class CrashedError(RunFailedError):
+    """The executor ended its own process on the inputs given."""
 
 
 class InputError(OnnxreduceError, ValueError):

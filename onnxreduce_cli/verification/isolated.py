@@ -6,131 +6,42 @@ ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) 
 
 from __future__ import annotations
 
-import itertools
-import os
-import pickle
-import signal
-import subprocess
-import sys
-import threading
-import weakref
 from collections.abc import Mapping, Sequence
+from itertools import count, islice
 from typing import Any
 
-from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.runtime import Runner, open_runner
+import numpy as np
+from onnx import ModelProto, ValueInfoProto
+
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.verification.errors import CannotRunError, CrashedError
+from onnxreduce_cli.verification.limits import Limits, current
+from onnxreduce_cli.verification.process import (
+    EndedError,
+    Reply,
+    Step,
+    UnansweredError,
+    start,
+)
 from onnxreduce_cli.verification.source import Source
 
-#: How long a model with loops may run, in seconds.
-LIMIT = 60.0
+#: The executors as people call them.
+CALLED = {"onnxruntime": "ONNX Runtime", "numpy": "the NumPy executor"}
 
-# Not `-m`, which would look for modules in the current folder.
-_START = (
-    "import sys; sys.path[:] = {!r}; from onnxreduce_cli.verification.child import main; main()"
-)
-
-_keys = itertools.count()
-
-
-class _EndedError(Exception):
-    """The process has ended; the message says how."""
-
-
-class _LateError(_EndedError):
-    """It was ended for taking too long."""
-
-
-class _Child:
-    """A process that runs models for the thread that started it.
-
-    Attributes:
-        forgotten: keys of the models that are no longer needed; sent with the next request.
-    """
-
-    def __init__(self) -> None:
-        self.forgotten: list[int] = []
-        self._owner = os.getpid()
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _START.format(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            # Output of native code that crashes is not for the user; its exit status is reported.
-            stderr=subprocess.DEVNULL,
-        )
-        # It may be in a loop without end, so it is killed.
-        self._end = weakref.finalize(self, _end, self._process)
-
-    @property
-    def alive(self) -> bool:
-        """True if it can take requests: after a fork only those of the process that started it."""
-        return self._owner == os.getpid() and self._process.poll() is None
-
-    def ask(self, request: str, key: int, *arguments: Any, limit: float | None = None) -> Any:
-        """Send a request and wait for the answer, at most `limit` seconds.
-
-        Raises:
-            _EndedError: the process has ended.
-            _LateError: it took too long.
-        """
-        requests, replies = self._process.stdin, self._process.stdout
-        assert requests is not None
-        assert replies is not None
-        late = threading.Event()
-        watch = threading.Timer(limit or 0.0, self._stop, [late])
-        forgotten, self.forgotten = self.forgotten, []
-        try:
-            if limit is not None:
-                watch.start()
-            pickle.dump((request, key, forgotten, *arguments), requests, protocol=5)
-            requests.flush()
-            result, problem = pickle.load(replies)
-        except (OSError, EOFError, pickle.UnpicklingError):
-            raise (_LateError if late.is_set() else _EndedError)(self._how()) from None
-        except KeyboardInterrupt:
-            self._end()
-            raise
-        finally:
-            watch.cancel()
-        if problem is not None:
-            raise problem
-        return result
-
-    def _stop(self, late: threading.Event) -> None:
-        late.set()
-        self._process.kill()
-
-    def _how(self) -> str:
-        code = self._process.wait()
-        try:
-            return signal.Signals(-code).name
-        except ValueError:
-            return f"exit code {code}"
-
-
-def _end(process: subprocess.Popen[bytes]) -> None:
-    process.kill()
-    process.wait()
-    for pipe in (process.stdin, process.stdout):
-        try:
-            if pipe is not None:
-                pipe.close()
-        except OSError:
-            pass  # A request that it did not read to the end is lost with it.
-
-
-_local = threading.local()
-
-
-def _child() -> _Child:
-    """The process that serves this thread; a new one if the last has ended."""
-    current: _Child | None = getattr(_local, "child", None)
-    if current is None or not current.alive:
-        current = _local.child = _Child()
-    return current
+_keys = count()
 
 
 class IsolatedRunner:
-    """A model made ready to run in another process."""
+    """A model made ready to run in another process.
+
+    It begins to open the model at once; `ready` waits until it is open.
+
+    Attributes:
+        source: the model.
+        executor: what runs it.
+        process: where.
+        key: what the process knows it by.
+    """
 
     def __init__(
         self,
@@ -138,74 +49,178 @@ class IsolatedRunner:
         executor: str,
         extra: Sequence[str] = (),
         *,
-        limit: float | None = None,
+        limits: Limits | None = None,
+        threads: int = 0,
     ) -> None:
-        """Open the model in the process.
+        """Begin to open the model.
 
         Args:
             source: the model.
             executor: one of `runtime.EXECUTORS`.
             extra: names of values of the main graph that a run can return beside its outputs.
-            limit: how long a run may take, in seconds; None for as long as it takes.
+            limits: on opening, and on each run; by default the `current` ones.
+            threads: how many threads ONNX Runtime may use; 0 for its own choice.
 
         Raises:
-            CannotRunError: the executor cannot run the model.
+            CannotRunError: it cannot be given to another process.
         """
-        self._key = next(_keys)
-        self._arguments = (source, executor, tuple(extra))
-        self._limit = limit
-        self._late = False
-        self._opened_in: _Child | None = None
-        self._open()
+        self.key = next(_keys)
+        self.executor = executor
+        self._limits = limits or current()
+        self.source = source
+        self._extra = tuple(extra)
+        self._threads = threads
+        self._opening: Reply | None = self._open()
 
     def __del__(self) -> None:
         """Free the model in the process too: one session in memory at a time."""
-        if self._opened_in is not None:
-            self._opened_in.forgotten.append(self._key)
+        process = getattr(self, "process", None)
+        if process is not None:
+            process.forgotten.append(self.key)
 
-    def _open(self) -> _Child:
-        child = _child()
-        if child is not self._opened_in:
+    def ready(self) -> None:
+        """Wait until the model is open, in a new process where the last one has ended.
+
+        Raises:
+            CannotRunError: the executor cannot run the model.
+            LimitError: opening it takes too long, or too much memory.
+        """
+        if self._opening is None and not self.process.alive:
+            self._opening = self._open()
+        while self._opening is not None:
+            opening, self._opening = self._opening, None
             try:
-                child.ask("open", self._key, *self._arguments)
-            except _EndedError as error:
-                raise CannotRunError(f"it crashed when it read the model ({error})") from None
-            self._opened_in = child
-        return child
+                _values(opening.get()[0])
+            except UnansweredError:
+                self._opening = self._open()
+            except EndedError as error:
+                raise CannotRunError(
+                    f"{CALLED[self.executor]} ended with {error} on this model"
+                ) from None
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
-        """Run the model once; see `runtime.Runner.run`."""
-        if self._late:
-            # It would hold up every trial.
-            raise RunFailedError("it is not tried again after a run that did not end")
-        child = self._open()
+        """Run the model once; see `runtime.Runner.run`.
+
+        Raises:
+            CrashedError: it ended the process.
+            LimitError: it takes too long, or too much memory.
+            RunFailedError: it failed on these inputs.
+            CannotRunError: the executor turned out not to support something.
+        """
+        self.ready()
         try:
-            found: dict[str, Any] = child.ask(
-                "run", self._key, dict(feeds), list(names), limit=self._limit
-            )
-        except _LateError:
-            self._late = True
-            raise RunFailedError(f"it did not end within {self._limit:.0f} seconds") from None
-        except _EndedError as error:
-            raise RunFailedError(f"it crashed on these inputs ({error})") from None
-        return found
+            reply = self.process.send([_run_step([self], feeds, names)], self._limits)
+            found = _values(reply.get()[0])
+        except EndedError as error:
+            raise CrashedError(
+                f"{CALLED[self.executor]} ended with {error} on these inputs"
+            ) from None
+        return dict(zip(names, found, strict=True))
+
+    def _open(self) -> Reply:
+        source = self.source
+        by_path = source.path is not None and not (self._extra and self.executor == "onnxruntime")
+        header = {
+            "do": "open",
+            "key": self.key,
+            "path": source.path,
+            "base_dir": source.base_dir,
+            "threads": self._threads,
+        }
+        content = None if by_path else _content(source, self.executor, self._extra)
+        self.process = start(self.executor)
+        return self.process.send([(header, [content])], self._limits, small=True)
+
+
+def run_all(
+    runners: Sequence[IsolatedRunner],
+    sets: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    limits: Limits,
+) -> list[list[dict[str, Any] | Exception]]:
+    """Run open models of one process on several sets of inputs, all by one request.
+
+    Args:
+        runners: the models; each is `ready`.
+        sets: inputs by name.
+        names: the values wanted.
+        limits: on all runs for one set.
+
+    Returns:
+        for each set of inputs and each model its outputs, or the exception that `run` raises.
+
+    Raises:
+        CrashedError: some run ended the process.
+        LimitError: some run takes too long.
+    """
+    steps = [_run_step(runners, feeds, names) for feeds in sets]
+    try:
+        found = iter(runners[0].process.send(steps, limits).get())
+    except EndedError as error:
+        raise CrashedError(f"{CALLED[runners[0].executor]} ended with {error}") from None
+    return [
+        [
+            result if isinstance(result, Exception) else dict(zip(names, result, strict=True))
+            for result in islice(found, len(runners))
+        ]
+        for _ in sets
+    ]
+
+
+def _run_step(
+    runners: Sequence[IsolatedRunner], feeds: Mapping[str, Any], names: Sequence[str]
+) -> Step:
+    keys = [runner.key for runner in runners]
+    step = {"do": "run", "keys": keys, "feeds": list(feeds), "names": list(names)}
+    return step, list(feeds.values())
+
+
+def _values(result: list[Any] | Exception) -> list[Any]:
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+def _content(source: Source, executor: str, extra: Sequence[str]) -> Any:
+    """The model's bytes with more outputs: protobuf joins messages that follow each other.
+
+    Its weights are not parsed for that.
+
+    Raises:
+        CannotRunError: protobuf has no form for a model of 2 GB and more.
+    """
+    suffix = ModelProto()
+    present = source.outputs
+    suffix.graph.output.extend(ValueInfoProto(name=name) for name in extra if name not in present)
+    try:
+        content = source.content()
+    except ValueError as error:
+        raise CannotRunError(f"it cannot be given to {CALLED[executor]}: {error}") from error
+    content += suffix.SerializeToString() if suffix.graph.output else b""
+    return np.frombuffer(content, np.uint8)
 
 
 def open_isolated(
-    source: Source, executor: str, *, extra: Sequence[str] = (), patient: bool = False
-) -> Runner:
+    source: Source,
+    executor: str,
+    *,
+    extra: Sequence[str] = (),
+) -> IsolatedRunner:
     """Make a model ready to run such that nothing it does can end or hold up this process.
+
+    It runs within the limits of `limits.current`.
 
     Args:
         source: the model.
         executor: one of `runtime.EXECUTORS`.
         extra: names of values of the main graph that a run can return beside its outputs.
-        patient: whether a model with loops may take longer than `LIMIT`.
 
     Raises:
-        CannotRunError: the executor cannot run the model.
+        CannotRunError: the executor cannot run the model, or not within the limits.
+        UsageError: there is no such executor.
     """
-    limited = source.loops and not patient
-    if executor == "onnxruntime" or limited:
-        return IsolatedRunner(source, executor, extra, limit=LIMIT if limited else None)
-    return open_runner(source, executor, extra=extra)
+    if executor not in CALLED:
+        raise UsageError(f"there is no executor {executor!r}; there are {', '.join(CALLED)}")
+    runner = IsolatedRunner(source, executor, extra)
+    runner.ready()
+    return runner

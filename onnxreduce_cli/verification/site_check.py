@@ -19,9 +19,10 @@ from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
 from onnxreduce_cli.verification.profiles import UNUSUAL
 from onnxreduce_cli.verification.runtime import EXECUTORS
+from onnxreduce_cli.verification.site_batches import lost, open_runners
 from onnxreduce_cli.verification.site_cost import work
 from onnxreduce_cli.verification.site_models import Pair, PairMaker
-from onnxreduce_cli.verification.site_runs import Refusals, both_sides, open_runners
+from onnxreduce_cli.verification.site_runs import Refusals, run_sides
 from onnxreduce_cli.verification.site_smaller import smaller
 from onnxreduce_cli.verification.source import Source
 
@@ -123,7 +124,7 @@ def _check_pair(pair: Pair, seed: int) -> Found:
         compared = False
         drawer = Drawer(sources[Side.REFERENCE])
         refusals = Refusals(sources[Side.REFERENCE], drawer)
-        for values, feeds, outcomes in both_sides(pair, drawer, runners, seed, refusals):
+        for values, feeds, outcomes in run_sides(pair, drawer, runners, seed, refusals):
             for name in sources[Side.REFERENCE].outputs:
                 judgement = _judge(outcomes, name, pair)
                 compared |= judgement.agree is not None
@@ -133,9 +134,14 @@ def _check_pair(pair: Pair, seed: int) -> Found:
     except InputError as error:
         found.unchecked = str(error)
         return found
+    before, after = (lost(runners, side) for side in Side)
     if not compared:
-        found.unchecked = str(refusals)
-        found.refused = True
+        found.unchecked = before or after or str(refusals)
+        found.refused = not (before or after)
+    elif after:
+        found.unchecked = f"as converted: {after}"
+    elif before:
+        found.remarks.append(f"before the conversion, {before}")
     return found
 
 

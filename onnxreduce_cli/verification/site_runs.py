@@ -7,15 +7,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto
 
 from onnxreduce_cli.executor.limit import time_limit
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.inputs import Drawer
-from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
 from onnxreduce_cli.verification.ranges import FLOATS
-from onnxreduce_cli.verification.runtime import EXECUTORS, Runner, open_runner
+from onnxreduce_cli.verification.runtime import Runner
+from onnxreduce_cli.verification.site_batches import has_empty, here, with_others
 from onnxreduce_cli.verification.site_draws import (
     fit_regions,
     fit_shapes,
@@ -30,9 +29,6 @@ from onnxreduce_cli.verification.source import Source
 
 #: What a node refused of smaller tensors it will hardly take of larger ones.
 _MOST = 1 << 20
-
-#: Operators whose kernels in ONNX Runtime end the process on attributes that nobody has checked.
-_ENDING = frozenset({"Attention"})
 
 #: Draws for one shape, where values decide whether the outputs are as the model says.
 _DRAWS = 8
@@ -90,36 +86,29 @@ class Refusals:
         return same and self._are_values_free and not self._accepted
 
 
-def open_runners(
-    sources: dict[Side, Source],
-) -> tuple[dict[Ran, Runner], dict[Ran, str]]:
-    """Open both sides in every executor.
+def run_sides(
+    pair: Pair,
+    drawer: Drawer,
+    runners: dict[Ran, Runner],
+    seed: int,
+    refusals: Refusals,
+) -> Iterator[tuple[str, dict[str, Any], dict[Ran, Outcome]]]:
+    """Run both sides in every executor on every set of inputs that the original node accepts.
 
-    Returns:
-        the runners, and for those that cannot run a side the reasons.
+    The NumPy executor, in this process, finds the inputs; where it accepts none, all are asked.
+
+    Args and what is yielded are those of `both_sides`.
     """
-    runners: dict[Ran, Runner] = {}
-    reasons: dict[Ran, str] = {}
-    for side, source in sources.items():
-        for executor in EXECUTORS:
-            try:
-                runners[side, executor] = _runner(source, executor)
-            except CannotRunError as error:
-                reasons[side, executor] = f"{executor}: {error}"
-    return runners, reasons
-
-
-def _runner(source: Source, executor: str) -> Runner:
-    nodes = source.skeleton.graph.node
-    if executor == "onnxruntime" and any(_may_end(node) for node in nodes):
-        return open_isolated(source, executor)
-    return open_runner(source, executor, threads=1)
-
-
-def _may_end(node: NodeProto) -> bool:
-    """Return whether a kernel of ONNX Runtime may crash the process on a node not yet checked."""
-    absent = node.op_type == "BatchNormalization" and "" in node.output[1:]
-    return absent or node.op_type in _ENDING
+    accepted = False
+    own = here(runners)
+    if own:
+        names = [output.name for output in pair.before.graph.output]
+        found = both_sides(pair, drawer, own, seed, refusals)
+        for run in with_others(found, runners, names):
+            accepted = True
+            yield run
+    if not accepted and not refusals.late:
+        yield from both_sides(pair, drawer, runners, seed, refusals)
 
 
 def both_sides(
@@ -190,11 +179,8 @@ def _run_both(
 
 
 def _runners_for(feeds: dict[str, Any], runners: dict[Ran, Runner]) -> dict[Ran, Runner]:
-    """The runners for some inputs: for empty tensors only the NumPy executor's.
-
-    Kernels of ONNX Runtime divide by a size of 0 and end the process (LSTM, CumProd).
-    """
-    empty = any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
+    """The runners for some inputs: for empty tensors only the NumPy executor's."""
+    empty = has_empty(feeds)
     return {key: item for key, item in runners.items() if not empty or key[1] == "numpy"}
 
 

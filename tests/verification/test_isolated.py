@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, helper
 
 from onnxreduce_cli.report.verify import as_text
-from onnxreduce_cli.verification import CannotRunError, RunFailedError, isolated, run, verify
+from onnxreduce_cli.verification import CannotRunError, RunFailedError, process, run, verify
+from onnxreduce_cli.verification.errors import LimitError
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.limits import Limits, limited
 from onnxreduce_cli.verification.source import Source
 from tests.support import model
 
@@ -53,7 +57,7 @@ def test_a_crash_costs_a_run_and_no_more() -> None:
     runner = open_isolated(Source(DIVISION, "m"), "onnxruntime")
     trap = {"a": np.array([LOWEST], np.int32), "b": np.array([-1], np.int32)}
     for _ in range(2):
-        with pytest.raises(RunFailedError, match=r"crashed on these inputs \(SIGFPE\)"):
+        with pytest.raises(RunFailedError, match="ONNX Runtime ended with SIGFPE on these inputs"):
             runner.run(trap, ["y"])
     found = runner.run({"a": np.array([7], np.int32), "b": np.array([2], np.int32)}, ["y"])
     assert found["y"].tolist() == [3]
@@ -64,7 +68,7 @@ def test_a_crash_is_in_the_report() -> None:
     inputs = {"a": np.array([LOWEST], np.int32), "b": np.array([-1], np.int32)}
     alone = verify(DIVISION, inputs=inputs)
     assert alone.exit_code == 1
-    assert "it crashed on these inputs (SIGFPE)" in as_text(alone)
+    assert "ONNX Runtime ended with SIGFPE on these inputs" in as_text(alone)
     # What neither model accepts in ONNX Runtime, the NumPy executor still compares.
     pair = verify(DIVISION, DIVISION, inputs=inputs)
     assert pair.exit_code == 0
@@ -74,34 +78,36 @@ def test_a_crash_is_in_the_report() -> None:
 
 
 @pytest.mark.parametrize("executor", ["onnxruntime", "numpy"])
-def test_a_loop_without_end(executor: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(isolated, "LIMIT", 1.5)
+def test_a_loop_without_end(executor: str) -> None:
     start = time.perf_counter()
-    report = verify(ENDLESS, ENDLESS, executors=[executor])
+    with limited(Limits(1.5)):
+        report = verify(ENDLESS, ENDLESS, executors=[executor])
     assert report.exit_code == 3
-    assert "it did not end within 2 seconds" in as_text(report)
+    assert "the model did not end within 1.5 seconds; to wait longer, say --timeout" in as_text(
+        report
+    )
     # One trial finds out for each model, not each of the five.
     assert time.perf_counter() - start < 12
 
 
 def test_what_a_process_held_is_opened_again() -> None:
     runner = IsolatedRunner(Source(RELU, "m"), "onnxruntime")
-    assert runner._opened_in is not None
-    runner._opened_in._process.kill()
-    runner._opened_in._process.wait()
+    runner.ready()
+    runner.process._process.kill()
+    runner.process._process.wait()
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
 def test_a_model_that_nobody_needs_is_forgotten() -> None:
-    first = IsolatedRunner(Source(RELU, "m"), "onnxruntime")
-    child, key = first._opened_in, first._key
-    assert child is not None
+    first = open_isolated(Source(RELU, "m"), "onnxruntime")
+    held_by, key = first.process, first.key
     del first
-    assert child.forgotten == [key]
-    second = IsolatedRunner(Source(RELU, "m"), "onnxruntime")
-    assert child.forgotten == []
-    with pytest.raises(KeyError):
-        child.ask("run", key, {"x": X}, ["y"])
+    assert held_by.forgotten == [key]
+    second = open_isolated(Source(RELU, "m"), "onnxruntime")
+    assert held_by.forgotten == []
+    steps = [({"do": "run", "keys": [key], "feeds": ["x"], "names": ["y"]}, [X])]
+    with pytest.raises(RunFailedError, match=str(key)):
+        raise held_by.send(steps, Limits()).get()[0]
     assert second.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
@@ -115,6 +121,71 @@ def test_what_an_executor_says_comes_through() -> None:
         open_isolated(Source(RELU, "m"), "onnxruntime").run(
             {"x": np.zeros((2, 2), np.float32)}, ["y"]
         )
+
+
+def test_the_process_imports_little() -> None:
+    program = (
+        "import sys\n"
+        "from onnxreduce_cli.verification import ort_worker\n"
+        "ort_worker._prepare()\n"
+        "print(*sys.modules)\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    modules = printed.stdout.decode().split()
+    assert "onnxruntime" in modules
+    assert not {"onnx", "click", "ml_dtypes", "google", "onnxruntime.tools"} & set(modules)
+    own = {name for name in modules if name.startswith("onnxreduce_cli.")}
+    parts = ("messages", "ort_worker", "serving", "watch")
+    names = {f"onnxreduce_cli.verification.{part}" for part in parts}
+    assert own == names | {"onnxreduce_cli.verification"}
+
+
+def test_a_model_that_takes_more_memory_than_it_may() -> None:
+    found = model(
+        """
+        <ir_version: 8, opset_import: ["": 13]>
+        g (float[N] x, int64[R] s) => (float[K] y) { t = Expand(x, s)  y = ReduceSum(t) }
+        """
+    )
+    feeds = {"x": X[:1], "s": np.array([1 << 30])}
+    for executor in ("onnxruntime", "numpy"):
+        with (
+            limited(Limits(memory=1_000_000_000)),
+            pytest.raises(
+                LimitError, match="more than 1 GB of memory; to allow more, say --memory"
+            ),
+        ):
+            run(found, feeds, executor=executor)
+        small = {"x": X[:1], "s": np.array([3])}
+        assert run(found, small, executor=executor)["y"].tolist() == [3.0]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
+def test_an_interrupt_is_for_whoever_asks() -> None:
+    runner = open_isolated(Source(RELU, "m"), "onnxruntime")
+    os.kill(runner.process._process.pid, signal.SIGINT)
+    process = runner.process
+    assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
+    assert runner.process is process
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float16", "str", "bool"])
+def test_values_of_all_dtypes_come_back(dtype: str) -> None:
+    numbers = np.array([[1, 0], [-1, 2]])
+    kind = getattr(ml_dtypes, dtype, dtype)
+    value = numbers.astype(object).astype(str).astype(object) if dtype == "str" else None
+    value = numbers.astype(kind) if value is None else value
+    elem_type = helper.np_dtype_to_tensor_dtype(value.dtype)
+    info = [helper.make_tensor_value_info(name, elem_type, ["N", 2]) for name in "xy"]
+    node = helper.make_node("Identity", ["x"], ["y"])
+    graph = helper.make_graph([node], "g", info[:1], info[1:])
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
+    for executor in ("onnxruntime", "numpy"):
+        for given in (value, value[:, ::-1], value[:0]):
+            got = run(found, {"x": given}, executor=executor)["y"]
+            assert got.dtype == given.dtype
+            assert got.tolist() == given.tolist()
+            assert got.shape == given.shape
 
 
 def test_each_thread_has_a_process_of_its_own() -> None:
@@ -137,7 +208,7 @@ def test_modules_of_the_current_folder_are_not_imported(
         (tmp_path / f"{name}.py").write_text("raise SystemExit(9)")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry not in ("", ".")])
-    monkeypatch.setattr(isolated, "_local", threading.local())
+    monkeypatch.setattr(process, "_local", threading.local())
     assert run(RELU, {"x": X}, executor="onnxruntime")["y"].tolist() == [1.0, 0.0]
 
 
@@ -158,18 +229,20 @@ def test_external_data_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert run("m.onnx", {"x": X}, executor=executor)["y"].tolist() == [2.0, 0.0]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="a process does not learn there that its parent ended")
-def test_a_run_ends_with_whoever_asked_for_it(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.name == "nt", reason="looks at processes as Linux shows them")
+@pytest.mark.parametrize("executor", ["onnxruntime", "numpy"])
+def test_a_run_ends_with_whoever_asked_for_it(executor: str, tmp_path: Path) -> None:
     onnx.save(ENDLESS, tmp_path / "m.onnx")
     program = (
         "import sys, time\n"
         "from onnxreduce_cli.verification.isolated import IsolatedRunner\n"
         "from onnxreduce_cli.verification.source import Source\n"
-        "runner = IsolatedRunner(Source(sys.argv[1], 'm'), 'numpy')\n"
-        "print(runner._opened_in._process.pid, flush=True)\n"
+        "runner = IsolatedRunner(Source(sys.argv[1], 'm'), sys.argv[2])\n"
+        "runner.ready()\n"
+        "print(runner.process._process.pid, flush=True)\n"
         "runner.run({'x': __import__('numpy').ones(2, 'float32')}, ['y'])\n"
     )
-    command = [sys.executable, "-c", program, str(tmp_path / "m.onnx")]
+    command = [sys.executable, "-c", program, str(tmp_path / "m.onnx"), executor]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         child = int(process.stdout.readline())

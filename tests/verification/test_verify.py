@@ -20,13 +20,11 @@ from onnxreduce_cli.verification import (
     InputError,
     RunFailedError,
     Tolerance,
-    divergence,
     read_inputs,
     run,
-    runtime,
-    trials,
     verify,
 )
+from onnxreduce_cli.verification.isolated import IsolatedRunner
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'
@@ -151,23 +149,17 @@ def test_the_first_model_is_the_reference_for_what_inputs_are_accepted() -> None
 
 def _deviating(monkeypatch: pytest.MonkeyPatch, op_type: str, amount: float) -> None:
     """Let ONNX Runtime deviate on models that contain an operator."""
-    real, init = runtime.OrtRunner.run, runtime.OrtRunner.__init__
-
-    def opened(self: Any, given: Any, extra: Any = (), threads: int = 0) -> None:
-        init(self, given, extra, threads)
-        self.wrong = set()
-        for node in given.skeleton.graph.node:
-            if node.op_type == op_type or not self.wrong.isdisjoint(node.input):
-                self.wrong.update(node.output)
+    real = IsolatedRunner.run
 
     def deviating(self: Any, feeds: Any, names: Any) -> Any:
         found = real(self, feeds, names)
-        return {k: v + np.float32(amount) if k in self.wrong else v for k, v in found.items()}
+        wrong: set[str] = set()
+        for node in self.source.skeleton.graph.node if self.executor == "onnxruntime" else ():
+            if node.op_type == op_type or not wrong.isdisjoint(node.input):
+                wrong.update(node.output)
+        return {k: v + np.float32(amount) if k in wrong else v for k, v in found.items()}
 
-    monkeypatch.setattr(runtime.OrtRunner, "__init__", opened)
-    monkeypatch.setattr(runtime.OrtRunner, "run", deviating)
-    for module in (trials, divergence):
-        monkeypatch.setattr(module, "open_isolated", runtime.open_runner)
+    monkeypatch.setattr(IsolatedRunner, "run", deviating)
 
 
 def test_an_executor_that_runs_only_the_first_model_is_told() -> None:

@@ -1,0 +1,166 @@
+"""onnx's shape inference, such that no model makes it take all memory.
+
+It computes lists of sizes and ranks as the model says, and either may double from node to node: 41
+nodes that join a list with itself take terabytes. Such a model is inferred in a process apart.
+"""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from collections.abc import Iterable
+
+import onnx
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+
+#: Lists of more sizes, and larger ranks, are left to a process apart.
+_MOST = 1 << 20
+
+#: Operators by which lists (Concat) and ranks (the others) double.
+_DOUBLING = frozenset({"Concat", "Gather", "GatherND"})
+
+#: Operators whose outputs onnx knows no elements of, whatever it knows of their inputs.
+_WITHOUT_ELEMENTS = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
+
+#: What inference apart may take, in seconds and bytes.
+_SECONDS = 10
+_MEMORY = 1_000_000_000
+
+_START = (
+    "import sys; sys.path[:] = {!r}; from onnxreduce_cli.model.safe_inference import main; main()"
+)
+
+
+def infer_shapes(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
+    """Return the model with the types that onnx infers; None if it cannot.
+
+    Args:
+        model: the model; its large tensors are not needed.
+        data_prop: whether lists of sizes are computed too.
+    """
+    if _may_explode(model):
+        return _apart(model, data_prop)
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
+        return None
+
+
+def _apart(model: ModelProto, data_prop: bool) -> ModelProto | None:
+    command = [sys.executable, "-c", _START.format(sys.path), str(int(data_prop))]
+    try:
+        done = subprocess.run(
+            command,
+            input=model.SerializeToString(),
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return None
+    return None if done.returncode else ModelProto.FromString(done.stdout)
+
+
+def main() -> None:
+    """Infer the model on standard input, in a process that may take so much memory and no more."""
+    if sys.platform == "linux":
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
+    model = ModelProto.FromString(sys.stdin.buffer.read())
+    inferred = onnx.shape_inference.infer_shapes(model, data_prop=sys.argv[1] == "1")
+    sys.stdout.buffer.write(inferred.SerializeToString())
+
+
+def _may_explode(model: ModelProto) -> bool:
+    """Return whether a list of sizes or a rank may become large; most models need one look."""
+    bodies = [function.node for function in model.functions]
+    steps = _doublings(model.graph.node) + sum(map(_doublings, bodies))
+    if steps < math.log2(_MOST):
+        return False
+    bounds = _Bounds()
+    bounds.enter(model.graph)
+    for function in model.functions:
+        # What a call gives is not followed; a body is, as if it were called with little.
+        bounds.follow(function.node)
+    return bounds.largest > _MOST
+
+
+def _doublings(nodes: Iterable[NodeProto]) -> float:
+    """How often a list or a rank may double in some nodes, subgraphs included."""
+    found = 0.0
+    for node in nodes:
+        if node.op_type in _DOUBLING:
+            found += math.log2(max(len(node.input), 1))
+        for attribute in node.attribute if node.op_type in ("If", "Loop", "Scan") else ():
+            found += _doublings(attribute.g.node)
+    return found
+
+
+class _Bounds:
+    """Bounds of what inference computes for values, by name.
+
+    Attributes:
+        largest: the largest of them.
+    """
+
+    def __init__(self) -> None:
+        self.largest = 0
+        self._elements: dict[str, int] = {}
+        self._ranks: dict[str, int] = {}
+
+    def enter(self, graph: GraphProto) -> None:
+        """Follow a graph from its inputs and initializers on."""
+        for value in graph.input:
+            self._ranks[value.name] = len(value.type.tensor_type.shape.dim)
+        for tensor in graph.initializer:
+            self._ranks[tensor.name] = len(tensor.dims)
+            if len(tensor.dims) <= 1:
+                self._elements[tensor.name] = max(0, *tensor.dims, 1)
+        self.follow(graph.node)
+
+    def follow(self, nodes: Iterable[NodeProto]) -> None:
+        """Follow nodes in their order."""
+        for node in nodes:
+            for attribute in node.attribute:
+                if attribute.type == AttributeProto.GRAPH:
+                    self.enter(attribute.g)
+            rank, elements = self._rank(node), self._count(node)
+            for name in node.output:
+                self._ranks[name] = rank
+                if elements is not None:
+                    self._elements[name] = elements
+            self.largest = max(self.largest, rank, elements or 0)
+            if self.largest > _MOST:
+                return
+
+    def _rank(self, node: NodeProto) -> int:
+        ranks = [self._ranks.get(name, 0) for name in node.input]
+        if node.op_type in ("Gather", "GatherND"):
+            return sum(ranks)
+        lists = [self._elements.get(name, 0) for name in node.input[1:]]
+        if node.op_type == "Unsqueeze":
+            return sum(ranks[:1]) + sum(lists) + sum(len(item.ints) for item in node.attribute)
+        shapes = lists if node.op_type in ("Expand", "Reshape") else []
+        if node.op_type == "ConstantOfShape":
+            shapes = [self._elements.get(name, 0) for name in node.input]
+        return max((*ranks, *shapes), default=0) + (node.op_type == "OneHot")
+
+    def _count(self, node: NodeProto) -> int | None:
+        """The elements that onnx may know of an output; None if it does not compute any."""
+        if node.op_type == "Constant":
+            return max((_constant(item) for item in node.attribute), default=0)
+        if node.op_type in ("Shape", "Size"):
+            return max((self._ranks.get(name, 0) for name in node.input), default=0)
+        if node.op_type in _WITHOUT_ELEMENTS:
+            return None
+        counts = [self._elements.get(name) for name in node.input if name]
+        known = [count for count in counts if count is not None]
+        if not known or len(known) < len(counts):
+            return None
+        return sum(known) if node.op_type == "Concat" else max(known)
+
+
+def _constant(attribute: AttributeProto) -> int:
+    return math.prod(attribute.t.dims) if attribute.HasField("t") else len(attribute.ints) or 1

@@ -1,0 +1,62 @@
+"""How long a model may run, and how much memory it may take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one model may take that runs in a process of its own.
+
+    Attributes:
+        timeout: the seconds that it may take to load, and those that a run may take.
+        memory: the bytes of memory that the process may have.
+        by_options: whether a user can change them by `--timeout` and `--memory`.
+    """
+
+    timeout: float = 60.0
+    memory: int = 8_000_000_000
+    by_options: bool = True
+
+    @property
+    def late(self) -> str:
+        """What is said of a model that takes longer."""
+        advice = "; to wait longer, say --timeout SECONDS" if self.by_options else ""
+        return f"the model did not end within {self.timeout:g} seconds{advice}"
+
+    @property
+    def large(self) -> str:
+        """What is said of a model that takes more memory."""
+        advice = "; to allow more, say --memory SIZE" if self.by_options else ""
+        return f"the model takes more than {size_text(self.memory)} of memory{advice}"
+
+
+#: Those of a user's model.
+_current = ContextVar("_current", default=Limits())  # noqa: B039 - nothing changes it
+
+
+def current() -> Limits:
+    """The limits of the models that run here and now."""
+    return _current.get()
+
+
+@contextmanager
+def limited(limits: Limits) -> Iterator[None]:
+    """Let models run within other limits."""
+    token = _current.set(limits)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def size_text(size: int) -> str:
+    """A number of bytes as people write it: ``8 GB``, ``1.5 MB``."""
+    for unit, scale in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size} bytes"

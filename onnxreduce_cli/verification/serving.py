@@ -1,0 +1,69 @@
+"""The main loop of a process that runs models for another one.
+
+It imports NumPy and nothing that takes longer, so that the process starts quickly.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from onnxreduce_cli.verification import messages
+from onnxreduce_cli.verification.messages import Restore
+from onnxreduce_cli.verification.watch import Watch
+
+#: The characters of a message: where it is all that is told, a reply fits into any pipe.
+_LONGEST = 1000
+
+#: The values that a step gives, or the kind of an error (see `process`) and what is wrong.
+Result = Sequence[Any] | tuple[str, str]
+
+#: Takes one step of a request, opening a model or running some, with its values.
+Answer = Callable[[Mapping[str, Any], Sequence[Any]], list[Result]]
+
+
+def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
+    """Answer requests from standard input on standard output until there are none.
+
+    The first argument of the command is the number of the process that asks. A request has
+    ``steps``, which get so many of its values as their ``count`` says; it limits the ``seconds``
+    that each takes and the ``memory`` of the process. The reply says of each result how many
+    values it has, or what is wrong.
+
+    Args:
+        prepare: imports what answers; from then on nothing that it prints is seen.
+        restore: see `messages.read`.
+    """
+    # An interrupt goes to all processes of a terminal: who started this one ends it then.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests = sys.stdin.buffer
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    # What native code prints must not come between the replies.
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    watch = Watch(int(sys.argv[1]))
+    answer = prepare()
+    while True:
+        try:
+            header, values = messages.read(requests, restore)
+        except EOFError:
+            return
+        told: list[Any] = []
+        found: list[Any] = []
+        for step in header["steps"]:
+            given, values = values[: step["count"]], values[step["count"] :]
+            watch.begin(header["seconds"], header["memory"])
+            for result in answer(step, given):
+                if isinstance(result, tuple):
+                    told.append((result[0], result[1][:_LONGEST]))
+                else:
+                    told.append(len(result))
+                    found += result
+            watch.end()
+        try:
+            messages.write(replies, {"results": told}, found)
+        except OSError:
+            return
+        del found, values
