@@ -91,8 +91,8 @@ def test_each_exception_says_how_a_command_ends() -> None:
     # What comes of a verification depends on what it found: see test_convert_file.
     assert set(found) == {*CODES, "VerificationError"}
     for name, (code, state) in CODES.items():
-        more = ("a folder",) if name == "CheckError" else ()
-        told = failure(found[name]("what is wrong", *more))
+        given = (["what is wrong"], "a folder") if name == "CheckError" else ("what is wrong",)
+        told = failure(found[name](*given))
         assert (told.code, told.state) == (code, state), name
         assert told.text.endswith("what is wrong")
 

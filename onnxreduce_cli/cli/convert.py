@@ -124,7 +124,6 @@ def command(
 
     Nothing is written if any node cannot get there: each is named on stderr with its reason, and
     the exit code is 1; so it is if one that changes, run before and after, computes something else.
-
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """

@@ -23,7 +23,7 @@ from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_bodies import models_with_bodies
-from onnxreduce_cli.verification.site_names import Renaming, made
+from onnxreduce_cli.verification.site_names import Renaming, described, made
 from onnxreduce_cli.verification.site_sources import nodes_behind
 from onnxreduce_cli.verification.site_types import (
     INTEGERS,
@@ -121,7 +121,7 @@ class PairMaker:
         for name in node.output:
             tokens.setdefault(name, len(tokens))
         own = self.conversion.constants(scope)
-        parts: list[Any] = [scope.opset, id(scope.function), _described(node, tokens)]
+        parts: list[Any] = [scope.opset, id(scope.function), described(node, tokens)]
         for item in site.result:
             for name in item.input:
                 if name not in tokens:
@@ -133,7 +133,7 @@ class PairMaker:
                     )
             for name in item.output:
                 tokens.setdefault(name, len(tokens))
-            parts.append(_described(item, tokens))
+            parts.append(described(item, tokens))
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         return tuple(parts)
 
@@ -383,16 +383,6 @@ class PairMaker:
             if entry.domain and entry.domain != "ai.onnx":
                 model.opset_import.add().CopyFrom(entry)
         return model
-
-
-def _described(node: NodeProto, tokens: dict[str, Any]) -> tuple[Any, ...]:
-    return (
-        node.domain,
-        node.op_type,
-        tuple(attribute.SerializeToString() for attribute in node.attribute),
-        tuple(tokens[name] for name in node.input),
-        tuple(tokens[name] if isinstance(tokens[name], int) else name for name in node.output),
-    )
 
 
 def _references(node: NodeProto) -> Iterator[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from onnx import NodeProto, TensorProto
 
@@ -67,3 +68,14 @@ def made(nodes: Iterable[NodeProto]) -> list[str]:
             found += declared(graph)
             found += made(graph.node)
     return found
+
+
+def described(node: NodeProto, tokens: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what makes a node distinct but for its names, of which each stands for its token."""
+    return (
+        node.domain,
+        node.op_type,
+        tuple(attribute.SerializeToString() for attribute in node.attribute),
+        tuple(tokens[name] for name in node.input),
+        tuple(tokens[name] if isinstance(tokens[name], int) else name for name in node.output),
+    )
