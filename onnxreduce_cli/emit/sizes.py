@@ -6,6 +6,7 @@ import numpy as np
 from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli.emit.axes import squeezed, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Body, Carried, loop
@@ -70,8 +71,17 @@ def sliced(context: Context, values: str, start: Number, end: Number) -> Value:
 
 
 def known_size(context: Context, name: str, axis: int) -> int | None:
-    """Return the size of one dimension of a tensor, if it is known at conversion."""
+    """Return the size of one dimension of a tensor, if it is known at conversion.
+
+    Raises:
+        Blocked: the tensor's rank is known, and it has no such dimension.
+    """
     dims = dims_of(context, name)
+    if dims is not None and not -len(dims) <= axis < len(dims):
+        raise Blocked(
+            f"{name!r} is said to have rank {len(dims)}, and it needs a dimension {axis} of it",
+            "mend the model, or the shapes that it states",
+        )
     dim = dims[axis] if dims is not None else None
     return dim if isinstance(dim, int) else None
 

@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes, squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import refuse
-from onnxreduce_cli.emit.sizes import dims_of
+from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.steps.registry import introduced
@@ -83,8 +83,7 @@ def _part(context: Context, split: NodeProto, axis: int, index: int) -> tuple[in
         ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes.astype(np.int64))])
         count = len(sizes)
     else:
-        dims = dims_of(context, split.input[0])
-        dim = dims[axis] if dims is not None else None
+        dim = known_size(context, split.input[0], axis)
         step = int(sizes)
         # Without the size, indices from the front are still known.
         if not isinstance(dim, int) and index < 0:

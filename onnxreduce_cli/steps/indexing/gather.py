@@ -7,6 +7,7 @@ import numpy as np
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative, size_along
+from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.steps.registry import down
 
 
@@ -19,7 +20,7 @@ def non_negative_indices(context: Context) -> Value:
     if never_negative(context, indices):
         return indices
     axis = context.value("axis", 0)
-    dim = data.dims[axis] if data.dims is not None else None
+    dim = known_size(context, data, axis)
     constant = context.constant(indices)
     if constant is not None and isinstance(dim, int):
         return context.array(np.where(constant < 0, constant + dim, constant), "indices")

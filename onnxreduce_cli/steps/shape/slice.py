@@ -16,6 +16,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims
+from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.emulated_slice import (
     constant_list,
@@ -92,8 +93,7 @@ def _indices(context: Context, index: int, axis: int, step: int) -> Value:
         step: the step along it.
     """
     starts, ends = constant_list(context, 1), constant_list(context, 2)
-    dims = context.input(0).dims
-    dim = None if dims is None else dims[axis]
+    dim = known_size(context, context.input(0), axis)
     if starts and ends and isinstance(dim, int):
         start, end = starts[index], ends[index]
         # Going backwards, an end before the first element means "through the first".

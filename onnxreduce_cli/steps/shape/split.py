@@ -13,6 +13,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import size_along
+from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.emulated_split import slices_at_run_time
 
@@ -103,7 +104,7 @@ def number_to_sizes(context: Context) -> None:
             "correct the model",
         )
     data, axis = context.input(0), context.value("axis", 0)
-    dim = None if data.dims is None else data.dims[axis]
+    dim = known_size(context, data, axis)
     drop = ("num_outputs",)
     if number == 1 or (isinstance(dim, int) and dim % number == 0):
         context.replace(drop=drop)
