@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import ConversionError
@@ -199,3 +199,14 @@ def test_outer_constants_at_ir_version_3() -> None:
     assert [value.name for value in result.graph.input] == ["x", "c", "w"]
     feeds = {"x": np.array([3, 4], np.float32), "c": np.array(True)}
     assert run(result, feeds)["y"].tolist() == [4.0, 6.0]
+
+
+def test_an_ir_version_that_nobody_asked_for_never_stands_in_the_way() -> None:
+    source = parser.parse_model("""<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
+        g (float[2] x) => (float[2] y) { y = local.F(x) }
+        <domain: "local", opset_import: ["" : 18]>
+        F <axis : int = 0> (a) => (b) { b = Softmax<axis : int = @axis>(a) }""")
+    result = onnxreduce_cli.convert(source, 12, check=False)
+    assert result.ir_version == 9
+    with pytest.raises(onnxreduce_cli.ConversionError, match="default attributes of"):
+        onnxreduce_cli.convert(source, 12, ir_version=8)
