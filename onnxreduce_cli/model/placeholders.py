@@ -149,6 +149,11 @@ _WINDOW = ("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads",
 _CONV = ("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides")
 
 _RULES: dict[tuple[str, str], _Rule] = {
+    ("", "Affine"): _same,
+    ("", "ImageScaler"): _same,
+    ("", "ParametricSoftplus"): _same,
+    ("", "Scale"): _same,
+    ("", "ScaledTanh"): _same,
     ("", "SimplifiedLayerNormalization"): _same,
     (LEARNING, "Imputer"): _same,
     (LEARNING, "Normalizer"): _to_float,

@@ -16,6 +16,7 @@ from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.reduction import function_bodies as bodies
 from onnxreduce_cli.steps.registry import STEPS, Direction, Step
+from onnxreduce_cli.steps.removed import OPSET, REMOVED
 from onnxreduce_cli.steps.type_constraints import fit_types, leaves_types_out
 
 # Every module of the package registers its steps when it is imported.
@@ -58,6 +59,8 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
     since = schemas.versions(op_type)
     if op_type in RUNTIME_OWN and (not since or opset < since[0]):
         return _from_the_runtime(op_type, since[0]) if since and target >= since[0] else None
+    if op_type in REMOVED and (not since or opset < since[0]):
+        return _removed(op_type)
     if not since:
         return _blocking(
             target,
@@ -97,6 +100,16 @@ def _from_the_runtime(op_type: str, introduced: int) -> NextStep:
 
     description = f"ONNX Runtime's own {op_type} is the default domain's now"
     return NextStep(introduced, description, take)
+
+
+def _removed(op_type: str) -> NextStep:
+    """An experimental operator that ONNX removed becomes others, where some stand for it."""
+    replace = REMOVED[op_type]
+    return NextStep(
+        OPSET,
+        f"{op_type}, which ONNX removed, written in operators of opset {OPSET}",
+        lambda context: replace(context.at(OPSET)),
+    )
 
 
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:

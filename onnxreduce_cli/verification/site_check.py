@@ -191,6 +191,8 @@ def _is_as_float(outcomes: dict[Ran, Outcome], name: str, pair: Pair) -> bool:
     opset = default_opset(pair.before)
     assert opset is not None
     for node in pair.before.graph.node:
+        if not schemas.exists(node.op_type, opset):
+            continue  # An operator that ONNX removed.
         if "stash_type" not in schemas.schema(node.op_type, opset).attributes:
             continue
         stash = attributes.find(node, "stash_type")
