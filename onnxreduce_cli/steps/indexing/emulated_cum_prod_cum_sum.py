@@ -52,7 +52,7 @@ def _running(context: Context, op_type: str, first: float) -> None:
         context.require_specialised("what is known of its axis")
         _around_axis(context, None if axis is None else int(axis.reshape(-1)[0]))
         return
-    elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
+    context.need_elem_type(data, "the sums begin with a zero of it")
     along = non_negative_axes((int(axis.reshape(-1)[0]),), rank)[0]
     reverse = context.value("reverse", 0)
     dims = need_dims(context, data, "its dimensions are looked at")
@@ -66,10 +66,27 @@ def _running(context: Context, op_type: str, first: float) -> None:
     if may_be_empty:
         data = _with_one_more(context, data, may_be_empty, along if reverse else None)
         output = context.fresh("one_more")
+    _scan(context, op_type, first, data, along, output)
+    if may_be_empty:
+        starts = [int(reverse and at == along) for at in may_be_empty]
+        ends = [END if start else -1 for start in starts]
+        bounds = [context.array(part, "bounds") for part in (starts, ends, may_be_empty)]
+        op.Slice(output, *bounds, outputs=[context.node.output[0]])
+
+
+def _scan(
+    context: Context, op_type: str, first: float, data: Value, along: int, output: str
+) -> None:
+    """Emit the Scan of the data, of known rank, along an axis; see `_running`."""
+    op = context.op
+    rank = data.rank or 0
+    elem_type = context.need_elem_type(data, "the sums begin with a zero of it")
+    reverse = context.value("reverse", 0)
     shape = op.Shape(data)
     others = context.array([index for index in range(rank) if index != along], "others")
+    slice_shape = op.Gather(shape, others, axis=0)
     start = numpy_helper.from_array(np.array([first]).astype(numpy_dtype(elem_type)))
-    initial = op.ConstantOfShape(op.Gather(shape, others, axis=0), value=start)
+    initial = op.ConstantOfShape(slice_shape, value=start)
     body = _accumulation(context, op_type, elem_type, rank - 1)
     direction = [1 if reverse else 0]
     context.replace(
@@ -84,19 +101,6 @@ def _running(context: Context, op_type: str, first: float) -> None:
         scan_output_axes=[along],
         scan_output_directions=direction,
     )
-    if may_be_empty:
-        _take_one_away(context, output, may_be_empty, along if reverse else None)
-
-
-def _take_one_away(context: Context, result: str, axes: list[int], first: int | None) -> None:
-    """Give the node's output without the last slice along each of `axes`, along `first` the first.
-
-    The result has the data's rank and dtype; see `_with_one_more`.
-    """
-    starts = [int(axis == first) for axis in axes]
-    ends = [END if start else -1 for start in starts]
-    bounds = [context.array(part, "bounds") for part in (starts, ends, axes)]
-    context.op.Slice(result, *bounds, outputs=[context.node.output[0]])
 
 
 def _with_one_more(context: Context, data: Value, axes: list[int], first: int | None) -> Value:
