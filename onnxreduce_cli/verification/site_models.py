@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,14 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.scope import Scope, subgraphs
-from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.randomness import is_random
+from onnxreduce_cli.verification.randomness import is_random, with_inner
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_bodies import models_with_bodies
 from onnxreduce_cli.verification.site_names import Renaming, described, made
+from onnxreduce_cli.verification.site_nodes import bound
 from onnxreduce_cli.verification.site_sources import nodes_behind
 from onnxreduce_cli.verification.site_types import (
     INTEGERS,
@@ -159,7 +159,7 @@ class PairMaker:
         """
         self._refuse(site)
         if any(True for _ in subgraphs(site.node)):
-            node = self._bound(site, site.node)
+            node = bound(self._facts.calls, site.scope, site.node)
             before, after = models_with_bodies(self.conversion, site, node)
             return Pair(before, after, moved=False, full=True, promised={}, sizes={})
         parts = self._parts(site, full)
@@ -196,9 +196,9 @@ class PairMaker:
 
     def _parts(self, site: Site, full: bool) -> _Parts:
         node = site.node
-        after = [self._bound(site, item) for item in site.result]
+        after = [bound(self._facts.calls, site.scope, item) for item in site.result]
         behind = nodes_behind(site, after, self.conversion.constants(site.scope))
-        before = [self._bound(site, item) for item in (*behind, node)]
+        before = [bound(self._facts.calls, site.scope, item) for item in (*behind, node)]
         inner = made(before[:-1])
         given = [name for name in reads(before) if name not in inner]
         constants = self._constants(site, after, given, full)
@@ -263,8 +263,10 @@ class PairMaker:
         arrays = {name: self._facts.constant(site.scope, name) for name in site.node.input if name}
         off = [name for name, array in arrays.items() if array is not None and not array.any()]
         target = self.conversion.target
-        return is_random(site.node, site.scope.opset, off) or any(
-            is_random(node, target, off) for node in site.result
+        return any(
+            is_random(item, opset, off)
+            for opset, nodes in ((site.scope.opset, (site.node,)), (target, site.result))
+            for item in with_inner(*nodes)
         )
 
     def _read(self, scope: Scope) -> set[str]:
@@ -279,27 +281,6 @@ class PairMaker:
     def _known_dims(self, site: Site, name: str) -> Dims | None:
         known = self._facts.type(site.scope, name)
         return None if known is None else known.dims
-
-    def _bound(self, site: Site, node: NodeProto) -> NodeProto:
-        """A copy of a node without its texts, its attribute references resolved."""
-        copy = NodeProto()
-        copy.CopyFrom(node)
-        copy.doc_string = ""
-        del copy.metadata_props[:]
-        values = {}
-        for attribute in _references(copy):
-            value = self._facts.calls.resolve_attribute(site.scope, attribute)
-            if value is UNKNOWN:
-                raise UncheckableError(
-                    f"its attribute {attribute.name!r} is set by the function's callers"
-                )
-            if value is not None:
-                values[attribute.ref_attr_name] = helper.make_attribute(
-                    attribute.name, value, attr_type=attribute.type or None
-                )
-        if values or any(True for _ in _references(copy)):
-            bind(copy, values)
-        return copy
 
     def _constants(
         self, site: Site, after: list[NodeProto], given: list[str], full: bool
@@ -383,13 +364,3 @@ class PairMaker:
             if entry.domain and entry.domain != "ai.onnx":
                 model.opset_import.add().CopyFrom(entry)
         return model
-
-
-def _references(node: NodeProto) -> Iterator[Any]:
-    waiting = [node]
-    while waiting:
-        item = waiting.pop()
-        for attribute in item.attribute:
-            if attribute.ref_attr_name:
-                yield attribute
-        waiting += [inner for _, graph in subgraphs(item) for inner in graph.node]

@@ -912,3 +912,10 @@ def test_a_node_with_graphs_of_other_domains_is_unchecked() -> None:
     found = model('<ir_version: 8, opset_import: ["": 13, "local": 1]>' + text)
     report = check_sites(Conversion(found, 8))
     assert "its subgraphs have nodes of other domains" in [i.reason for i in report.unchecked]
+
+
+def test_a_node_whose_graphs_draw_random_numbers_is_unchecked() -> None:
+    text = WITH_BODIES["if"].replace("Neg(t)", "RandomUniformLike(t)")
+    report = check_sites(Conversion(source(13, text), 8))
+    assert report.ok
+    assert "its results are random" in [item.reason for item in report.unchecked]
