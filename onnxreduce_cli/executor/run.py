@@ -115,6 +115,8 @@ def _checked(name: str, value: Any, declared: TypeProto) -> Value:
     if kind == "sequence_type":
         if not isinstance(value, (list, tuple)):
             raise ExecutionError(f"input {name!r} is a sequence, {type(value).__name__} is given")
+        if declared.sequence_type.elem_type.HasField("sequence_type"):
+            raise ExecutionError(f"input {name!r} holds sequences of sequences, which none takes")
         return [_checked(name, item, declared.sequence_type.elem_type) for item in value]
     array = np.asarray(value)
     if kind == "tensor_type" and declared.tensor_type.elem_type:
