@@ -154,6 +154,8 @@ def check_types(
     Raises Invalid, naming the parameter, its type and what is allowed.
     """
     for formal, value in zip(formals, values, strict=False):
+        if isinstance(value, list) and not any("seq(" in kind for kind in formal.types):
+            raise Invalid(f"{what} {formal.name!r} is a sequence, which is not allowed here")
         if value is None or isinstance(value, list):
             continue
         kind = type_string(value)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, TypeProto, helper, numpy_helper
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import InvalidModelError
@@ -409,3 +409,14 @@ def test_two_models_of_one_name_are_told_apart(tmp_path: Path) -> None:
     assert report.exit_code == 0
     assert (report.a, report.b) == (str(tmp_path / "m.onnx"), f"{tmp_path / 'm.onnx'} (b)")
     assert {c.trials for c in report.comparisons} == {5}
+
+
+def test_a_sequence_where_none_may_be_is_the_models_fault() -> None:
+    found = source("g (float[2] x) => (float[2] y) { y = Max(x, x) }")
+    inner = found.graph.input[0].type
+    outer = TypeProto()
+    outer.sequence_type.elem_type.CopyFrom(inner)
+    inner.CopyFrom(outer)
+    report = verify(found, executors=["numpy"])
+    assert report.exit_code == 3
+    assert "is a sequence, which is not allowed here" in report.runs[0].reason
