@@ -531,6 +531,17 @@ def test_a_site_whose_sizes_are_in_its_constants_is_checked_on_smaller_ones(
     assert not check_sites(Conversion(found, 16)).ok
 
 
+def test_a_shape_of_unknown_length_does_not_count_as_a_large_one() -> None:
+    found = source(
+        14,
+        "g (float[5,N,6] x, int64[L] s) => (float[A,B] y) { y = Reshape<allowzero=0>(x, s) }",
+    )
+    found.graph.output[0].type.tensor_type.ClearField("shape")
+    report = checked(found, 13)
+    assert report.ok
+    assert report.checked == 1
+
+
 def test_what_is_too_large_at_any_size_is_unchecked() -> None:
     found = source(
         19,
