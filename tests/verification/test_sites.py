@@ -833,13 +833,14 @@ def test_a_node_behind_the_site_is_part_of_it_where_a_step_looked_past_it() -> N
     assert report.checked
 
 
-def test_boxes_and_their_scores_are_as_many() -> None:
+@pytest.mark.parametrize("batch", ["1", "B"])
+def test_boxes_and_their_scores_are_as_many_and_differ(batch: str) -> None:
     found = source(
         11,
-        "g (float[1,N,4] b, float[1,1,M] s) => (int64[A,B] y) <int64 m = {2}> "
+        f"g (float[{batch},N,4] b, float[{batch},C,M] s) => (int64[A,B] y) <int64 m = {{2}}> "
         "{ y = NonMaxSuppression(b, s, m) }",
     )
-    report = checked(found, 9)
+    report = check_sites(Conversion(found, 9))
     assert report.ok, report.failures
     assert report.checked == 1
 
