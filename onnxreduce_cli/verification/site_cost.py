@@ -14,6 +14,9 @@ from onnxreduce_cli.model.scope import subgraphs
 #: The size that stands for dimensions that are not known, and for numbers of iterations.
 _OPEN = 8
 
+#: As many dimensions may each have that size: more come of lists whose length is not known.
+_FEW = 4
+
 #: What a node in a body takes, even of one element, in elements of a large tensor.
 _OF_A_NODE = 64
 
@@ -60,7 +63,10 @@ def _shapes(model: ModelProto) -> Shapes:
 
 
 def _closed(shape: TensorShapeProto) -> tuple[int, ...]:
-    return tuple(dim.dim_value if dim.HasField("dim_value") else _OPEN for dim in shape.dim)
+    """The shape with a small size for each open dimension, smaller where there are many."""
+    sizes = [dim.dim_value if dim.HasField("dim_value") else None for dim in shape.dim]
+    size = _OPEN if sizes.count(None) <= _FEW else 2
+    return tuple(size if dim is None else dim for dim in sizes)
 
 
 class _Costs:

@@ -29,7 +29,7 @@ from onnxreduce_cli.verification.site_models import Pair
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
 #: No definition says where a NaN stands in an order, nor whether it does at all.
-_ORDERING = frozenset({"TopK", "Unique"})
+_ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
 #: Those with an input that says which region they take.
 _REGIONS = frozenset({"Resize", "RoiAlign"})
 #: What a window without elements gives is not defined for these.
@@ -138,6 +138,9 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
         image = feeds.get(node.input[0]) if node.op_type in _WEIGHING else None
         if isinstance(image, np.ndarray) and not image.size:
             return False
+        scores = feeds.get(node.input[1]) if node.op_type == "NonMaxSuppression" else None
+        if isinstance(scores, np.ndarray) and np.unique(scores).size < scores.size:
+            return False  # Which of two boxes of one score comes first is not said.
         if node.op_type == "Einsum" and not _sizes_agree(node, _shapes(pair, feeds)):
             return False
     return True

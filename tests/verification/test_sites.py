@@ -531,6 +531,17 @@ def test_a_site_whose_sizes_are_in_its_constants_is_checked_on_smaller_ones(
     assert not check_sites(Conversion(found, 16)).ok
 
 
+def test_a_shape_of_unknown_length_does_not_count_as_a_large_one() -> None:
+    found = source(
+        14,
+        "g (float[5,N,6] x, int64[L] s) => (float[A,B] y) { y = Reshape<allowzero=0>(x, s) }",
+    )
+    found.graph.output[0].type.tensor_type.ClearField("shape")
+    report = checked(found, 13)
+    assert report.ok
+    assert report.checked == 1
+
+
 def test_what_is_too_large_at_any_size_is_unchecked() -> None:
     found = source(
         19,
@@ -822,13 +833,14 @@ def test_a_node_behind_the_site_is_part_of_it_where_a_step_looked_past_it() -> N
     assert report.checked
 
 
-def test_boxes_and_their_scores_are_as_many() -> None:
+@pytest.mark.parametrize("batch", ["1", "B"])
+def test_boxes_and_their_scores_are_as_many_and_differ(batch: str) -> None:
     found = source(
         11,
-        "g (float[1,N,4] b, float[1,1,M] s) => (int64[A,B] y) <int64 m = {2}> "
+        f"g (float[{batch},N,4] b, float[{batch},C,M] s) => (int64[A,B] y) <int64 m = {{2}}> "
         "{ y = NonMaxSuppression(b, s, m) }",
     )
-    report = checked(found, 9)
+    report = check_sites(Conversion(found, 9))
     assert report.ok, report.failures
     assert report.checked == 1
 
