@@ -16,7 +16,8 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
 from onnxreduce_cli.emit.sizes import END, dims_of, known_dims, size_of, sliced
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import in_dtype, replace_and_cast, root_mean
@@ -57,6 +58,13 @@ def _repeated_for_channels(context: Context, name: str, groups: int, times: Numb
     return op.Reshape(wide, context.array([-1], "flat"))
 
 
+def _filled(context: Context, count: int, value: Array, hint: str) -> Value:
+    """Return a tensor of shape [count] that holds one value, given as an array of shape [1]."""
+    if count <= LARGEST_CONSTANT:
+        return context.array(np.repeat(value, count), hint)
+    return context.op.Expand(context.array(value, hint), context.array([count], "count"))
+
+
 @down(
     "GroupNormalization",
     21,
@@ -81,10 +89,8 @@ def with_instance_normalization(context: Context) -> None:
     wide = data if working == elem_type else cast(context, data, working)
     grouped = op.Reshape(wide, context.array([0, groups, -1], "shape"))
     dtype = numpy_dtype(working)
-    ones, zeros = (
-        context.array(np.full(groups, value, dtype), hint)
-        for value, hint in ((1, "ones"), (0, "zeros"))
-    )
+    ones = _filled(context, groups, np.array([1], dtype), "ones")
+    zeros = _filled(context, groups, np.array([0], dtype), "zeros")
     normal = op.InstanceNormalization(grouped, ones, zeros, epsilon=context.attribute("epsilon"))
     shape = op.Shape(data)
     if rank is None:  # The dimensions after the channels count as one.
