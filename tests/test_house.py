@@ -60,10 +60,8 @@ def test_what_is_long() -> None:
 LAST_RESORTS = {
     "batch/run.py",
     "cli/main.py",
-    "verification/child.py",
     "verification/numpy_worker.py",
     "verification/ort_worker.py",
-    "verification/runtime.py",
 }
 
 #: The most exceptions that one handler names; more amount to all of them.
