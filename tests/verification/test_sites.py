@@ -564,6 +564,17 @@ def test_numbers_of_unknown_shape_are_as_many_as_there_are_dimensions(
     assert not report.unchecked
 
 
+def test_what_cannot_be_made_smaller_may_take_a_little_more() -> None:
+    found = source(
+        16,
+        "g (float[N,2,H,W] x, float[N,I,J,2] i) => (float[A,B,C,D] y) "
+        '{ y = GridSample<mode="bicubic">(x, i) }',
+    )
+    report = checked(found, 7)
+    assert report.ok
+    assert not report.unchecked
+
+
 def test_what_is_too_large_at_any_size_is_unchecked() -> None:
     found = source(
         19,
