@@ -85,9 +85,12 @@ def check_site(maker: PairMaker, site: Site, pair: Pair, seed: int) -> Found:
             return found
     if found.failure or found.unchecked:
         try:
-            found = _within_limits(smaller(pair, site, maker.conversion, seed), seed, _AT_LAST)
+            return _within_limits(smaller(pair, site, maker.conversion, seed), seed, _AT_LAST)
         except UncheckableError as error:
-            return Found(unchecked=f"{_TOO_LARGE}; {error}")
+            if pair.full:
+                found = _within_limits(pair, seed, _AT_LAST)
+            if not pair.full or found.unchecked == _TOO_LARGE:
+                return Found(unchecked=f"{_TOO_LARGE}; {error}")
     return found
 
 

@@ -6,7 +6,15 @@ import math
 from collections.abc import Iterable, Mapping
 
 import onnx
-from onnx import GraphProto, ModelProto, NodeProto, TensorShapeProto, helper, numpy_helper
+from onnx import (
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TensorShapeProto,
+    helper,
+    numpy_helper,
+)
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.scope import subgraphs
@@ -36,15 +44,16 @@ def work(model: ModelProto) -> int:
     Args:
         model: the model; dimensions that it leaves open count as small.
     """
-    shapes = _shapes(model)
+    graph = _inferred(model)
+    shapes = _shapes(graph)
     given = sum(math.prod(shapes[value.name]) for value in model.graph.input)
     held = sum(math.prod(tensor.dims) for tensor in model.graph.initializer)
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    return given + held + _Costs(shapes, constants).of(model.graph.node)
+    return given + held + _Costs(shapes, constants, _of_truth(graph)).of(graph.node)
 
 
-def _shapes(model: ModelProto) -> Shapes:
-    """The shapes of all values of the main graph as far as inference finds them."""
+def _inferred(model: ModelProto) -> GraphProto:
+    """The main graph with the types of its values as far as inference finds them."""
     closed = ModelProto()
     closed.CopyFrom(model)
     for value in closed.graph.input:
@@ -53,10 +62,22 @@ def _shapes(model: ModelProto) -> Shapes:
             closed_type = helper.make_tensor_type_proto(kind.elem_type, _closed(kind.shape))
             value.type.CopyFrom(closed_type)
     try:
-        graph = onnx.shape_inference.infer_shapes(closed, data_prop=True).graph
+        return onnx.shape_inference.infer_shapes(closed, data_prop=True).graph
     except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
-        graph = closed.graph  # Whoever runs it says what is wrong with it.
-    found = {tensor.name: tuple(tensor.dims) for tensor in model.graph.initializer}
+        return closed.graph  # Whoever runs it says what is wrong with it.
+
+
+def _of_truth(graph: GraphProto) -> frozenset[str]:
+    """The numbers that a Cast makes of bool: 0 or 1."""
+    values = (*graph.input, *graph.output, *graph.value_info)
+    truths = {v.name for v in values if v.type.tensor_type.elem_type == TensorProto.BOOL}
+    casts = [node for node in graph.node if node.op_type == "Cast"]
+    return frozenset(node.output[0] for node in casts if node.input[0] in truths)
+
+
+def _shapes(graph: GraphProto) -> Shapes:
+    """The shapes of all values of the main graph as far as they are known."""
+    found = {tensor.name: tuple(tensor.dims) for tensor in graph.initializer}
     for value in (*graph.input, *graph.output, *graph.value_info):
         found[value.name] = _closed(value.type.tensor_type.shape)
     return found
@@ -72,9 +93,12 @@ def _closed(shape: TensorShapeProto) -> tuple[int, ...]:
 class _Costs:
     """The cost of nodes of one model."""
 
-    def __init__(self, shapes: Shapes, constants: Mapping[str, onnx.TensorProto]) -> None:
+    def __init__(
+        self, shapes: Shapes, constants: Mapping[str, TensorProto], truths: frozenset[str]
+    ) -> None:
         self._shapes = shapes
         self._constants = constants
+        self._truths = truths
         #: Iterations of a Loop whose number is not known: one for each element, at most.
         self._iterations = max((math.prod(shape) for shape in shapes.values()), default=1)
 
@@ -91,9 +115,14 @@ class _Costs:
             chosen = self._number(node, 2, 16)
             total += max(16, chosen) * math.prod(self._shapes.get(node.input[1], ()))
         bodies = sum(_of_body(graph) for _, graph in subgraphs(node))
-        if bodies and node.op_type != "If":
-            bodies *= self._number(node, 0, self._iterations) if node.op_type == "Loop" else _OPEN
-        return total + bodies
+        return total + bodies * (self._rounds(node) if bodies else 0)
+
+    def _rounds(self, node: NodeProto) -> int:
+        """How often a node runs its bodies."""
+        if node.op_type == "Loop":
+            once = node.input[0] in self._truths
+            return 1 if once else self._number(node, 0, self._iterations)
+        return 1 if node.op_type == "If" else _OPEN
 
     def _number(self, node: NodeProto, index: int, default: int = 0) -> int:
         """The constant that is an input of one element."""

@@ -32,6 +32,8 @@ _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", 
 _ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
 #: Those with an input that says which region they take.
 _REGIONS = frozenset({"Resize", "RoiAlign"})
+#: Those with a list of this many numbers for each dimension of their first input.
+_OF_EACH_DIMENSION = {"Pad": 2, "Resize": 1, "Upsample": 1}
 #: What a window without elements gives is not defined for these.
 _POOLS = frozenset({"AveragePool", "MaxPool"})
 #: Reductions that give minus infinity or no number for nothing, which no integer stands for.
@@ -190,8 +192,8 @@ def _sizes_agree(node: NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
 def required_shapes(pair: Pair) -> list[Attempt]:
     """Return shapes that the node itself requires of tensors whose rank is not known.
 
-    That is the shape that its output is known to have, for a Split the sum of its parts, and 1
-    for an axis that a Squeeze drops.
+    That is the shape that its output is known to have, for a Split the sum of its parts, 1 for an
+    axis that a Squeeze drops, and for numbers of each dimension how many there are.
     """
     shapes = [
         tuple(dim if isinstance(dim, int) else 2 for dim in dims) for dims in pair.promised.values()
@@ -201,6 +203,7 @@ def required_shapes(pair: Pair) -> list[Attempt]:
         for axis in _squeezed(pair)
         for rank in range(1, 5)
     ]
+    shapes += _one_of_each_dimension(pair)
     sums = {
         sum(attribute.ints)
         for node in pair.before.graph.node
@@ -209,6 +212,20 @@ def required_shapes(pair: Pair) -> list[Attempt]:
     }
     shapes += [(size,) * rank for size in sorted(sums) for rank in range(1, 5) if size <= 64]
     return [Attempt({}, 2, len(shape), shape=shape) for shape in shapes]
+
+
+def _one_of_each_dimension(pair: Pair) -> list[tuple[int, ...]]:
+    """The shapes of lists that hold as many numbers for each dimension of a node's first input."""
+    ranks = {
+        value.name: len(value.type.tensor_type.shape.dim)
+        for value in pair.before.graph.input
+        if value.type.tensor_type.HasField("shape")
+    }
+    return [
+        (_OF_EACH_DIMENSION[node.op_type] * ranks[node.input[0]],)
+        for node in pair.before.graph.node
+        if node.op_type in _OF_EACH_DIMENSION and node.input[0] in ranks
+    ]
 
 
 def _squeezed(pair: Pair) -> set[int]:

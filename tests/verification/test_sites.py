@@ -542,6 +542,39 @@ def test_a_shape_of_unknown_length_does_not_count_as_a_large_one() -> None:
     assert report.checked == 1
 
 
+@pytest.mark.parametrize(
+    ("opset", "target", "node"),
+    [
+        (13, 9, 'Resize<mode="linear",coordinate_transformation_mode="half_pixel">(x, , f)'),
+        (10, 9, "Resize(x, f)"),
+        (13, 10, 'Pad<mode="edge">(x, i)'),
+    ],
+)
+def test_numbers_of_unknown_shape_are_as_many_as_there_are_dimensions(
+    opset: int, target: int, node: str
+) -> None:
+    """Scales that an operator of another domain makes have no shape that is known."""
+    found = source(
+        opset,
+        "g (float[1,1,2,3] x, int64[N] n, int64[L] l) => (float[A,B,C,D] y) "
+        f"{{ i = Reshape(n, l) f = Cast<to=1>(i) y = {node} }}",
+    )
+    report = checked(found, target)
+    assert report.ok
+    assert not report.unchecked
+
+
+def test_what_cannot_be_made_smaller_may_take_a_little_more() -> None:
+    found = source(
+        16,
+        "g (float[N,2,H,W] x, float[N,I,J,2] i) => (float[A,B,C,D] y) "
+        '{ y = GridSample<mode="bicubic">(x, i) }',
+    )
+    report = checked(found, 7)
+    assert report.ok
+    assert not report.unchecked
+
+
 def test_what_is_too_large_at_any_size_is_unchecked() -> None:
     found = source(
         19,

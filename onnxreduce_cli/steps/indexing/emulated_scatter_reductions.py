@@ -51,7 +51,8 @@ def reduced_slices(context: Context, op_type: str) -> None:
     indices, updates = context.input(1), context.input(2)
     depth = size_of(context, indices, -1)
     vectors = op.Reshape(indices, as_shape(context, [-1, depth]))
-    values = op.Reshape(updates, as_shape(context, [-1, *_rest(context, depth)]))
+    count = size_of(context, vectors, 0)
+    values = op.Reshape(updates, as_shape(context, [count, *_rest(context, depth)]), allowzero=1)
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         (now,) = body.values
@@ -60,7 +61,7 @@ def reduced_slices(context: Context, op_type: str) -> None:
         new = body.emit(op_type, old, body.this(values, 0))
         return [body.ScatterND(now, where, new)], []
 
-    inputs, graph = loop(context, as_name(context, size_of(context, vectors, 0)), [data], write)
+    inputs, graph = loop(context, as_name(context, count), [data], write)
     context.replace("Loop", inputs, keep=(), body=graph)
 
 

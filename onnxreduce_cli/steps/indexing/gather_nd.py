@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.shapes import OPSET
-from onnxreduce_cli.emit.sizes import known_dims, known_size, need_dims, size_of, sliced
-from onnxreduce_cli.steps.indexing.emulated_gather_nd import gather_slices, tensor_of_shape
+from onnxreduce_cli.emit.shapes import OPSET, reshaped
+from onnxreduce_cli.emit.sizes import known_dims, need_dims, size_of
+from onnxreduce_cli.steps.indexing.emulated_gather_nd import gather_slices
 from onnxreduce_cli.steps.indexing.flat_positions import (
     COUNTED_FLAT,
     ranks_are_known,
@@ -23,29 +24,29 @@ def gather_nd(context: Context) -> None:
     """``GatherND(x, indices)`` with x of shape [2, 3, 4] and indices of [5, 2] becomes
     ``Gather(Reshape(x, [-1, 4]), 3 * indices[:, 0] + indices[:, 1])``.
     """
-    op = context.op
     data = context.input(0)
     if not ranks_are_known(context):
         gather_slices(context)
         return
     dims = need_dims(context, data, COUNTED_FLAT)
-    depth = known_size(context, context.input(1), -1) or 0
-    rest = known_dims(dims[depth:])
-    if depth > 1 and rest is not None and 0 in rest:
-        _gather_nothing(context, rest)
-        return
     place, depth = slice_positions(context, dims)
     if depth > 1:
-        if rest is not None:
-            shape = context.array([-1, *rest], "merged")
-        else:
-            rows: Number = 1
-            sizes = [size_of(context, data, axis) for axis in range(len(dims))]
-            for size in sizes[:depth]:
-                rows = rows * size
-            shape = as_shape(context, [rows, *sizes[depth:]])
-        data = op.Reshape(data, shape)
+        data = _indexed_dims_merged(context, data, depth)
     context.replace("Gather", [data, place], keep=(), axis=0)
+
+
+def _indexed_dims_merged(context: Context, data: Value, depth: int) -> Value:
+    """Return the data with the first `depth` of its known number of dimensions made one."""
+    dims = need_dims(context, data, COUNTED_FLAT)
+    rest = known_dims(dims[depth:])
+    if rest is not None and 0 not in rest:
+        return context.op.Reshape(data, context.array([-1, *rest], "merged"))
+    sizes = [size_of(context, data, axis) for axis in range(len(dims))]
+    rows: Number = 1
+    for size in sizes[:depth]:
+        rows = rows * size
+    shape = as_shape(context, [rows, *sizes[depth:]])
+    return reshaped(context.at(OPSET), data, shape, (None, *dims[depth:]))
 
 
 @down(
@@ -63,12 +64,3 @@ def without_batch_dims(context: Context) -> None:
         gather_slices(context, batch_dims)
     elif context.attribute("batch_dims") is not None:
         context.replace(drop=("batch_dims",))
-
-
-def _gather_nothing(context: Context, slices: tuple[int, ...]) -> None:
-    """Give slices without elements: Reshape cannot make the indexed dimensions one in these."""
-    context = context.at(OPSET)
-    op = context.op
-    lead = sliced(context, op.Shape(context.input(1)), 0, -1)
-    shape = op.Concat(lead, context.array(slices, "slice"), axis=0)
-    context.replace("Identity", [tensor_of_shape(context, shape)], keep=())

@@ -132,6 +132,17 @@ def test_gather_nd_of_unknown_depth_and_of_slices_of_nothing() -> None:
             converts(one_node("GatherND", 11, empty), target, empty, exact=True, in_numpy=True)
 
 
+@pytest.mark.parametrize("shape", [(2, 7, 0, 3), (2, 0, 3, 3), (0, 7, 2, 3)])
+def test_gather_nd_of_sizes_that_may_be_zero(shape: tuple[int, ...]) -> None:
+    full = {"x": np.arange(36, dtype=np.float32).reshape(2, 2, 3, 3), "i": np.array([[0, 1]])}
+    shapes = {"x": ["a", "b", "c", 3], "i": ["m", 2]}
+    source = one_node("GatherND", 13, full, shapes=shapes)
+    rows = 0 if 0 in shape[:2] else 4
+    empty = {"x": np.zeros(shape, np.float32), "i": np.ones((rows, 2), np.int64)}
+    for target in (10, 8, 7):
+        converts(source, target, full, empty, exact=True, in_numpy=True)
+
+
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_scatter_nd(depth: int) -> None:
     places = np.array([[0, 1, 2], [1, -1, 0]])[:, :depth]

@@ -80,6 +80,15 @@ def test_sizes_known_at_run_time(op_type: str) -> None:
     converts(source(op_type, inputs, "add", shapes=shapes), 13, inputs, empty)
 
 
+@pytest.mark.parametrize("rest", [(0, 2), (2, 0)])
+def test_slices_of_a_size_that_may_be_zero(rest: tuple[int, ...]) -> None:
+    full = {"x": np.zeros((3, 2, 2)), "i": np.array([[1], [1]]), "u": np.ones((2, 2, 2))}
+    shapes = {"x": ["a", "b", "c"], "i": ["n", 1], "u": ["n", "b", "c"]}
+    empty = {**full, "x": np.zeros((3, *rest)), "u": np.ones((2, *rest))}
+    for target in (15, 13, 11):
+        converts(source("ScatterND", full, "add", shapes=shapes), target, full, empty)
+
+
 def test_indices_that_differ_need_no_loop() -> None:
     inputs = slices(np.float32)
     inputs["i"] = np.array([[[0, 1], [2, 3]], [[-2, 1], [2, -2]], [[0, 0], [1, 0]]])
