@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, NodeProto
 
@@ -21,7 +21,7 @@ from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey
 from onnxreduce_cli.model.ir_version import choose
-from onnxreduce_cli.model.node_inference import contradiction
+from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import Scope
 
 #: What is said of the first node of a graph that reads what a later one makes.
@@ -54,6 +54,7 @@ class SitePlan:
         self.subject = subject
         self.route = route
         self.facts = ConversionFacts(subject.facts)
+        self._contradictions = Contradictions(subject.facts, subject.model.ir_version)
         self.ir_version, self.ir_version_reason = choose(
             route.ir_version, subject.model, subject.scopes, route.target
         )
@@ -110,7 +111,7 @@ class SitePlan:
             if template is not None:
                 self._fill(scope, node, template, drafts)
                 continue
-            site = self._plan_node(scope, node)
+            site = self._plan_node(scope, node, signature)
             site.template = templates.add(
                 node,
                 op_type,
@@ -152,10 +153,10 @@ class SitePlan:
                     )
                     self.sites.append(site)
 
-    def _plan_node(self, scope: Scope, node: NodeProto) -> Site:
+    def _plan_node(self, scope: Scope, node: NodeProto, signature: Hashable) -> Site:
         site = Site(scope, node)
         assert scope.opset is not None
-        problem = contradiction(self.facts, scope, node, scope.opset, self.subject.model.ir_version)
+        problem = self._contradictions.of(scope, node, scope.opset, signature)
         if problem is not None:
             where = (scope.describe(node), node.op_type, scope.opset, scope.label)
             raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))

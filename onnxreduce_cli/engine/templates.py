@@ -107,5 +107,4 @@ class Templates:
         if depends_on is DependsOn.NOTHING:
             return signature
         kind, scope = self._facts.kind, self._scope
-        names = (*node.input[:], *node.output[:])
-        return signature, tuple([kind(scope, name) for name in names])
+        return signature, tuple([kind(scope, name) for name in inputs + node.output[:]])

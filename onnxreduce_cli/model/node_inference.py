@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from typing import Protocol
 
 import onnx
@@ -12,8 +13,11 @@ from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.values import ValueType
 
-#: Inference reads lists of sizes, axes and the like, not data.
+#: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
 _READ = 1024
+
+#: An input's name, its type where it is known to be of a dense one, and its constant value.
+_Input = tuple[str, ValueType | None, Array | None]
 
 
 class KnownValues(Protocol):
@@ -37,15 +41,74 @@ def infer_outputs(
         ValidationError: it holds what onnx cannot read.
         ValueError: it holds graphs deeper than onnx reads.
     """
-    types, constants = {}, {}
+    return _infer(node, _known_inputs(facts, scope, node), opset, ir_version)
+
+
+class Contradictions:
+    """Finds the nodes of a model that cannot be there with inputs of the known types."""
+
+    def __init__(self, facts: KnownValues, ir_version: int) -> None:
+        """Begin with a model of an IR version of which `facts` are known."""
+        self._facts, self._ir_version = facts, ir_version
+        #: What inference found nothing wrong with, and need not be asked of nodes that are alike.
+        self._sound: set[Hashable] = set()
+
+    def of(self, scope: Scope, node: NodeProto, opset: int, signature: Hashable) -> str | None:
+        """Return why a node cannot be there; None if nothing is wrong.
+
+        Nothing is said of nodes with graphs, with references to attributes, and with inputs of
+        which no dense type is known.
+
+        Args:
+            scope: where it is read.
+            node: the node.
+            opset: the opset that it is read by.
+            signature: its `Scope.signatures`.
+        """
+        if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
+            return None
+        inputs = _known_inputs(self._facts, scope, node)
+        if any(name and known is None for name, known, _ in inputs):
+            return None
+        key = (signature, opset, tuple([(known, _content(array)) for _, known, array in inputs]))
+        if signature is not None and key in self._sound:
+            return None
+        try:
+            _infer(node, inputs, opset, self._ir_version)
+        except onnx.shape_inference.InferenceError as error:
+            said = str(error).strip().rpartition("Error] ")[2].partition("\n")[0]
+            return _of_another_type(node, opset, inputs) or said
+        except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
+            pass  # Inference cannot tell.
+        self._sound.add(key)
+        return None
+
+
+def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[_Input]:
+    """Return what is known of each input of a node, as far as inference reads it."""
+    found: list[_Input] = []
     for name in node.input:
-        known = facts.type(scope, name)
+        known = facts.type(scope, name) if name else None
         if known is None or not known.elem_type:
-            types[name] = TypeProto()
+            found.append((name, None, None))
             continue
-        types[name] = known.to_proto()
-        array = facts.constant(scope, name)
-        if array is not None and array.size <= _READ:
+        array = facts.constant(scope, name) if (known.rank or 0) <= 1 else None
+        found.append((name, known, array if array is not None and array.size <= _READ else None))
+    return found
+
+
+def _content(array: Array | None) -> Hashable:
+    """Return a key that is equal for equal arrays."""
+    return None if array is None else (array.dtype, array.shape, tuple(array.ravel().tolist()))
+
+
+def _infer(
+    node: NodeProto, inputs: Iterable[_Input], opset: int, ir_version: int
+) -> dict[str, TypeProto]:
+    types, constants = {}, {}
+    for name, known, array in inputs:
+        types[name] = TypeProto() if known is None else known.to_proto()
+        if array is not None:
             constants[name] = numpy_helper.from_array(array, name)
     return dict(
         onnx.shape_inference.infer_node_outputs(
@@ -59,36 +122,10 @@ def infer_outputs(
     )
 
 
-def contradiction(
-    facts: KnownValues, scope: Scope, node: NodeProto, opset: int, ir_version: int
-) -> str | None:
-    """Return why a node cannot be there with inputs of the known types; None if nothing is wrong.
-
-    Nothing is said of nodes with graphs, with references to attributes, and with inputs of which
-    no dense type is known.
-    """
-    if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
-        return None
-    kinds = []
-    for name in node.input:
-        known = facts.type(scope, name) if name else None
-        if name and (known is None or not known.elem_type):
-            return None
-        kinds.append(known.kind if known is not None else "")
-    try:
-        infer_outputs(facts, scope, node, opset, ir_version)
-    except onnx.shape_inference.InferenceError as error:
-        said = str(error).strip().rpartition("Error] ")[2].partition("\n")[0]
-        return _of_another_type(node, opset, kinds) or said
-    except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
-        return None
-    return None
-
-
-def _of_another_type(node: NodeProto, opset: int, kinds: list[str]) -> str | None:
+def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[_Input]) -> str | None:
     """Return which input of a node its definition does not allow the type of, if there is one."""
     allowed = schemas.allowed_types(node.op_type, opset)
-    for index, kind in enumerate(kinds):
-        if kind and kind not in allowed.get(f"in{index}", {kind}):
-            return f"its input {node.input[index]!r} is {kind}, which {node.op_type} does not take"
+    for index, (name, known, _) in enumerate(inputs):
+        if known is not None and known.kind not in allowed.get(f"in{index}", {known.kind}):
+            return f"its input {name!r} is {known.kind}, which {node.op_type} does not take"
     return None

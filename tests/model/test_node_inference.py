@@ -1,0 +1,56 @@
+"""Nodes that cannot be there with the inputs that they have: those alike are asked about once."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pytest
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.model import node_inference
+
+
+def model(nodes: Iterable[NodeProto]) -> ModelProto:
+    """Nodes of opset 18 that read ``x``, of rank 3, and lists of one axis."""
+    info = helper.make_tensor_value_info
+    nodes = list(nodes)
+    axes = {"one": 1, "same": 1, "two": 2, "nine": 9}
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [info("x", TensorProto.FLOAT, [2, 3, 4])],
+        [info(node.output[0], TensorProto.FLOAT, None) for node in nodes],
+        [numpy_helper.from_array(np.array([value]), name) for name, value in axes.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+
+def reductions(*axes: str) -> list[NodeProto]:
+    return [
+        helper.make_node("ReduceMax", ["x", name], [f"y{place}"], name=f"n{place}")
+        for place, name in enumerate(axes)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("axes", "count"), [(["one"] * 5, 1), (["one", "same"], 1), (["one", "two"] * 3, 2)]
+)
+def test_inference_is_asked_once_about_nodes_that_are_alike(
+    axes: list[str], count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[NodeProto] = []
+    infer = node_inference._infer
+
+    def counted(node: NodeProto, *more: object) -> object:
+        asked.append(node)
+        return infer(node, *more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(node_inference, "_infer", counted)
+    assert not Conversion(model(reductions(*axes)), 13).blockers
+    assert len(asked) == count
+
+
+def test_a_node_that_differs_in_its_constants_alone_is_refused() -> None:
+    with pytest.raises(InvalidModelError, match="n2"):
+        Conversion(model(reductions("one", "same", "nine")), 13)
