@@ -118,7 +118,7 @@ def test_a_wrong_result_is_counted() -> None:
 
 
 def test_a_failing_check_is_counted_as_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(conversion: object) -> None:
+    def check(conversion: object, **_: object) -> None:
         raise CheckError(["not the same"], "")
 
     monkeypatch.setattr(checking, "check", check)

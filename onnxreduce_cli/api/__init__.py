@@ -13,7 +13,6 @@ from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import Tolerance, VerifyReport
@@ -60,7 +59,9 @@ def convert(
         document.model = ModelProto()
         document.model.CopyFrom(model_or_path)
     if (check or strict) and opset != default_opset(document.model):
-        prepare("onnxruntime")
+        from onnxreduce_cli.verification.process import prepare
+
+        prepare("onnxruntime")  # It starts while this process plans.
     base_dir = document.base_dir
     conversion = Conversion(
         document.model, opset, expand=expand, target_ir_version=ir_version, base_dir=base_dir

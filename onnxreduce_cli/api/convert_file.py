@@ -27,7 +27,6 @@ from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.steps.dispatch import body
 from onnxreduce_cli.verification.limits import Limits, current, limited
-from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import VerifyReport
@@ -204,6 +203,8 @@ def _own_opset(document: Document) -> int:
 
 def _conversion(document: Document, opset: int, options: Options) -> Conversion:
     if options.check and not options.dry_run and opset != default_opset(document.model):
+        from onnxreduce_cli.verification.process import prepare
+
         prepare("onnxruntime")  # It starts while this process plans.
     return Conversion(
         document.model,

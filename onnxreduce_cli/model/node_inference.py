@@ -107,7 +107,8 @@ def _infer(
 ) -> dict[str, TypeProto]:
     types, constants = {}, {}
     for name, known, array in inputs:
-        types[name] = TypeProto() if known is None else known.to_proto()
+        if name:  # An absent input has no type, not an empty one.
+            types[name] = TypeProto() if known is None else known.to_proto()
         if array is not None:
             constants[name] = numpy_helper.from_array(array, name)
     return dict(

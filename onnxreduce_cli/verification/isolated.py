@@ -7,6 +7,7 @@ ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import count, islice
 from typing import Any
 
@@ -66,7 +67,7 @@ class IsolatedRunner:
         """
         self.key = next(_keys)
         self.executor = executor
-        self._limits = limits or current()
+        self._limits = replace(limits or current(), mapped=source.mapped)
         self.source = source
         self._extra = tuple(extra)
         self._threads = threads

@@ -16,11 +16,14 @@ class Limits:
         timeout: the seconds that it may take to load, and those that a run may take.
         memory: the bytes of memory that the process may have.
         by_options: whether a user can change them by `--timeout` and `--memory`.
+        mapped: the bytes of weights in files of their own, which come on top: systems count what
+            is mapped such that it might be written to, which ONNX Runtime does.
     """
 
     timeout: float = 60.0
     memory: int = 8_000_000_000
     by_options: bool = True
+    mapped: int = 0
 
     @property
     def late(self) -> str:

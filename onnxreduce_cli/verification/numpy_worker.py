@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from onnx import ModelProto
-
+from onnxreduce_cli.model import nesting
 from onnxreduce_cli.verification.errors import (
     CannotRunError,
     LimitError,
@@ -27,7 +26,7 @@ def _prepare() -> Answer:
         try:
             if step["do"] == "open":
                 content = values[0]
-                given = step["path"] if content is None else ModelProto.FromString(content.data)
+                given = step["path"] if content is None else nesting.parse(content.data)
                 runners[step["key"]] = NumpyRunner(given, step["base_dir"])
                 return [[]]
             feeds = dict(zip(step["feeds"], values, strict=True))

@@ -28,6 +28,9 @@ _BY_BITS = {
 
 _MEMORY = re.compile("bad_alloc|bad allocation|failed to allocate|out of memory", re.IGNORECASE)
 
+#: What it says where it lacks a kernel, and where its Python interface lacks a dtype.
+_LACKS = re.compile("NOT_IMPLEMENTED|No corresponding Numpy type")
+
 
 class _Session:
     """A session of ONNX Runtime on the CPU, its optimisations off."""
@@ -117,7 +120,7 @@ def _problem(error: Exception, *, opens: bool = False) -> tuple[str, str]:
     """What is answered for an exception of ONNX Runtime's."""
     if isinstance(error, MemoryError) or _MEMORY.search(str(error)):
         return "memory", _message(error)
-    lacks = isinstance(error, NotImplementedError) or "NOT_IMPLEMENTED" in str(error)
+    lacks = isinstance(error, NotImplementedError) or _LACKS.search(str(error)) is not None
     return "cannot" if opens or lacks else "failed", _message(error)
 
 

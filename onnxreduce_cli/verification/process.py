@@ -194,7 +194,8 @@ class Process:
         forgotten, self.forgotten = self.forgotten, []
         described = [{"forget": [], **step, "count": len(values)} for step, values in steps]
         described[0]["forget"] = forgotten
-        header = {"steps": described, "seconds": limits.timeout, "memory": limits.memory}
+        memory = limits.memory + limits.mapped
+        header = {"steps": described, "seconds": limits.timeout, "memory": memory}
         values = [value for _, values in steps for value in values]
         requests = self._process.stdin
         assert requests is not None

@@ -8,6 +8,7 @@ from functools import cached_property
 from onnx import ModelProto, TypeProto
 
 from onnxreduce_cli.errors import about
+from onnxreduce_cli.model.external import data_files
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.gate import check
 from onnxreduce_cli.model.scope import scopes, subgraphs
@@ -28,6 +29,7 @@ class Source:
         path: the file, where it is one that ONNX Runtime reads itself.
         base_dir: the folder that external data is relative to; empty if there is none.
         skeleton: the model without its large tensors.
+        mapped: how many bytes its external data has, of a model in a file.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class Source:
         self.label = called or label
         self.model: ModelProto | None = None
         self.path: str | None = None
+        self.mapped = 0
         self.base_dir = base_dir
         if isinstance(given, ModelProto):
             self.model = given
@@ -71,6 +74,8 @@ class Source:
         self.skeleton = model_skeleton(document.model)
         if document.format == "protobuf" and _is_text(os.fspath(given)):
             self.path = os.path.abspath(given)
+            files = data_files(document, allow_outside=True)
+            self.mapped = sum(os.path.getsize(f.path) for f in files if os.path.isfile(f.path))
         else:
             self.model = document.model
 

@@ -264,7 +264,7 @@ def test_a_source_that_changes_before_the_end(source: Path, out: Path, request) 
     original = source.read_bytes()
     out.write_bytes(b"old")
 
-    def change(*_: object) -> None:
+    def change(*_: object, **__: object) -> None:
         source.write_bytes(original[:-1] + b"x")
 
     with pytest.MonkeyPatch.context() as patch:

@@ -6,6 +6,8 @@ import numpy as np
 import onnx
 import pytest
 
+import onnxreduce_cli
+from onnxreduce_cli.errors import InvalidModelError
 from tests.support import blockers, converts, model, one_node, op_types
 
 X = np.arange(30, dtype=np.float32).reshape(5, 6)
@@ -126,7 +128,7 @@ def test_number_to_sizes_of_a_branch_that_is_never_taken():
         converts(source, target, inputs, exact=True)
 
 
-def test_a_number_that_is_not_that_of_the_outputs_blocks():
+def test_a_number_that_is_not_that_of_the_outputs_is_refused():
     # Neither onnx's checker nor ONNX Runtime survives such a node.
     source = onnx.parser.parse_model(
         """<ir_version: 8, opset_import: ["" : 18]> g (float[6] x)
@@ -135,5 +137,5 @@ def test_a_number_that_is_not_that_of_the_outputs_blocks():
             y = Identity (p)
         }"""
     )
-    (split,) = blockers(source, 12)
-    assert "num_outputs is 2, but it has 3 outputs" in str(split)
+    with pytest.raises(InvalidModelError, match="'num_outputs' is 2, and it has 3 outputs"):
+        onnxreduce_cli.plan(source, 12)
