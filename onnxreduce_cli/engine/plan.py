@@ -234,7 +234,8 @@ class SitePlan:
     @property
     def changes_nothing(self) -> bool:
         """True if the converted model equals the given one, byte for byte."""
-        return not self._changes_more and self.ir_version == self.subject.model.ir_version
+        same_ir_version = self.ir_version == self.subject.model.ir_version
+        return same_ir_version and not self._changes_more and not self.route.types
 
     @property
     def _changes_more(self) -> bool:
