@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
@@ -13,6 +14,7 @@ from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
+from onnxreduce_cli.model.stating import stating
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification import Tolerance, VerifyReport
@@ -26,6 +28,7 @@ def convert(
     *,
     expand: Collection[str] = (),
     ir_version: Wanted = "auto",
+    types: Mapping[str, str] | None = None,
     in_place: bool = False,
     check: bool = True,
     strict: bool = False,
@@ -39,6 +42,8 @@ def convert(
         expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
         ir_version: the IR version of a model that changes: ``"auto"`` for the one that `opset` came
             with, or the least that the model needs; ``"keep"`` for its own; else a number.
+        types: the types of values where nothing else tells, which the model then states in its
+            value_info: ``{"y": "uint8"}``, or with a shape ``{"y": "float[N,3,224]"}``.
         in_place: edit the given model and return it; otherwise it is left untouched.
         check: run each distinct node that changes, before against after, on small inputs.
         strict: check, and refuse a conversion of which some node could not be.
@@ -52,7 +57,8 @@ def convert(
         CheckError: a replacement does not compute the same; the model given is as it was.
         UncheckedError: a replacement could not be checked, with `strict`.
         InvalidModelError: the file cannot be read, or the model contradicts itself.
-        UsageError: there is no such opset, or no function body for an operator to expand.
+        UsageError: there is no such opset, no function body for an operator to expand, or no such
+            value to state a type of, or it is known to be of another.
     """
     document = _read(model_or_path)
     if document.model is model_or_path and not in_place:
@@ -62,14 +68,34 @@ def convert(
         from onnxreduce_cli.verification.process import prepare
 
         prepare("onnxruntime")  # It starts while this process plans.
-    base_dir = document.base_dir
-    conversion = Conversion(
-        document.model, opset, expand=expand, target_ir_version=ir_version, base_dir=base_dir
-    )
-    if check or strict:
-        _check(conversion, strict=strict)
-    conversion.apply()
+    with _conversion(document, opset, expand, ir_version, types) as conversion:
+        if check or strict:
+            _check(conversion, strict=strict)
+        conversion.apply()
     return document.whole()
+
+
+@contextmanager
+def _conversion(
+    document: Document,
+    opset: int,
+    expand: Collection[str],
+    ir_version: Wanted,
+    types: Mapping[str, str] | None,
+    *,
+    keep: bool = True,
+) -> Iterator[Conversion]:
+    """The conversion of a document, whose model states `types`: at the end only if `keep`."""
+    model, base_dir = document.model, document.base_dir
+    with stating(model, types or {}, base_dir, keep=keep) as stated:
+        yield Conversion(
+            model,
+            opset,
+            expand=expand,
+            target_ir_version=ir_version,
+            base_dir=base_dir,
+            types=stated,
+        )
 
 
 def _check(conversion: Conversion, *, strict: bool) -> None:
@@ -86,6 +112,7 @@ def plan(
     *,
     expand: Collection[str] = (),
     ir_version: Wanted = "auto",
+    types: Mapping[str, str] | None = None,
 ) -> Plan:
     """Plan moving a model to an opset: the changes that it takes, and the nodes that block it.
 
@@ -93,13 +120,8 @@ def plan(
     not touched.
     """
     document = _read(model_or_path)
-    return Conversion(
-        document.model,
-        opset,
-        expand=expand,
-        target_ir_version=ir_version,
-        base_dir=document.base_dir,
-    ).plan()
+    with _conversion(document, opset, expand, ir_version, types, keep=False) as conversion:
+        return conversion.plan()
 
 
 def verify(

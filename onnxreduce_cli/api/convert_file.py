@@ -25,6 +25,7 @@ from onnxreduce_cli.model.files import STREAM, Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
+from onnxreduce_cli.model.stating import parse_type, stating
 from onnxreduce_cli.steps.dispatch import body
 from onnxreduce_cli.verification.limits import Limits, current, limited
 
@@ -64,6 +65,7 @@ class Options:
         opset: the opset to reach; None for the model's own.
         expand: operators to replace by their function bodies.
         ir_version: the IR version to write, as for `Conversion`.
+        types: the types of values where nothing else tells, as for `convert`.
         dry_run: only plan; nothing is written.
         force: whether an existing file may be overwritten.
         in_place: whether the output may be the input.
@@ -79,6 +81,7 @@ class Options:
     opset: int | None = None
     expand: tuple[str, ...] = ()
     ir_version: Wanted = "auto"
+    types: Mapping[str, str] = field(default_factory=dict)
     dry_run: bool = False
     force: bool = False
     in_place: bool = False
@@ -192,6 +195,8 @@ def check_options(options: Options) -> None:
         )
     for op_type in options.expand:
         body(op_type)
+    for text in options.types.values():
+        parse_type(text)
 
 
 def _own_opset(document: Document) -> int:
@@ -206,13 +211,15 @@ def _conversion(document: Document, opset: int, options: Options) -> Conversion:
         from onnxreduce_cli.verification.process import prepare
 
         prepare("onnxruntime")  # It starts while this process plans.
-    return Conversion(
-        document.model,
-        opset,
-        expand=options.expand,
-        target_ir_version=options.ir_version,
-        base_dir=document.base_dir,
-    )
+    with stating(document.model, options.types, document.base_dir) as types:
+        return Conversion(
+            document.model,
+            opset,
+            expand=options.expand,
+            target_ir_version=options.ir_version,
+            base_dir=document.base_dir,
+            types=types,
+        )
 
 
 def _output_path(source: str, target: str | None, opset: int, *, in_place: bool) -> str:

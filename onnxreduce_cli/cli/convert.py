@@ -5,14 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from onnxreduce_cli.cli.comparing import comparing_options
 from onnxreduce_cli.cli.limits import limit_options
+from onnxreduce_cli.cli.placing import placement_options
 from onnxreduce_cli.cli.progress import progress_bar
-from onnxreduce_cli.cli.size import size
+from onnxreduce_cli.cli.stating import type_option
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import about
 from onnxreduce_cli.text import joined
@@ -20,6 +21,7 @@ from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.convert_file import Converted, Options
+    from onnxreduce_cli.api.save import Placement
     from onnxreduce_cli.model.ir_version import Wanted
 
 
@@ -71,28 +73,14 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     help="The IR version of a model that changes; auto is the one that its opset came with, or the "
     "least that it needs.",
 )
+@type_option
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
 @click.option("--in-place", is_flag=True, help="Allow the output to be the input.")
 @click.option("--no-check", is_flag=True, help="Do not run each changed node, before and after.")
 @click.option("--strict", is_flag=True, help="Refuse a model of which some node is not checked.")
 @click.option("--verify", is_flag=True, help="Also compare the whole model, before and after.")
 @comparing_options
-@click.option(
-    "--external-data",
-    type=click.Choice(["link", "copy", "keep"]),
-    default="copy",
-    show_default=True,
-    help="How external data goes along to another folder. onnx refuses hard links.",
-)
-@click.option("--allow-outside-data", is_flag=True, help="Data may lie outside the model's folder.")
-@click.option(
-    "--external-data-threshold",
-    "threshold",
-    callback=size,
-    metavar="SIZE",
-    help="Put weights of at least this size, such as 1MB, into a file beside the output.",
-)
-@click.option("--inline", is_flag=True, help="Put external data into the model's file.")
+@placement_options
 @click.option("--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1.")
 @click.option("--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
@@ -106,15 +94,13 @@ def command(
     dry_run: bool,
     expand: tuple[str, ...],
     ir_version: Wanted,
+    types: dict[str, str],
     force: bool,
     in_place: bool,
     no_check: bool,
     strict: bool,
     verify: bool,
-    external_data: Literal["link", "copy", "keep"],
-    allow_outside_data: bool,
-    threshold: int | None,
-    inline: bool,
+    placement: Placement,
     jobs: int | None,
     resume: bool,
     quiet: bool,
@@ -128,12 +114,12 @@ def command(
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
     from onnxreduce_cli.api.convert_file import Comparing, Options
-    from onnxreduce_cli.api.save import Placement
 
     options = Options(
         opset,
         expand,
         ir_version,
+        types,
         dry_run=dry_run,
         force=force,
         in_place=in_place,
@@ -142,7 +128,7 @@ def command(
         strict=strict,
         verify=verify,
         comparing=Comparing(**comparing),
-        placement=Placement(external_data, allow_outside_data, threshold, inline),
+        placement=placement,
     )
     sources = _sources(models, output, out_dir, options)
     if len(sources) == 1 and out_dir is None and jobs is None and not resume:

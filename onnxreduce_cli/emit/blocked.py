@@ -9,9 +9,15 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
     Attributes:
         reason: why, as the end of a sentence that begins with the node.
         advice: what the user can do about it; may be empty.
+        dtype_of: the value whose dtype is not known, where that is why; else empty.
+        rank_of: the value whose rank is not known, where that is why; else empty.
     """
 
-    def __init__(self, reason: str, advice: str = "") -> None:
+    def __init__(
+        self, reason: str, advice: str = "", *, dtype_of: str = "", rank_of: str = ""
+    ) -> None:
         super().__init__(reason)
         self.reason = reason
         self.advice = advice
+        self.dtype_of = str(dtype_of)
+        self.rank_of = str(rank_of)

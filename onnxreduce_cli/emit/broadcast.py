@@ -266,7 +266,7 @@ def aligned(context: Context, name: str, other: str) -> str:
         return _lengthened(context, name, max(own, wanted))
     unknown = name if own is None else other
     reason = f"the rank of {unknown!r} is not known, and only a Loop gives values one rank"
-    need_loops(context, reason, OR_STATE_SHAPES)
+    need_loops(context, reason, OR_STATE_SHAPES, rank_of=unknown)
     elem_type = context.need_elem_type(name, "it is carried through a Loop")
     ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
     apart = op.Sub(*ranks)

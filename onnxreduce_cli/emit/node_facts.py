@@ -234,6 +234,7 @@ class NodeFacts:
             raise Blocked(
                 f"the rank of {name!r} is not known, and {purpose}",
                 "state its shape in the model's value_info or inputs",
+                rank_of=name,
             )
         return rank
 
@@ -248,6 +249,7 @@ class NodeFacts:
             raise Blocked(
                 f"the dtype of {name!r} is not known, and {purpose}",
                 "state its type in the model's value_info",
+                dtype_of=name,
             )
         return elem_type
 

@@ -30,7 +30,11 @@ def refuse(context: Context, what: str) -> Blocked:
 
 
 def need_loops(
-    context: Context, reason: str = "only a Loop could stand for it", advice: str = ""
+    context: Context,
+    reason: str = "only a Loop could stand for it",
+    advice: str = "",
+    *,
+    rank_of: str = "",
 ) -> None:
     """Raise `Blocked` where the conversion leads to an opset for which no Loop is written.
 
@@ -38,11 +42,13 @@ def need_loops(
         context: the node's.
         reason: what the Loop is needed for.
         advice: what helps besides a later opset, as the end of a sentence.
+        rank_of: the value of unknown rank that the Loop is needed for, if that is why.
     """
     if context.target_opset < LOOPS_FROM:
         raise Blocked(
             f"{reason}, and below opset {LOOPS_FROM} none is written",
             f"choose opset {LOOPS_FROM} or later{advice}",
+            rank_of=rank_of,
         )
 
 

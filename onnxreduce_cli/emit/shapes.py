@@ -176,7 +176,7 @@ def reshaped_like(context: Context, name: str, data: str, shape: str, output: st
         reshaped(context, name, shape, output=output)
         return
     reason = f"the rank of {data!r} is not known: only a Loop gives the result its shape"
-    need_loops(context, reason, OR_STATE_SHAPES)
+    need_loops(context, reason, OR_STATE_SHAPES, rank_of=data)
     elem_type = context.need_elem_type(data, "it is carried through a Loop")
     dims = known_dims(dims_of(context, data))
     if dims is not None:

@@ -52,6 +52,7 @@ class Conversion:
         target_ir_version: Wanted = "auto",
         base_dir: str = "",
         facts: Facts | None = None,
+        types: tuple[str, ...] = (),
     ) -> None:
         """Plan the conversion.
 
@@ -64,6 +65,7 @@ class Conversion:
                 ``"keep"`` for the model's own.
             base_dir: the folder that external data is relative to.
             facts: the model's facts, where another conversion of it has begun to compute them.
+            types: what the user stated of types, which `model` states by now.
 
         Raises:
             UsageError: no such opset, or an operator to expand has no function body.
@@ -82,7 +84,7 @@ class Conversion:
             self.source = default_opset(model)
             self._plan = make_plan(
                 Subject(model, self.given_scopes, self.given_facts),
-                Route(self.source, target, frozenset(expand), target_ir_version),
+                Route(self.source, target, frozenset(expand), target_ir_version, types),
             )
 
     def _check_source(self) -> None:

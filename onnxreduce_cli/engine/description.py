@@ -90,6 +90,7 @@ class Plan:
         ir_version_reason: why the IR version is not the one that the target came with; may be
             empty.
         unread: the imports that nothing reads, each a domain and a version, which go.
+        types: what was said of the types of values, which the model then states.
     """
 
     source: int | None
@@ -103,6 +104,7 @@ class Plan:
     inlined: tuple[Inlined, ...] = ()
     ir_version_reason: str = ""
     unread: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
 
     @property
     def possible(self) -> bool:
@@ -133,6 +135,7 @@ def describe(model: ModelProto, plan: SitePlan) -> Plan:
         inlined,
         plan.ir_version_reason,
         tuple(f"{domain} {version}" for domain, version in plan.unread.items()),
+        plan.route.types,
     )
 
 

@@ -14,6 +14,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.engine.templates import Template, Templates
+from onnxreduce_cli.engine.unknown_types import report
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
@@ -79,8 +80,8 @@ class SitePlan:
 
     @property
     def blockers(self) -> tuple[Blocker, ...]:
-        """The report of each blocked node, in the order of `blocked`."""
-        return tuple(site.blocker for site in self.blocked)
+        """What is reported of the blocked nodes: one for all those behind one unknown type."""
+        return report(self.blocked, self.facts)
 
     @property
     def blocked_functions(self) -> list[FunctionProto]:
@@ -235,7 +236,8 @@ class SitePlan:
     @property
     def changes_nothing(self) -> bool:
         """True if the converted model equals the given one, byte for byte."""
-        return not self._changes_more and self.ir_version == self.subject.model.ir_version
+        same_ir_version = self.ir_version == self.subject.model.ir_version
+        return same_ir_version and not self._changes_more and not self.route.types
 
     @property
     def _changes_more(self) -> bool:

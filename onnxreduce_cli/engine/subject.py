@@ -22,12 +22,14 @@ class Route:
         target: the opset to reach.
         expand: operators to replace by their function bodies.
         ir_version: the IR version to give the model; see `ir_version.choose`.
+        types: what the user stated of the model's types, which it states now: ``y=float``.
     """
 
     source: int | None
     target: int
     expand: frozenset[str]
     ir_version: Wanted
+    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

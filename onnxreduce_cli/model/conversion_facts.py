@@ -66,6 +66,11 @@ class ConversionFacts(Constants):
         self._arrays[id(scope.root), name] = array
         self.declare_type(scope, name, tensor_type(elem_type, array.shape))
 
+    def generated(self, scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
+        """Return the generated node that makes a value, and where it is; None for the model's."""
+        found = self._generated.get((id(scope.root), name))
+        return None if found is None else (found[2], found[0])
+
     # Types
 
     def type(self, scope: Scope, name: str) -> ValueType | None:

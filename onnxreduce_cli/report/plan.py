@@ -78,6 +78,8 @@ def headline(plan: Plan) -> str:
 def _whole(plan: Plan) -> list[str]:
     """Describe the changes of functions and of imports, a line each."""
     found = [f"  {item}" for item in (*plan.specialised, *plan.inlined)]
+    if plan.types:
+        found.append(f"  types taken as given, stated in value_info: {', '.join(plan.types)}")
     if plan.unread:
         found.append(f"  imports that nothing reads, removed: {', '.join(plan.unread)}")
     return found

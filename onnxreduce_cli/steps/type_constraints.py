@@ -131,6 +131,7 @@ def _unknown_type(name: str, missing: frozenset[str], op_type: str, opset: int) 
         f"the type of {name!r} is not known, and may be {min(missing)}, which "
         f"{op_type} does not take at opset {opset}",
         "state its type in the model's value_info",
+        dtype_of=name,
     )
 
 

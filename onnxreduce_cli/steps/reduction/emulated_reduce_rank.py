@@ -72,6 +72,7 @@ def _need_negative_axes(context: Context) -> None:
             "counted from the back",
             f"choose opset {LOOPS_FROM} or later, or state its shape in the model's value_info or "
             "inputs",
+            rank_of=context.input(0),
         )
 
 

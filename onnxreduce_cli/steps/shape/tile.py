@@ -85,6 +85,7 @@ def one_axis(context: Context) -> None:
         raise Blocked(
             f"the rank of {data!r} is not known, and before opset 6 a Tile repeats along one axis",
             "choose opset 6 or later, or state its shape in the model's value_info or inputs",
+            rank_of=data,
         )
     if None in counts:
         context.require_specialised(f"how often {data!r} is repeated")

@@ -194,4 +194,4 @@ def test_a_mask_of_unknown_dtype_blocks() -> None:
     source.graph.node.insert(0, helper.make_node("Odd", ["mask"], ["odd"], domain="own"))
     source.opset_import.add(domain="own", version=1)
     (blocker,) = blockers(source, 23)
-    assert "the dtype of 'odd' is not known" in blocker.reason
+    assert "the type of 'odd', which it gives as a node of domain 'own', is not" in blocker.reason

@@ -1,0 +1,146 @@
+"""Blocked nodes behind a value of unknown type: only that value and what makes it are reported.
+
+Shape inference does not see through operators of other domains. What is unknown of one's output is
+unknown of all that is computed from it, and follows once its type is stated.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from onnx import NodeProto
+
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.values import elem_type_of
+
+#: An example of dimensions.
+_SHAPE = "[N,3,224]"
+
+
+@dataclass(frozen=True)
+class _Root:
+    """The first value of unknown type, or rank, on the way to a blocked node.
+
+    Attributes:
+        scope: where it is.
+        node: the node that makes it.
+        name: the value.
+    """
+
+    scope: Scope
+    node: NodeProto
+    name: str
+
+
+def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ...]:
+    """Report blocked nodes: one blocker for all those behind one value of unknown type.
+
+    A single node behind an operator of the default domain is reported by itself.
+    """
+    behind: dict[tuple[int, str], list[Site]] = {}
+    roots: dict[tuple[int, str], _Root] = {}
+    found: list[Site | tuple[int, str]] = []
+    for site in blocked:
+        root = _root_of(facts, site)
+        if root is None:
+            found.append(site)
+            continue
+        key = (id(root.scope), root.name)
+        if key not in behind:
+            found.append(key)
+            roots[key] = root
+        behind.setdefault(key, []).append(site)
+    return tuple(
+        item.blocker if isinstance(item, Site) else _blocker(facts, roots[item], behind[item])
+        for item in found
+    )
+
+
+def _root_of(facts: ConversionFacts, site: Site) -> _Root | None:
+    """Find the value that a node blocks for want of whose type; None where there is none."""
+    assert site.blocked is not None
+    name = site.blocked.dtype_of or site.blocked.rank_of
+    if not name or site.scope.function is not None:
+        return None
+    scope, dtype = site.scope, facts.kind(site.scope, name) is None
+    if site.blocked.dtype_of and not dtype:
+        return None  # It is no tensor.
+    seen: set[tuple[int, str]] = set()
+    while True:
+        made = facts.generated(scope, name) or _made(scope, name)
+        if made is None or (id(made[0]), name) in seen:
+            return None
+        place, node = made
+        seen.add((id(place), name))
+        following = _unknown_input(facts, place, node, dtype=dtype)
+        if following is None:
+            own = facts.generated(scope, name) is None and facts.calls.function_of(node) is None
+            return _Root(place, node, name) if own else None
+        scope, name = following
+
+
+def _made(scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
+    owner = scope.resolve(name)
+    node = None if owner is None else owner.producers.get(name)
+    return None if owner is None or node is None else (owner, node)
+
+
+def _unknown_input(
+    facts: ConversionFacts, scope: Scope, node: NodeProto, *, dtype: bool
+) -> tuple[Scope, str] | None:
+    """Return what a node's outputs follow from whose dtype, or else rank, is not known.
+
+    That is an input, or what a graph within the node gives.
+    """
+    if not is_default(node.domain):
+        return None
+    # The rank of what Reshape gives follows from the other input alone.
+    names = node.input[1:] if node.op_type == "Reshape" and not dtype else node.input[:]
+    read = [(scope, name) for name in names if name]
+    for _, graph in subgraphs(node):
+        inner = facts.model.inner(graph)
+        if inner is not None:
+            read += [(inner, output.name) for output in graph.output]
+    for place, name in read:
+        known = facts.type(place, name)
+        if known is None or (not dtype and known.dims is None and known.elem_type):
+            return place, name
+    return None
+
+
+def _blocker(facts: ConversionFacts, root: _Root, behind: Sequence[Site]) -> Blocker:
+    node, domain = root.node, root.node.domain
+    if len(behind) == 1 and is_default(domain):
+        return behind[0].blocker
+    kind = facts.kind(root.scope, root.name)
+    needs_rank = any(site.blocked is not None and site.blocked.rank_of for site in behind)
+    what = "type" if kind is None else "rank"
+    of_domain = "" if is_default(domain) else f" as a node of domain {domain!r}"
+    nodes = "a node" if len(behind) == 1 else f"{len(behind)} nodes"
+    example = behind[0]
+    stated = f"{root.name}={_likely(facts, root)}{_SHAPE if needs_rank else ''}"
+    return Blocker(
+        root.scope.describe(node),
+        node.op_type,
+        root.scope.opset or 0,
+        root.scope.label,
+        f"the {what} of {root.name!r}, which it gives{of_domain}, is not known: {nodes} behind it "
+        f"cannot be converted ({example.node.op_type} node "
+        f"{example.scope.describe(example.node)}{', ...' if len(behind) > 1 else ''})",
+        f"state it, such as: --type {shlex.quote(stated)}",
+    )
+
+
+def _likely(facts: ConversionFacts, root: _Root) -> str:
+    """A dtype as an example: its own where it is known, else one that its nodes take."""
+    kind = facts.kind(root.scope, root.name)
+    allowed = {kind} if kind is not None else facts.model.allowed_kinds(root.scope, root.name)
+    tensors = {item for item in allowed or () if elem_type_of(item) is not None}
+    chosen = "tensor(float)" if "tensor(float)" in tensors or not tensors else min(tensors)
+    return chosen[len("tensor(") : -1]
