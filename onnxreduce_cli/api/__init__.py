@@ -64,15 +64,21 @@ def convert(
     if document.model is model_or_path and not in_place:
         document.model = ModelProto()
         document.model.CopyFrom(model_or_path)
-    if (check or strict) and opset != default_opset(document.model):
-        from onnxreduce_cli.verification.process import prepare
-
-        prepare("onnxruntime")  # It starts while this process plans.
+    if check or strict:
+        _prepare_checks(document, opset)
     with _conversion(document, opset, expand, ir_version, types) as conversion:
         if check or strict:
             _check(conversion, strict=strict)
         conversion.apply()
     return document.whole()
+
+
+def _prepare_checks(document: Document, opset: int) -> None:
+    """Let ONNX Runtime's process start while this one plans, where there will be changes."""
+    from onnxreduce_cli.verification.process import prepare
+
+    if opset != default_opset(document.model):
+        prepare("onnxruntime")
 
 
 @contextmanager

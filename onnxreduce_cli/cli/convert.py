@@ -17,7 +17,6 @@ from onnxreduce_cli.cli.stating import type_option
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import about
 from onnxreduce_cli.text import joined
-from onnxreduce_cli.verification.process import prepare
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.convert_file import Converted, Options
@@ -44,6 +43,8 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def call(**options: Any) -> None:
         if not (options["dry_run"] or options["no_check"]):
+            from onnxreduce_cli.verification.process import prepare
+
             prepare("onnxruntime")
         command(**options)
 

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from onnxreduce_cli.cli.size import size
-from onnxreduce_cli.verification.limits import Limits, limited
 
 
 def limit_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -18,7 +17,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
-        default=Limits.timeout,
+        default=60.0,
         show_default=True,
         metavar="SECONDS",
         help="How long a whole model may take to load, and to run once.",
@@ -33,6 +32,8 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(command)
     def within(*args: Any, timeout: float, memory: int, **options: Any) -> None:
+        from onnxreduce_cli.verification.limits import Limits, limited
+
         with limited(Limits(timeout, memory)):
             command(*args, **options)
 
