@@ -89,7 +89,7 @@ def _describe(value: Any, tensors: list[Array]) -> Any:
     if array.dtype.kind in "OUS":
         texts = [str(item) for item in array.reshape(-1)]
         return {"texts": texts, "shape": array.shape}
-    if array.dtype.kind == "V":
+    if array.dtype.isbuiltin == 2:  # Another package adds it, whatever kind it calls it.
         bits = array.view(f"u{array.dtype.itemsize}")
         return _describe(Bits(array.dtype.name, bits), tensors)
     if not array.dtype.isnative:

@@ -25,6 +25,8 @@ from onnxreduce_cli.verification.source import Source
 from tests.support import model
 
 LOWEST = np.iinfo(np.int32).min
+#: As ml_dtypes names them; NumPy takes the last for a float of its own by the kind of its dtype.
+LACKED_BY_NUMPY = ("bfloat16", "float8_e4m3fn", "float8_e5m2")
 DIVISION = model(
     """
     <ir_version: 8, opset_import: ["": 13]>
@@ -169,7 +171,7 @@ def test_an_interrupt_is_for_whoever_asks() -> None:
     assert runner.process is process
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float16", "str", "bool"])
+@pytest.mark.parametrize("dtype", [*LACKED_BY_NUMPY, "float16", "str", "bool"])
 def test_values_of_all_dtypes_come_back(dtype: str) -> None:
     numbers = np.array([[1, 0], [-1, 2]])
     kind = getattr(ml_dtypes, dtype, dtype)
