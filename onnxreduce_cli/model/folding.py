@@ -199,7 +199,7 @@ def _cast(attributes: Attributes, data: Array) -> Array | None:
         return None
     dtype = numpy_dtype(to)
     # NumPy's own only: it neither saturates as Cast does to float8, nor writes strings.
-    if dtype.kind not in "biuf" or data.dtype.kind not in "biuf":
+    if any(item.kind not in "biuf" or item.isbuiltin != 1 for item in (dtype, data.dtype)):
         return None
     result: Array = data.astype(dtype)
     return result
