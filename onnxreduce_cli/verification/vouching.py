@@ -150,7 +150,9 @@ def _arrays(value: Any) -> list[Array]:
 
 
 def _depends(graph: ValueGraph, source: Source, name: str) -> bool:
-    """Return whether a value is made from the elements of inputs, and not from shapes alone."""
+    """Return whether nodes make a value from the elements of inputs, and not from shapes alone."""
+    if name not in graph.producers:
+        return False  # An input that is given back as it is says all there is to say.
     waiting, seen = [name], {name}
     while waiting:
         value = waiting.pop()

@@ -156,3 +156,12 @@ def test_no_value_that_both_have_is_told_too() -> None:
 )
 def test_void(values: list[Any], why: str) -> None:
     assert void_of(values) == why
+
+
+@pytest.mark.parametrize("body", ["", "y = Neg(z)"])
+def test_inputs_that_are_given_back_as_they_are_need_no_node_to_vouch_for_them(body: str) -> None:
+    outputs = "float[0] x, float[2] y" if body else "float[0] x"
+    found = model(HEAD + f"g (float[0] x, float[2] z) => ({outputs}) {{ {body} }}")
+    report = verify(found, found)
+    assert report.exit_code == 0
+    assert report.warnings == ()
