@@ -12,7 +12,7 @@ from collections.abc import Iterable
 NAME = 200
 
 #: Longer lines are cut.
-LINE = 4000
+LINE = 1_900
 
 
 def printable(text: str) -> str:
@@ -36,6 +36,12 @@ def shortened(text: str, limit: int = NAME) -> str:
     return f"{text[:head]} [... {len(text) - limit} characters ...] {text[-tail:]}"
 
 
+def quoted(name: str | bytes) -> str:
+    """Return a name in quotes, without its middle where it is too long; bytes if it is no text."""
+    return shortened(repr(name))
+
+
 def joined(lines: Iterable[str]) -> str:
     """Join lines that are printed: each stays one line, whatever it quotes, and is not too long."""
-    return "\n".join(printable(shortened(line, LINE)) for line in lines)
+    # What is escaped is longer than what it stands for.
+    return "\n".join(shortened(printable(shortened(line, LINE)), LINE) for line in lines)

@@ -6,8 +6,10 @@ import pytest
 from onnx import TensorProto, helper
 
 from onnxreduce_cli import ConversionError, convert
+from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.text import joined, printable, shortened
+from onnxreduce_cli.report.inspection import inspection_text
+from onnxreduce_cli.text import joined, printable, quoted, shortened
 
 
 def test_what_is_seen_stays():
@@ -34,6 +36,27 @@ def test_the_middle_of_a_long_name_is_left_out():
 
 def test_each_line_stays_one():
     assert joined(["a\nb", "c"]) == "a\\nb\nc"
+
+
+@pytest.mark.parametrize("character", ["a", "\n", "\u202e", "\U0010ffff"])
+def test_no_line_is_too_long_to_read(character):
+    assert len(joined([character * 65536])) < 2000
+
+
+@pytest.mark.parametrize("name", ["n" * 65536, b"\xff" * 65536])
+def test_a_long_name_is_quoted_in_part(name):
+    assert repr(name)[:50] in quoted(name)
+    assert len(quoted(name)) < 300
+
+
+def test_an_inspection_names_long_domains_in_part():
+    name = "n" * 65536
+    found = Inspection(8, {name: 1}, {f"{name}.f": {name: 2}}, {}, (), {})
+    first, second = inspection_text(found, "m.onnx").splitlines()[:2]
+    assert first.startswith("m.onnx: IR version 8, nnn")
+    assert first.endswith("nnn 1")
+    assert second.endswith("nnn 2")
+    assert len(first) < 300
 
 
 def test_a_blocker_with_names_of_64_kb_is_one_readable_line():

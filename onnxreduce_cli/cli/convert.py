@@ -194,7 +194,7 @@ def _show_plan(done: Converted, *, quiet: bool) -> None:
     if not quiet:
         say(plan_text(done.plan, done.source))
     for blocker in done.plan.blockers:
-        say(str(blocker), err=True)
+        say(joined([str(blocker)]), err=True)
 
 
 def _show(done: Converted) -> None:

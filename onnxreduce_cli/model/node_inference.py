@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol
 
 import onnx
@@ -11,7 +11,7 @@ from onnx import NodeProto, TypeProto, numpy_helper
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
-from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.model.values import ValueType, from_proto
 
 #: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
 _READ = 1024
@@ -45,7 +45,7 @@ def infer_outputs(
 
 
 class Contradictions:
-    """Finds the nodes of a model that cannot be there with inputs of the known types."""
+    """Finds the nodes of a model that cannot be there with inputs and outputs of known types."""
 
     def __init__(self, facts: KnownValues, ir_version: int) -> None:
         """Begin with a model of an IR version of which `facts` are known."""
@@ -70,18 +70,22 @@ class Contradictions:
         inputs = _known_inputs(self._facts, scope, node)
         if any(name and known is None for name, known, _ in inputs):
             return None
-        key = (signature, opset, tuple([(known, _content(array)) for _, known, array in inputs]))
+        known_of_inputs = tuple([(known, _content(array)) for _, known, array in inputs])
+        outputs = tuple([self._facts.type(scope, name) for name in node.output])
+        key = (signature, opset, known_of_inputs, outputs)
         if signature is not None and key in self._sound:
             return None
         try:
-            _infer(node, inputs, opset, self._ir_version)
+            inferred = _infer(node, inputs, opset, self._ir_version)
         except onnx.shape_inference.InferenceError as error:
             said = str(error).strip().rpartition("Error] ")[2].partition("\n")[0]
             return _of_another_type(node, opset, inputs) or said
         except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
-            pass  # Inference cannot tell.
-        self._sound.add(key)
-        return None
+            inferred = {}  # Inference cannot tell.
+        problem = _stated_otherwise(node, outputs, inferred)
+        if problem is None:
+            self._sound.add(key)
+        return problem
 
 
 def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[_Input]:
@@ -129,4 +133,15 @@ def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[_Input]) -> s
     for index, (name, known, _) in enumerate(inputs):
         if known is not None and known.kind not in allowed.get(f"in{index}", {known.kind}):
             return f"its input {name!r} is {known.kind}, which {node.op_type} does not take"
+    return None
+
+
+def _stated_otherwise(
+    node: NodeProto, known: Iterable[ValueType | None], inferred: Mapping[str, TypeProto]
+) -> str | None:
+    """Return which output of a node the model states to be what it is not, if there is one."""
+    for name, stated in zip(node.output, known, strict=True):
+        made = from_proto(inferred[name]) if name in inferred else None
+        if stated is not None and made is not None and stated.kind != made.kind:
+            return f"its output {name!r} is stated to be {stated.kind}, and it makes {made.kind}"
     return None

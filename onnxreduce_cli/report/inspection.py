@@ -20,7 +20,7 @@ def inspection_text(found: Inspection, name: str) -> str:
 def _lines(found: Inspection, name: str) -> Iterator[str]:
     yield f"{name}: IR version {found.ir_version}, {_opsets(found.opsets)}"
     for function, imports in found.functions.items():
-        yield f"  function {function}: {_opsets(imports)}"
+        yield f"  function {shortened(function)}: {_opsets(imports)}"
     count = sum(found.operators.values())
     names = ((shortened(op) or "no operator", n) for op, n in found.operators.items())
     operators = ", ".join(f"{name} x {n}" for name, n in names)
@@ -41,7 +41,10 @@ def _lines(found: Inspection, name: str) -> Iterator[str]:
 
 
 def _opsets(opsets: dict[str, int]) -> str:
-    return ", ".join(f"{domain} {version}" for domain, version in opsets.items()) or "no opset"
+    return (
+        ", ".join(f"{shortened(domain)} {version}" for domain, version in opsets.items())
+        or "no opset"
+    )
 
 
 def _alike(

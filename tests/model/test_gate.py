@@ -355,6 +355,22 @@ def test_a_node_contradicts_its_inputs(text, opset, message):
         onnxreduce_cli.plan(found, opset)
 
 
+@pytest.mark.parametrize(
+    ("text", "opset", "stated", "made"),
+    [
+        ("y = ReverseSequence (x, lengths)", 9, "bfloat16", "int64"),
+        ("y = Cast <to = 20> (x)", 7, "float", "float8e5m2fnuz"),
+        ("y = Shape <start = 0> (x)", 14, "float", "int64"),
+    ],
+)
+def test_a_node_contradicts_what_is_stated_of_its_output(text, opset, stated, made):
+    found = onnx.parser.parse_model(f"""<ir_version: 12, opset_import: ["" : 25]>
+        g (int64[2,4] x, int64[4] lengths) => ({stated}[A,B] y) {{ {text} }}""")
+    message = rf"its output 'y' is stated to be tensor\({stated}\), and it makes tensor\({made}\)"
+    with pytest.raises(InvalidModelError, match=f"{message}; mend the model"):
+        onnxreduce_cli.plan(found, opset)
+
+
 def test_what_is_of_a_later_onnx():
     later = onnx.defs.onnx_opset_version() + 1
     found = model(TEXT)

@@ -8,6 +8,7 @@ from onnx import AttributeProto
 
 from onnxreduce_cli.model.gate import tensors
 from onnxreduce_cli.model.gate.text import is_text
+from onnxreduce_cli.text import quoted
 
 #: The field that holds the value of an attribute, by its type.
 _FIELDS: dict[int, str] = {
@@ -50,13 +51,13 @@ def problem(attributes: Sequence[AttributeProto], *, texts: bool) -> str | None:
     names = [attribute.name for attribute in attributes]
     for attribute, name in zip(attributes, names, strict=True):
         if not is_text(name):
-            return f"the name of its attribute {name!r} is not UTF-8"
+            return f"the name of its attribute {quoted(name)} is not UTF-8"
         found = _of_one(attribute) or _of_value(attribute, texts=texts)
         if found is not None:
-            return f"its attribute {name!r} {found}"
+            return f"its attribute {quoted(name)} {found}"
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        return f"it has several attributes {twice!r}"
+        return f"it has several attributes {quoted(twice)}"
     return None
 
 
@@ -68,7 +69,7 @@ def _of_one(attribute: AttributeProto) -> str | None:
     present = {field.name for field, _ in attribute.ListFields()} & _VALUES
     if attribute.ref_attr_name:
         if not is_text(attribute.ref_attr_name):
-            return f"refers to {attribute.ref_attr_name!r}, which is not UTF-8"
+            return f"refers to {quoted(attribute.ref_attr_name)}, which is not UTF-8"
         return "has a value and refers to another attribute" if present else None
     if not present <= {own}:
         other = min(present - {own})

@@ -10,6 +10,7 @@ from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.scope import Scope, function_label
+from onnxreduce_cli.text import quoted
 
 
 def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
@@ -24,7 +25,7 @@ def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
         names = (function.domain, function.name, function.overload)
         wrong = first_no_text((*names, *function.input, *function.output, *function.attribute))
         if wrong is not None:
-            raise InvalidModelError(f"function {label}: the name {wrong!r} is not UTF-8")
+            raise InvalidModelError(f"function {label}: the name {quoted(wrong)} is not UTF-8")
         if names in found:
             raise InvalidModelError(f"there are several functions {label}; mend the model")
         found[names] = function

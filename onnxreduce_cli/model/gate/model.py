@@ -14,6 +14,7 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label
+from onnxreduce_cli.text import quoted
 
 
 def check(model: ModelProto, found: Sequence[Scope]) -> None:
@@ -42,7 +43,7 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
 def _check_imports(owner: ModelProto | FunctionProto, place: str) -> None:
     wrong = first_no_text(entry.domain for entry in owner.opset_import)
     if wrong is not None:
-        raise InvalidModelError(f"{place}the imported domain {wrong!r} is not UTF-8")
+        raise InvalidModelError(f"{place}the imported domain {quoted(wrong)} is not UTF-8")
 
 
 def _check_graph(scope: Scope, graph: GraphProto) -> None:
@@ -51,16 +52,18 @@ def _check_graph(scope: Scope, graph: GraphProto) -> None:
     names = [value.name for value in (*graph.input, *graph.output)]
     wrong = first_no_text((graph.name, *names))
     if wrong is not None:
-        raise InvalidModelError(f"{place}the name {wrong!r} is not UTF-8")
+        raise InvalidModelError(f"{place}the name {quoted(wrong)} is not UTF-8")
     for tensor in graph.initializer:
         problem = tensors.problem(tensor)
         if problem is not None:
-            raise InvalidModelError(f"{place}initializer {tensor.name!r} {problem}; mend the model")
+            raise InvalidModelError(
+                f"{place}initializer {quoted(tensor.name)} {problem}; mend the model"
+            )
     for sparse in graph.sparse_initializer:
         problem = tensors.sparse_problem(sparse)
         if problem is not None:
             raise InvalidModelError(
-                f"{place}sparse initializer {sparse.values.name!r} {problem}; mend the model"
+                f"{place}sparse initializer {quoted(sparse.values.name)} {problem}; mend the model"
             )
 
 
@@ -104,7 +107,7 @@ class _Nodes:
         domain, overload = node.domain, node.overload
         wrong = first_no_text((node.name, op_type, domain, overload, *node.input, *node.output))
         if wrong is not None:
-            return f"the name {wrong!r} is not UTF-8"
+            return f"the name {quoted(wrong)} is not UTF-8"
         default = is_default(domain)
         function = self._functions.get((domain, op_type, overload)) if self._functions else None
         found = attributes.problem(node.attribute[:], texts=default or function is not None)

@@ -10,6 +10,7 @@ from onnx import SparseTensorProto, TensorProto, helper, numpy_helper
 from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.gate.text import is_text
 from onnxreduce_cli.model.values import MOST_DIMS, dtype_name
+from onnxreduce_cli.text import quoted
 
 #: Into one byte, or one number of a list, go four elements at most.
 _PER_BYTE = 4
@@ -27,7 +28,7 @@ def problem(tensor: TensorProto) -> str | None:
         InvalidModelError: the installed onnx does not know its dtype.
     """
     if not is_text(tensor.name):
-        return f"has a tensor of the name {tensor.name!r}, which is not UTF-8"
+        return f"has a tensor of the name {quoted(tensor.name)}, which is not UTF-8"
     dims = list(tensor.dims)
     if any(dim < 0 for dim in dims):
         return f"has dimensions below 0: {_short(dims)}"
@@ -97,9 +98,9 @@ def _of_location(tensor: TensorProto) -> str | None:
     """Return what is wrong with a reference to external data; None if nothing is."""
     for entry in tensor.external_data:
         if not (is_text(entry.key) and is_text(entry.value)):
-            return f"names external data {entry.value!r}, which is not UTF-8"
+            return f"names external data {quoted(entry.value)}, which is not UTF-8"
         if "\0" in entry.value:
-            return f"names external data {entry.value!r}, and no file has such a name"
+            return f"names external data {quoted(entry.value)}, and no file has such a name"
     return None
 
 
