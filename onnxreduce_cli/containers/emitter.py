@@ -76,7 +76,9 @@ class Emitter:
         output = output or self.fresh(hint)
         node = helper.make_node(op_type, list(inputs), [output], name=output, **values)
         if like is not None:
-            node.name, node.doc_string = like.name, like.doc_string
+            node.name = like.name
+            if isinstance(like.doc_string, str):  # Else it is not UTF-8.
+                node.doc_string = like.doc_string
             node.metadata_props.extend(like.metadata_props)
         self.nodes.append(node)
         return output

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import squeezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
@@ -61,6 +62,9 @@ def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:
     op = context.op
     known = context.type(name)
     if known is not None and known.dims is not None:
+        rank = len(known.dims)
+        if not -rank <= axis < rank:
+            raise Blocked(f"its axis {axis} is out of range for rank {rank}", "mend the model")
         dim = known.dims[axis]
         if isinstance(dim, int):
             return context.scalar(dim, "size", elem_type)

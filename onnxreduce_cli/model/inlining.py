@@ -234,7 +234,8 @@ def _named(info: ValueInfoProto, name: str) -> ValueInfoProto:
 def _inherit(node: NodeProto, call: NodeProto, function: FunctionProto) -> None:
     """Give a node of a body the doc_string and metadata of the call and of the function."""
     for owner in (call, function):
-        node.doc_string = node.doc_string or owner.doc_string
+        if not node.doc_string and isinstance(owner.doc_string, str):  # Else it is not UTF-8.
+            node.doc_string = owner.doc_string
         known = {entry.key for entry in node.metadata_props}
         node.metadata_props.extend(
             entry for entry in owner.metadata_props if entry.key not in known

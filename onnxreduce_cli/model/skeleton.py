@@ -44,12 +44,10 @@ def model_skeleton(model: ModelProto) -> ModelProto:
 def without_weights(model: ModelProto) -> ModelProto:
     """A copy for planning on: only what facts do not read of the main graph's data is left out."""
     copy = ModelProto()
-    for field, value in model.ListFields():
-        if field.name != "graph":
-            _set(copy, field.name, value)
-    for field, value in model.graph.ListFields():
-        if field.name != "initializer":
-            _set(copy.graph, field.name, value)
+    for name, value in _fields(model, "graph"):
+        _set(copy, name, value)
+    for name, value in _fields(model.graph, "initializer"):
+        _set(copy.graph, name, value)
     for tensor in model.graph.initializer:
         if prod(tensor.dims) <= LIMIT:
             copy.graph.initializer.add().CopyFrom(tensor)
@@ -77,12 +75,22 @@ def adopt(model: ModelProto, copy: ModelProto) -> None:
 def _replace_fields(
     message: ModelProto | GraphProto, other: ModelProto | GraphProto, kept: str
 ) -> None:
-    for field, _ in message.ListFields():
-        if field.name != kept:
-            message.ClearField(field.name)
-    for field, value in other.ListFields():
-        if field.name != kept:
-            _set(message, field.name, value)
+    for name, _ in _fields(message, kept):
+        message.ClearField(name)
+    for name, value in _fields(other, kept):
+        _set(message, name, value)
+
+
+def _fields(message: ModelProto | GraphProto, other: str) -> list[tuple[str, Any]]:
+    """A message's fields but one, and but texts that are not UTF-8.
+
+    Nothing reads such texts, and protobuf sets none; it gives them as `bytes`.
+    """
+    return [
+        (field.name, value)
+        for field, value in message.ListFields()
+        if field.name != other and not isinstance(value, bytes)
+    ]
 
 
 def _set(message: ModelProto | GraphProto, name: str, value: Any) -> None:

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from onnx import FunctionProto, GraphProto, TensorProto, TypeProto, ValueInfoProto, helper
+from onnx import (
+    FunctionProto,
+    GraphProto,
+    TensorProto,
+    TensorShapeProto,
+    TypeProto,
+    ValueInfoProto,
+    helper,
+)
 
 from onnxreduce_cli.errors import InvalidModelError
 
@@ -98,13 +106,14 @@ def _from_content(content: bytes) -> ValueType | None:
     tensor = proto.tensor_type
     if not tensor.HasField("shape"):
         return ValueType(kind, tensor.elem_type, None)
-    dims = tuple(
-        dim.dim_value
-        if dim.HasField("dim_value") and dim.dim_value >= 0
-        else (dim.dim_param or None)
-        for dim in tensor.shape.dim
-    )
-    return ValueType(kind, tensor.elem_type, dims)
+    return ValueType(kind, tensor.elem_type, tuple(map(_dim, tensor.shape.dim)))
+
+
+def _dim(dim: TensorShapeProto.Dimension) -> int | str | None:
+    """Return a dimension's size or name; None where it has neither, or a name not of UTF-8."""
+    if dim.HasField("dim_value") and dim.dim_value >= 0:
+        return int(dim.dim_value)
+    return dim.dim_param if dim.dim_param and isinstance(dim.dim_param, str) else None
 
 
 def stated_in(container: GraphProto | FunctionProto) -> Iterable[ValueInfoProto]:

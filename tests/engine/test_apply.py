@@ -98,6 +98,18 @@ def test_a_model_becomes_its_edited_copy() -> None:
     assert given.SerializeToString() == whole.SerializeToString()
 
 
+def test_texts_that_nothing_reads_stay_as_they_are() -> None:
+    given = strings()
+    given.doc_string = given.graph.doc_string = given.producer_name = "~~~~"
+    content = given.SerializeToString().replace(b"~~~~", b"a\xc0\xffb")
+    given = ModelProto.FromString(content)
+    copy = without_weights(given)
+    copy.ir_version += 1
+    adopt(given, copy)
+    given.ir_version -= 1
+    assert given.SerializeToString(deterministic=True) == content
+
+
 _MEASURE = """
 import resource
 from onnx import TensorProto, helper

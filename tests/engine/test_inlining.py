@@ -239,6 +239,15 @@ def strings() -> ModelProto:
         Outer (x) => (y) { [in] t = local.Same(x) y = Not(t) }""")
 
 
+def test_texts_that_are_not_utf_8_are_not_inherited() -> None:
+    source = strings()
+    source.functions[0].doc_string = source.graph.node[0].doc_string = "~~~~"
+    source.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "~~~~"
+    content = source.SerializeToString().replace(b"~~~~", b"a\xc0\xffb")
+    conversion = Conversion(ModelProto.FromString(content), 8)
+    assert conversion.plan().inlined
+
+
 def test_constants_that_only_a_graph_holds() -> None:
     source = strings()
     result = converts(source, 8, {"x": np.array(["a", "b"], object)}, exact=True)

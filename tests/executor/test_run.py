@@ -269,3 +269,11 @@ def test_damaged_sparse_initializers() -> None:
     built.graph.sparse_initializer.append(helper.make_sparse_tensor(values, indices, [2, 2]))
     with pytest.raises(ExecutionError, match="'w' is unreadable"):
         Executor(built)
+
+
+def test_an_assertion_of_the_reference_is_an_error_of_the_node() -> None:
+    shapes = {"x": (1, 2, 3, 3, 3), "grid": (1, 4, 4, 4, 2)}
+    inputs = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+    found = one_node("GridSample", 20, inputs)
+    with pytest.raises(ExecutionError, match=r"node .*GridSample, opset 20.*do not fit"):
+        run(found, inputs)

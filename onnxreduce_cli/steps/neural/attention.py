@@ -11,6 +11,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import sizes
@@ -34,7 +35,11 @@ def _known_lengths(context: Context) -> tuple[int | None, int | None]:
         if not context.input(index):
             return 0
         known = context.type(context.input(index))
-        found = None if known is None or not known.dims else known.dims[axis]
+        if known is None or known.dims is None:
+            return None
+        if len(known.dims) < -axis:
+            raise Blocked(f"its input {index} has rank {len(known.dims)}", "mend the model")
+        found = known.dims[axis]
         return found if isinstance(found, int) else None
 
     parts = [dim(1, -2), dim(_PAST_KEY, -2)]

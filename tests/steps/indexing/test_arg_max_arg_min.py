@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from onnxreduce_cli.engine.conversion import Conversion
 from tests.support import converts, one_node
 
 X = np.arange(12, dtype=np.float32).reshape(3, 4)
@@ -38,3 +39,11 @@ def test_last_index_off():
         a.name == "select_last_index"
         for a in converts(source, 11, {"x": X}).graph.node[0].attribute
     )
+
+
+def test_a_rank_that_has_no_such_axis():
+    source = one_node("ArgMin", 12, {"x": X[0]}, select_last_index=1)
+    del source.graph.input[0].type.tensor_type.shape.dim[:]
+    source.graph.output[0].type.tensor_type.ClearField("shape")
+    (found,) = Conversion(source, 11).blockers
+    assert "axis 0 is out of range for rank 0" in found.reason

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert
+from onnxreduce_cli.engine.conversion import Conversion
 from tests.support import assert_same, blockers, converts, one_node, op_types, run
 
 RANDOM = np.random.default_rng(4)
@@ -195,3 +196,12 @@ def test_a_mask_of_unknown_dtype_blocks() -> None:
     source.opset_import.add(domain="own", version=1)
     (blocker,) = blockers(source, 23)
     assert "the type of 'odd', which it gives as a node of domain 'own', is not" in blocker.reason
+
+
+def test_a_past_key_of_a_rank_that_it_does_not_take() -> None:
+    source, _ = attention(24, normal(4, 4))
+    source.graph.node[0].input.append("lengths")
+    lengths = helper.make_tensor_value_info("lengths", TensorProto.INT64, [2])
+    source.graph.input.append(lengths)
+    (found,) = Conversion(source, 23).blockers
+    assert "input 4 has rank 1" in found.reason
