@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value, check, fill
 from onnxreduce_cli.emit.node_facts import Array, DependsOn, NodeFacts, Workspace
 from onnxreduce_cli.model import attributes
@@ -198,6 +199,9 @@ class Context(NodeFacts):
 
         It has the dtype and the shape of the array; a sequence of n ints becomes int64 of shape
         [n]. Equal constants of one scope are one.
+
+        Raises:
+            Blocked: an int is beyond int64.
         """
         quick = None
         if isinstance(values, (list, tuple)):
@@ -205,7 +209,10 @@ class Context(NodeFacts):
             name = self._constants.get(quick)
             if name is not None:
                 return Value(name, self)
-        array = np.asarray(values, np.int64 if quick is not None else None)
+        try:
+            array = np.asarray(values, np.int64 if quick is not None else None)
+        except OverflowError as error:
+            raise Blocked("sizes that it needs are beyond int64", "mend the model") from error
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
         strings = elem_type == TensorProto.STRING
         key = (elem_type, array.shape, (*array.flat,) if strings else array.tobytes())

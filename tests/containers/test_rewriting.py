@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, NodeProto
+from onnx import ModelProto, NodeProto, TensorProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.containers.operators import OPERATORS
@@ -414,3 +414,13 @@ def test_a_rank_that_is_not_known() -> None:
     (blocker,) = blockers(source, 12)
     assert blocker.reason == "the rank of 'item' is not known, which it holds"
     assert blocker.advice == "state the shapes of what it holds in the model's value_info"
+
+
+def test_a_model_that_imports_no_opset_is_not_written_out() -> None:
+    """Nothing says how many inputs its operators take."""
+    node = helper.make_node("OptionalGetElement", [], ["y"])
+    output = helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])
+    source = helper.make_model(helper.make_graph([node], "g", [], [output]), ir_version=8)
+    del source.opset_import[:]
+    (blocker,) = onnxreduce_cli.plan(source, 9).blockers
+    assert "not imported" in blocker.reason

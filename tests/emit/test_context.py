@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import NodeProto, TensorProto, helper, parser
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Carried, loop
@@ -154,3 +155,8 @@ def test_a_loops_body_is_written_like_the_rest() -> None:
     assert [node.op_type for node in graph.node] == ["Add", "Identity", "Identity"]
     assert isinstance(here.emitted[0].node, NodeProto)
     assert result.elem_type == TensorProto.FLOAT
+
+
+def test_numbers_beyond_int64_block() -> None:
+    with pytest.raises(Blocked, match="beyond int64"):
+        context().array([1 << 63], "stride")

@@ -30,8 +30,12 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
         the copy, without weights, and the nodes that were written out; None where none blocks, or
         where it cannot be done: then the plan's blockers say why.
     """
+    # What imports no opset has no operators that the gate could have looked at.
     sites = [
-        site for site in plan.blocked if site.scope.function is None and _is_about_them(plan, site)
+        site
+        for site in plan.blocked
+        if site.scope.function is None and site.scope.opset is not None
+        if _is_about_them(plan, site)
     ]
     if not sites:
         return None

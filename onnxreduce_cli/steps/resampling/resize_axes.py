@@ -116,7 +116,7 @@ def changes_by_sizes(context: Context, sizes: str, rank: int) -> list[Change]:
     before = dims_of(context, context.input(0)) or (None,) * rank
     after: Sequence[Any] | None = context.elements(sizes)
     promised = dims_of(context, context.node.output[0])
-    if promised is not None and (after is None or None in after):
+    if promised is not None and len(promised) == rank and (after is None or None in after):
         after = [
             promised[axis] if after is None or after[position] is None else after[position]
             for position, axis in enumerate(axes)

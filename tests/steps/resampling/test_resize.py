@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto
 
+import onnxreduce_cli
 from tests.support import blockers, converts, model, one_node, op_types
 
 RANDOM = np.random.default_rng(7)
@@ -479,3 +481,11 @@ def test_doubles_have_coordinates_of_double(mode: str, coordinates: str, shape: 
         )
         for target in (18, 10, 8):
             converts(source, target, {"x": x})
+
+
+def test_a_stated_rank_that_is_not_the_datas_is_not_read() -> None:
+    source = onnx.parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 19]>
+        g (float[1,1,2,2] x, int64[4] sizes) => (float[1,1] y) { y = Resize(x, , , sizes) }"""
+    )
+    assert onnxreduce_cli.plan(source, 1).blockers
