@@ -35,12 +35,12 @@ if "--multiprocessing-fork" in sys.argv or "-c" in sys.argv:
     import ctypes
     import onnxreduce_cli.api.convert_file as convert_file
     true = convert_file._check
-    def check(conversion):
+    def check(conversion, **_):
         if conversion.model.graph.name == "crash":
             ctypes.string_at(0)
         if conversion.model.graph.name == "slow":
             time.sleep(60)
-        return true(conversion)
+        return true(conversion, **_)
     convert_file._check = check
 """
 
