@@ -4,8 +4,7 @@ Neither dates nor the outputs themselves can tell: an output does not say which 
 options it was made from, and where files come out of archives and container layers, all have one
 date. So a line is added for each output before it is written, which says that it is ours, and one
 afterwards. Lines are only ever added, and each is on disk before the next step, so a run may be
-killed at any time: an output without its second line is made again, but where a file is there by
-then: it may be anybody's.
+killed at any time: an output without its second line is made again.
 
 What is read here is data, that anything may have written: a line that is no note says nothing.
 """
@@ -159,13 +158,15 @@ class Record:
             self.made[output] = made
 
     def may_replace(self, output: str) -> bool:
-        """Return whether a run made the file at an output's path, or began to and none is there."""
+        """Return whether a run made what is at an output's path, as far as there is anything.
+
+        A run begins only where there is no file, or one that it may overwrite, and may be killed
+        between the file and its second line: a file that is there by then is taken for its own.
+        """
         path = os.path.join(self._folder, output)
-        if not os.path.lexists(path):
-            return output in self.ours
-        made = self.made.get(output)
-        finished = made is not None and output in made.written
-        return finished and os.path.isfile(path) and not os.path.islink(path)
+        if output not in self.ours:
+            return False
+        return not os.path.lexists(path) or stat.S_ISREG(os.lstat(path).st_mode)
 
     def begin(self, output: str) -> None:
         """Note that an output is about to be written, by its path within the folder."""
