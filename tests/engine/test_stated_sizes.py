@@ -72,7 +72,11 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    # Shape inference of onnx 1.19 makes a list of the sizes of a Reshape.
+    [pytest.param(n, marks=pytest.mark.newest) if n == "Reshape" else n for n in MODELS],
+)
 def test_no_size_is_allocated(name: str) -> None:
     tracemalloc.start()
     try:
