@@ -341,7 +341,11 @@ def test_alike_nodes_are_looked_at_once(monkeypatch):
     ("text", "opset", "message"),
     [
         ("MaxPool <kernel_shape = [2], strides = [1, 1, 1]> (x)", 7, "strides has incorrect size"),
-        ("AveragePool <kernel_shape = [1], ceil_mode = 1> (flat)", 7, "at least 3 dimensions"),
+        (
+            "AveragePool <kernel_shape = [1], ceil_mode = 1> (flat)",
+            7,
+            "at least 3 dim|incorrect size",
+        ),
         ("ArgMax <axis = 4, select_last_index = 1> (flat)", 11, "'axis' must be in"),
         ("Resize (x, , , sizes)", 10, "Number of elements of input 'sizes'"),
         ("ReduceMean (x, half)", 13, r"its input 'half' is tensor.float., which ReduceMean does"),
@@ -351,7 +355,7 @@ def test_a_node_contradicts_its_inputs(text, opset, message):
     found = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 18]>
         g (float[1,2,4] x, float[2,3] flat) => (y) <int64[2] sizes = {{2, 2}},
             float[1] half = {{0.5}}> {{ y = {text} }}""")
-    with pytest.raises(InvalidModelError, match=f"node making 'y' .*{message}.*; mend the model"):
+    with pytest.raises(InvalidModelError, match=f"node making 'y' .*({message}).*; mend the model"):
         onnxreduce_cli.plan(found, opset)
 
 
@@ -364,7 +368,7 @@ def test_a_node_contradicts_its_inputs(text, opset, message):
     ],
 )
 def test_a_node_contradicts_what_is_stated_of_its_output(text, opset, stated, made):
-    found = onnx.parser.parse_model(f"""<ir_version: 12, opset_import: ["" : 25]>
+    found = onnx.parser.parse_model(f"""<ir_version: 11, opset_import: ["" : 24]>
         g (int64[2,4] x, int64[4] lengths) => ({stated}[A,B] y) {{ {text} }}""")
     message = rf"its output 'y' is stated to be tensor\({stated}\), and it makes tensor\({made}\)"
     with pytest.raises(InvalidModelError, match=f"{message}; mend the model"):

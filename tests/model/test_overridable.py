@@ -65,7 +65,14 @@ def stated(found: ModelProto) -> ModelProto:
 
 
 @pytest.mark.parametrize("says", [False, True], ids=["", "stated"])
-@pytest.mark.parametrize("op_type", READERS)
+@pytest.mark.parametrize(
+    "op_type",
+    # Older versions of ONNX Runtime do not broadcast its scale.
+    [
+        pytest.param(n, marks=pytest.mark.newest) if n == "LayerNormalization" else n
+        for n in READERS
+    ],
+)
 def test_a_shape_that_a_caller_overrides(op_type: str, says: bool) -> None:
     for opset, reader, targets in READERS[op_type]:
         source = model(MODEL.format(opset=opset, reader=reader))
