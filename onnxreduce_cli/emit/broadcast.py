@@ -12,6 +12,7 @@ from functools import partial, reduce
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
@@ -20,6 +21,8 @@ from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.model.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
+
+_MEND = "mend the model, or the shapes that it states"
 
 #: One dimension: a number, a name, or nothing known.
 Dim = int | str | None
@@ -107,12 +110,23 @@ def broadcast_to(context: Context, name: str, wanted: Dims, sizes: Callable[[], 
 
 
 def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
-    """Return the value repeated to a shape; None where it is not known how often."""
+    """Return the value repeated to a shape; None where it is not known how often.
+
+    Raises:
+        Blocked: the value is said to have more dimensions, or a constant has others.
+    """
+    rank = len(dims_of(context, name) or ())
+    if rank > len(wanted):
+        raise Blocked(f"{name!r} of rank {rank} does not broadcast to {list(wanted)}", _MEND)
     sizes = known_dims(wanted)
     constant = context.constant(name) if sizes is not None else None
     small = sizes is not None and np.prod(sizes, dtype=float) <= LARGEST_CONSTANT
     if constant is not None and sizes is not None and small:
-        return context.array(np.ascontiguousarray(np.broadcast_to(constant, sizes)), "expanded")
+        try:
+            expanded = np.broadcast_to(constant, sizes)
+        except ValueError as error:
+            raise Blocked(f"{name!r} does not broadcast to {list(sizes)}", _MEND) from error
+        return context.array(np.ascontiguousarray(expanded), "expanded")
     own = padded(dims_of(context, name) or (), len(wanted))
     counts = [
         size if dim == 1 else 1 if not _may_grow(dim, size) else None

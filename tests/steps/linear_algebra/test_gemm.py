@@ -68,3 +68,13 @@ def test_gemm_of_integers(kind: str) -> None:
             converts(source, target, inputs, exact=True)
     (blocker,) = blockers(one_node("Gemm", 9, inputs, transA=1, transB=1, alpha=0.5), 8)
     assert blocker.reason.startswith("it has alpha=0.5 for integers")
+
+
+def test_a_bias_of_more_dimensions_than_the_result_blocks() -> None:
+    """Inference lets it pass; the shape may be a false statement."""
+    inputs = {"a": np.ones((2, 3)), "b": np.ones((3, 4)), "c": np.ones((3, 2, 4))}
+    source = one_node(
+        "Gemm", 11, {name: array.astype(np.float32) for name, array in inputs.items()}
+    )
+    (blocker,) = blockers(source, 6)
+    assert "'c' of rank 3 does not broadcast" in blocker.reason
