@@ -65,6 +65,11 @@ def judge(case: Case) -> str:
     return "converted"
 
 
+def in_onnxruntime(model: ModelProto, feeds: Mapping[str, Any]) -> list[Any]:
+    """What ONNX Runtime gives; to be called apart, by a name that no test replaces."""
+    return run_ort(model, feeds)
+
+
 def outcomes(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """What each executor that can run it gives, by its name."""
     found = {}
@@ -74,7 +79,7 @@ def outcomes(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, dict[str,
     except ExecutorError:
         pass
     try:
-        results = _onnxruntime.call(run_ort, model, dict(feeds), seconds=_SECONDS)
+        results = _onnxruntime.call(in_onnxruntime, model, dict(feeds), seconds=_SECONDS)
         names = [output.name for output in model.graph.output]
         found["ONNX Runtime"] = dict(zip(names, results, strict=True))
     except (CannotRunError, EndedError, LateError):
