@@ -75,7 +75,8 @@ def unique(context: Context) -> None:
             op.Identity(name, outputs=[output])
     if names[0]:
         inputs = [items if axis is None else data, first]
-        context.replace("Gather", inputs, names[:1], keep=(), axis=axis or 0)
+        along = 0 if axis is None else axis if data.rank is None else axis % data.rank
+        context.replace("Gather", inputs, names[:1], keep=(), axis=along)
 
 
 def _items(context: Context) -> Value:
