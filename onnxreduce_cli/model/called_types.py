@@ -7,7 +7,7 @@ once for the types and attributes with which it is called, however often that is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from onnx import (
@@ -22,7 +22,7 @@ from onnx import (
 )
 
 from onnxreduce_cli.model.calls import FunctionKey
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.values import ValueType, from_proto
 
@@ -69,7 +69,7 @@ def sizes(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, i
             if key in found:
                 waiting.pop()
                 continue
-            called = list(map(_key, all_nodes(functions[key].node)))
+            called = list(map(_key, with_inner(functions[key].node)))
             inner = [item for item in called if item in functions]
             missing = [item for item in inner if item not in found]
             if missing and key not in under_way:
@@ -86,17 +86,6 @@ def frozen(bound: Mapping[str, AttributeProto]) -> tuple[tuple[str, bytes], ...]
     return tuple(
         sorted((name, item.SerializeToString(deterministic=True)) for name, item in bound.items())
     )
-
-
-def all_nodes(nodes: Iterable[NodeProto]) -> list[NodeProto]:
-    """The given nodes and those of all graphs within them."""
-    found: list[NodeProto] = []
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
-    return found
 
 
 class CalledTypes:
@@ -203,7 +192,7 @@ class CalledTypes:
         part.graph.name = skeleton.graph.name
         part.graph.node.extend(nodes)
         made = {name for node in nodes for name in node.output}
-        read = {name for node in all_nodes(nodes) for name in node.input}
+        read = {name for node in with_inner(nodes) for name in node.input}
         for name in sorted(made | read):
             if name in tensors and name not in made:
                 part.graph.initializer.append(tensors[name])

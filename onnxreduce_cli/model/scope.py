@@ -177,6 +177,15 @@ def subgraphs(node: NodeProto) -> Iterator[tuple[str, GraphProto]]:
                 yield f"{attribute.name}[{index}]", graph
 
 
+def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
+    """The nodes and those of the graphs within them, which may nest as deep as files allow."""
+    waiting = list(nodes)
+    while waiting:
+        node = waiting.pop()
+        yield node
+        waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
+
+
 def scopes(model: ModelProto) -> list[Scope]:
     """Every scope of a model, each after the one around it.
 

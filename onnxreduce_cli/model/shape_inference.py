@@ -23,7 +23,7 @@ from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import infer_shapes
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.scope import Scope, scopes, with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
 
@@ -181,7 +181,7 @@ class ShapeInference:
             return False
         sizes = called_types.sizes(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]
-        nodes += [node for item in functions.values() for node in called_types.all_nodes(item.node)]
+        nodes += [node for item in functions.values() for node in with_inner(item.node)]
         calls = (sizes.get((node.domain, node.op_type, node.overload), 0) for node in nodes)
         return sum(calls) > called_types.LIMIT
 

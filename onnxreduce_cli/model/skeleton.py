@@ -19,7 +19,7 @@ from onnx import (
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.placeholders import put_placeholders
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.model.values import ValueType
 
 #: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
@@ -150,11 +150,8 @@ def call_skeleton(
             graph.input.append(helper.make_value_info(name, value_type.to_proto()))
     for name in function.output:
         graph.output.add().name = name
-    waiting = list(graph.node)
-    while waiting:
-        node = waiting.pop()
+    for node in with_inner(graph.node):
         bind(node, bound)
-        waiting += [inner for _, subgraph in subgraphs(node) for inner in subgraph.node]
     put_placeholders(graph, default_opset(function) or 0, called)
     return skeleton
 

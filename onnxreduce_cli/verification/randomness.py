@@ -9,7 +9,7 @@ import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.scope import subgraphs, with_inner
 from onnxreduce_cli.verification.source import Source
 
 #: Operators whose results are always random: nothing can be compared.
@@ -61,7 +61,7 @@ def _random_functions(model: ModelProto) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     for function in model.functions:
         key, opset = (function.domain, function.name), default_opset(function)
-        for node in with_inner(*function.node):
+        for node in with_inner(function.node):
             callers[node.domain, node.op_type].append(key)
             if is_random(node, opset, ()):
                 found.add(key)
@@ -84,21 +84,12 @@ def _random(
     """Return whether a node's results, or those of nodes in its subgraphs, may be random."""
     return any(
         (item.domain, item.op_type) in functions or is_random(item, opset, off)
-        for item in with_inner(node)
+        for item in with_inner([node])
     )
 
 
 def _names(node: NodeProto) -> Iterator[str]:
     """The names that a node and its subgraphs read, the outputs of these included."""
-    for item in with_inner(node):
+    for item in with_inner([node]):
         yield from item.input
         yield from (value.name for _, graph in subgraphs(item) for value in graph.output)
-
-
-def with_inner(*nodes: NodeProto) -> Iterator[NodeProto]:
-    """The nodes and those of their subgraphs, which may nest as deep as the file format allows."""
-    waiting = list(nodes)
-    while waiting:
-        node = waiting.pop()
-        yield node
-        waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]

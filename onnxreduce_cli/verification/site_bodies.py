@@ -17,8 +17,8 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import OnnxreduceError
 from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.randomness import with_inner
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_names import Renaming, made
 from onnxreduce_cli.verification.site_types import type_proto
@@ -39,7 +39,7 @@ def models_with_bodies(
     Raises:
         UncheckableError: it cannot be run on its own, or something else replaces it there.
     """
-    if any(not is_default(item.domain) for item in with_inner(node)):
+    if any(not is_default(item.domain) for item in with_inner([node])):
         raise UncheckableError("its subgraphs have nodes of other domains")
     facts, scope = conversion.facts, site.scope
     constants, types = dict[str, npt.NDArray[Any]](), dict[str, TypeProto]()

@@ -12,7 +12,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError, UncheckableError
 from onnxreduce_cli.verification.inputs import Drawer
@@ -244,10 +244,7 @@ def _invalid(pair: Pair) -> str:
     before, opset = default_opset(pair.before), default_opset(model)
     assert before is not None
     assert opset is not None
-    waiting = list(model.graph.node)
-    while waiting:
-        node = waiting.pop()
-        waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
+    for node in with_inner(model.graph.node):
         if not is_default(node.domain):
             continue
         if not schemas.exists(node.op_type, opset):

@@ -15,11 +15,11 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
 from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.randomness import is_random, with_inner
+from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_bodies import models_with_bodies
 from onnxreduce_cli.verification.site_names import Renaming, described, made
@@ -266,7 +266,7 @@ class PairMaker:
         return any(
             is_random(item, opset, off)
             for opset, nodes in ((site.scope.opset, (site.node,)), (target, site.result))
-            for item in with_inner(*nodes)
+            for item in with_inner(nodes)
         )
 
     def _read(self, scope: Scope) -> set[str]:

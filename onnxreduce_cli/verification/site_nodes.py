@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from onnx import AttributeProto, NodeProto, helper
 
 from onnxreduce_cli.model.calls import UNKNOWN, Calls
-from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.scope import Scope, with_inner
 from onnxreduce_cli.model.skeleton import bind
 from onnxreduce_cli.verification.errors import UncheckableError
 
@@ -45,10 +45,7 @@ def bound(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
 
 def _references(node: NodeProto) -> Iterator[AttributeProto]:
     """The attributes that refer to one of the function, of a node and those in its graphs."""
-    waiting = [node]
-    while waiting:
-        item = waiting.pop()
+    for item in with_inner([node]):
         for attribute in item.attribute:
             if attribute.ref_attr_name:
                 yield attribute
-        waiting += [inner for _, graph in subgraphs(item) for inner in graph.node]

@@ -11,7 +11,7 @@ from onnxreduce_cli.errors import about
 from onnxreduce_cli.model.external import data_files
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.gate import check
-from onnxreduce_cli.model.scope import scopes, subgraphs
+from onnxreduce_cli.model.scope import scopes, with_inner
 from onnxreduce_cli.model.skeleton import model_skeleton
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
@@ -95,14 +95,9 @@ class Source:
     @cached_property
     def loops(self) -> bool:
         """True if there is a Loop anywhere, in subgraphs and functions too; it may never end."""
-        waiting = list(self.skeleton.graph.node)
-        waiting += [node for function in self.skeleton.functions for node in function.node]
-        while waiting:
-            node = waiting.pop()
-            if node.op_type == "Loop":
-                return True
-            waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
-        return False
+        nodes = [node for function in self.skeleton.functions for node in function.node]
+        nodes += self.skeleton.graph.node
+        return any(node.op_type == "Loop" for node in with_inner(nodes))
 
     def whole(self) -> ModelProto:
         """A copy of the model; external data stays where it is."""
