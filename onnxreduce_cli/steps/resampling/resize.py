@@ -138,6 +138,13 @@ def _changes(context: Context) -> tuple[int, list[Change]]:
     return rank, changes_by_scales(context, known_scales(context, scales, count), rank)
 
 
+def _write_by_gather(context: Context, method: Method) -> None:
+    """Replace a Resize of opset 11 or later by Gather and weights, whatever its method."""
+    rank, changes = _changes(context)
+    sizes_or_scales = non_empty_input(context, 3) or non_empty_input(context, 2)
+    by_gather(context, method, changes, rank, sizes_or_scales)
+
+
 def _default_scales(
     context: Context, method: Method, changes: Sequence[Change], rank: int
 ) -> Array | None:
@@ -214,14 +221,7 @@ def empty_scales_left_out(context: Context) -> None:
     if method.coordinates == "tf_half_pixel_for_nn":
         method = _without_tf_half_pixel_for_nn(method)
         if method.coordinates == "tf_half_pixel_for_nn":
-            rank, changes = _changes(context)
-            by_gather(
-                context,
-                method,
-                changes,
-                rank,
-                non_empty_input(context, 3) or non_empty_input(context, 2),
-            )
+            _write_by_gather(context, method)
             return
         values = {
             "coordinate_transformation_mode": method.coordinates,
@@ -273,14 +273,7 @@ def all_axes(context: Context) -> None:
             return
         scales, sizes = in_ratio
     elif smooths:
-        rank, changes = _changes(context)
-        by_gather(
-            context,
-            method,
-            changes,
-            rank,
-            non_empty_input(context, 3) or non_empty_input(context, 2),
-        )
+        _write_by_gather(context, method)
         return
     if context.value("axes") is not None:
         rank = context.need_rank(data, "before opset 18 all axes have a scale or a size")
@@ -376,8 +369,7 @@ def whole_sizes(context: Context) -> None:
             in_ratio_by_gather(context, method)
             return
     elif not non_empty_input(context, 3) and not _are_whole(context):
-        rank, changes = _changes(context)
-        by_gather(context, method, changes, rank, non_empty_input(context, 2))
+        _write_by_gather(context, method)
         return
     context.replace(coordinate_transformation_mode="half_pixel")
 
