@@ -41,7 +41,7 @@ def unique(context: Context) -> None:
         raise refuse(context, f"orders elements of {dtype_name(elem_type)}")
     context = context.at(OPSET)
     op = context.op
-    data, axis = context.input(0), context.value("axis")
+    data, axis = context.input(0), _axis(context)
     items = _items(context)
     count = size_of(context, items, 0)
     numbers = arange(context, count)
@@ -75,14 +75,20 @@ def unique(context: Context) -> None:
             op.Identity(name, outputs=[output])
     if names[0]:
         inputs = [items if axis is None else data, first]
-        along = 0 if axis is None else axis if data.rank is None else axis % data.rank
-        context.replace("Gather", inputs, names[:1], keep=(), axis=along)
+        context.replace("Gather", inputs, names[:1], keep=(), axis=axis or 0)
+
+
+def _axis(context: Context) -> int | None:
+    """Return the node's axis, if any: counted from the front where the rank is known."""
+    axis: int | None = context.value("axis")
+    rank = context.input(0).rank
+    return axis if axis is None or rank is None else axis % rank
 
 
 def _items(context: Context) -> Value:
     """Return the elements, of shape [count], or the slices along the axis, of [count, size]."""
     op = context.op
-    data, axis = context.input(0), context.value("axis")
+    data, axis = context.input(0), _axis(context)
     if axis is None:
         return op.Reshape(data, context.array([-1], "flat"))
     rank = context.specialised_rank(data)
@@ -90,7 +96,6 @@ def _items(context: Context) -> Value:
         view = around(context, data, axis).name
         data = op.Transpose(view, perm=[1, 0, 2])
         return op.Flatten(data, axis=1)
-    axis %= rank
     if axis:
         perm = [axis, *(other for other in range(rank) if other != axis)]
         data = op.Transpose(data, perm=perm)
