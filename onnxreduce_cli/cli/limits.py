@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from onnxreduce_cli.cli.size import size
+from onnxreduce_cli.verification.limits import Limits, limited
 
 
 def limit_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -17,7 +18,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     @click.option(
         "--timeout",
         type=click.FloatRange(0, min_open=True),
-        default=60.0,
+        default=Limits.timeout,
         show_default=True,
         metavar="SECONDS",
         help="How long a whole model may take to load, and to run once.",
@@ -32,8 +33,6 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     )
     @wraps(command)
     def within(*args: Any, timeout: float, memory: int, **options: Any) -> None:
-        from onnxreduce_cli.verification.limits import Limits, limited
-
         with limited(Limits(timeout, memory)):
             command(*args, **options)
 
