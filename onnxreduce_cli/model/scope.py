@@ -9,7 +9,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
 from onnxreduce_cli.model.order import in_order, misplaced
-from onnxreduce_cli.model.signatures import signature
+from onnxreduce_cli.model.signatures import signatures
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
@@ -89,13 +89,15 @@ class Scope:
 
     @cached_property
     def signatures(self) -> list[Hashable]:
-        """For each of `nodes` its `signature`, or None."""
+        """For each of `nodes` its signature, or None; see `model.signatures`."""
+        alike = [index for index, name in enumerate(self.op_types) if name not in _UNLIKE]
         shared: dict[Hashable, Hashable] = {}
-        found = [
-            None if op_type in _UNLIKE else signature(node)
-            for op_type, node in zip(self.op_types, self.nodes, strict=True)
-        ]
-        return [shared.setdefault(item, item) for item in found]
+        found: list[Hashable] = [None] * len(self.nodes)
+        for index, item in zip(
+            alike, signatures([self.nodes[index] for index in alike]), strict=True
+        ):
+            found[index] = shared.setdefault(item, item)
+        return found
 
     @cached_property
     def producers(self) -> dict[str, NodeProto]:

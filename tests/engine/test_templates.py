@@ -11,7 +11,6 @@ from onnx import ModelProto, TensorProto, helper
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.signatures import signature
 
 
 def model(*nodes: onnx.NodeProto, opset: int = 13) -> ModelProto:
@@ -125,19 +124,6 @@ def test_a_kind_that_blocks_is_told_from_one_that_does_not() -> None:
     found.graph.input.append(half)
     blocked = [blocker.node for blocker in Conversion(found, 12).blockers]
     assert blocked == ["making 'hh'", *(f"making 'y{count}_h'" for count in range(3))]
-
-
-def test_what_nodes_have_in_common() -> None:
-    def of(*inputs: str, axes: tuple[int, ...] = (1,), outputs: tuple[str, ...] = ("y",)) -> object:
-        return signature(helper.make_node("Op", inputs, outputs, axes=axes))
-
-    assert of("a") == of("b", outputs=("q",))
-    assert of("a") != of("a", axes=(2,))
-    assert of("a") != of("a", "b")
-    assert of("a", "", "b") != of("a", "b", "")
-    assert of("a", outputs=("y", "")) != of("a", outputs=("y", "z"))
-    value = helper.make_tensor("value", TensorProto.FLOAT, [200], [1.0] * 200)
-    assert signature(helper.make_node("Constant", [], ["y"], value=value)) is None
 
 
 def test_a_conversion_is_freed_at_once() -> None:
