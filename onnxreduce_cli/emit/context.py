@@ -12,7 +12,7 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value, check, fill
-from onnxreduce_cli.emit.node_facts import Array, DependsOn, NodeFacts, Workspace
+from onnxreduce_cli.emit.node_facts import Array, DependsOn, Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.edit import reference_node
 from onnxreduce_cli.model.scope import Scope
@@ -65,8 +65,9 @@ class Context(NodeFacts):
         target_opset: int,
         base: str,
         workspace: Workspace,
+        lookups: Lookups,
     ) -> None:
-        super().__init__(node, scope, source_opset, workspace)
+        super().__init__(node, scope, source_opset, workspace, lookups)
         self.target_opset = target_opset
         self.emitted: list[Emitted] = []
         self.initializers: list[TensorProto] = []

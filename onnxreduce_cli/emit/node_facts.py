@@ -55,11 +55,19 @@ class Workspace:
     drafts: GraphProto = field(default_factory=GraphProto)
 
 
-@dataclass
-class _Lookups:
-    """What was looked up so far; one for all bindings of a context."""
+@dataclass(slots=True)
+class Lookups:
+    """What the steps of one node of the model looked up so far.
+
+    Attributes:
+        depends_on: the facts that what they emit depends on.
+        constants: the names of the values of which the elements were.
+        types: whether the type of a value was, or its shape.
+    """
 
     depends_on: DependsOn = DependsOn.NOTHING
+    constants: set[str] = field(default_factory=set)
+    types: bool = False
 
 
 class NodeFacts:
@@ -72,23 +80,34 @@ class NodeFacts:
     """
 
     def __init__(
-        self, node: NodeProto, scope: Scope, source_opset: int, workspace: Workspace
+        self,
+        node: NodeProto,
+        scope: Scope,
+        source_opset: int,
+        workspace: Workspace,
+        lookups: Lookups,
     ) -> None:
         self.node = node
         self.scope = scope
         self.source_opset = source_opset
         self._workspace = workspace
         self._constants = workspace.constants
-        self._lookups = _Lookups()
-
-    @property
-    def depends_on(self) -> DependsOn:
-        """The facts that were looked up so far."""
-        return self._lookups.depends_on
+        self._lookups = lookups
 
     @property
     def _facts(self) -> ConversionFacts:
         self._lookups.depends_on = DependsOn.MORE
+        return self._workspace.facts
+
+    @property
+    def _typed_facts(self) -> ConversionFacts:
+        self._lookups.types = True
+        return self._facts
+
+    @property
+    def _facts_of_kinds(self) -> ConversionFacts:
+        self._lookups.types = True
+        self._lookups.depends_on = max(self._lookups.depends_on, DependsOn.KINDS)
         return self._workspace.facts
 
     @property
@@ -151,6 +170,7 @@ class NodeFacts:
 
     def constant(self, name: str) -> Array | None:
         """The value, if it is the same for every run; see `Constants.constant`."""
+        self._lookups.constants.add(name)
         return self._facts.constant(self.scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
@@ -159,11 +179,12 @@ class NodeFacts:
         Returns:
             None where not even their number is known.
         """
+        self._lookups.constants.add(name)
         return self._facts.elements(self.scope, name)
 
     def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
         """Return for each of the int64 `sizes` whether it is that dimension of `data`."""
-        return self._facts.kept_dims(self.scope, sizes, data)
+        return self._typed_facts.kept_dims(self.scope, sizes, data)
 
     def producer(self, name: str) -> NodeProto | None:
         """The node of the model that makes the value, if one does."""
@@ -177,21 +198,19 @@ class NodeFacts:
 
     def type(self, name: str) -> ValueType | None:
         """The value's type as far as it is known."""
-        return self._facts.type(self.scope, name)
+        return self._typed_facts.type(self.scope, name)
 
     def elem_type(self, name: str) -> int | None:
         """A tensor's `TensorProto.DataType`, if known."""
-        self._lookups.depends_on = max(self._lookups.depends_on, DependsOn.KINDS)
-        return self._workspace.facts.elem_type(self.scope, name)
+        return self._facts_of_kinds.elem_type(self.scope, name)
 
     def kind(self, name: str) -> str | None:
         """The value's type as schemas spell it, if known."""
-        self._lookups.depends_on = max(self._lookups.depends_on, DependsOn.KINDS)
-        return self._workspace.facts.kind(self.scope, name)
+        return self._facts_of_kinds.kind(self.scope, name)
 
     def allowed_kinds(self, name: str) -> frozenset[str] | None:
         """The types that a value of unknown type may have, as schemas spell them."""
-        return self._facts.model.allowed_kinds(self.scope, name)
+        return self._typed_facts.model.allowed_kinds(self.scope, name)
 
     def rank(self, name: str) -> int | None:
         """The value's rank, if known."""
@@ -273,7 +292,7 @@ class NodeFacts:
         """The types of what the graph in attribute `name` gives, as far as they are known."""
         attribute = self.attribute(name)
         assert attribute is not None
-        facts, graph = self._facts, attribute.g
+        facts, graph = self._typed_facts, attribute.g
         inner = facts.model.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
         return [facts.type(inner, output.name) for output in graph.output]
 

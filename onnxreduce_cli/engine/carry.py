@@ -147,20 +147,20 @@ class Carrier:
         """Take the next step of a node and return it; None where there is none left."""
         if not is_default(node.domain):
             return None
-        target, workspace = self._route.target, self.workspace(site.scope)
+        target = self._route.target
+        shared = (target, site.base, self.workspace(site.scope), site.lookups)
         following = self.next_step(node.op_type, opset)
         if following is not None:
-            context = Context(node, scope, opset, following.opset, target, site.base, workspace)
+            context = Context(node, scope, opset, following.opset, *shared)
             following.take(context)
             description = context.description or following.description
             crossing = _Crossing(context, description, following.opset, expand)
         elif node.op_type in expand:
-            context = Context(node, scope, target, BODY_OPSET, target, site.base, workspace)
+            context = Context(node, scope, target, BODY_OPSET, *shared)
             crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, ())
         else:
             return None
         after_step(context)
-        site.depends_on = max(site.depends_on, context.depends_on)
         return crossing
 
     def _carry_branches(

@@ -117,7 +117,7 @@ class SitePlan:
                 node,
                 op_type,
                 signature,
-                site.depends_on,
+                site.lookups.depends_on,
                 site.result if site.is_plain else (),
                 site.description,
             )
@@ -157,17 +157,34 @@ class SitePlan:
     def _plan_node(self, scope: Scope, node: NodeProto, signature: Hashable) -> Site:
         site = Site(scope, node)
         assert scope.opset is not None
-        problem = self._contradictions.of(scope, node, scope.opset, signature)
-        if problem is not None:
-            where = (scope.describe(node), node.op_type, scope.opset, scope.label)
-            raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
         try:
             site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
         except Blocked as blocked:
             site.blocked = blocked
+        finally:
+            # Steps trust what they look up: where it contradicts itself, so does all they did.
+            self._refuse_contradictions(site, signature)
         if site.blocked is not None or site.description or site.warnings:
             self.sites.append(site)
         return site
+
+    def _refuse_contradictions(self, site: Site, signature: Hashable) -> None:
+        """Refuse a node that cannot be there with what its steps looked up.
+
+        Raises:
+            InvalidModelError: the model is invalid there.
+        """
+        scope, node, known = site.scope, site.node, site.lookups
+        assert scope.opset is not None
+        if known.types or site.blocked is not None:
+            problem = self._contradictions.of(scope, node, scope.opset, signature)
+        elif known.constants:
+            problem = self._contradictions.of_constants(scope, node, scope.opset, known.constants)
+        else:
+            return
+        if problem is not None:
+            where = (scope.describe(node), node.op_type, scope.opset, scope.label)
+            raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
 
     def _need_constants(self) -> dict[int, Sequence[NodeProto]]:
         """Block nodes of which the replacement reads what no node at the target makes.

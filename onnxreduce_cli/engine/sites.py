@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.node_facts import DependsOn
+from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.scope import Scope
@@ -29,7 +29,7 @@ class Site:
             whose graph it takes over.
         initializers: the initializers that replace it.
         blocked: why it cannot be converted; None if it can.
-        depends_on: the facts that what its steps emit depends on.
+        lookups: what its steps looked up of the values around it.
         template: the template that `result` was filled from, if any.
     """
 
@@ -42,7 +42,7 @@ class Site:
     taken_over: Mapping[str, str] = field(default_factory=dict)
     initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
-    depends_on: DependsOn = DependsOn.NOTHING
+    lookups: Lookups = field(default_factory=Lookups)
     template: Template | None = None
 
     @property

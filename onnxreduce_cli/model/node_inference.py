@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Protocol
 
 import onnx
-from onnx import NodeProto, TypeProto, numpy_helper
+from onnx import NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
-from onnxreduce_cli.model.values import ValueType, from_proto
+from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 
 #: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
 _READ = 1024
@@ -86,6 +86,19 @@ class Contradictions:
         if problem is None:
             self._sound.add(key)
         return problem
+
+    def of_constants(
+        self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
+    ) -> str | None:
+        """The same where no types are needed: nothing but the named constants is looked at."""
+        inputs = [(name, self._constant_type(scope, name, names), None) for name in node.input]
+        return _of_another_type(node, opset, inputs)
+
+    def _constant_type(self, scope: Scope, name: str, names: Collection[str]) -> ValueType | None:
+        array = self._facts.constant(scope, name) if name in names else None
+        if array is None:
+            return None
+        return tensor_type(helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
 
 
 def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[_Input]:

@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Carried, loop
-from onnxreduce_cli.emit.node_facts import Workspace
+from onnxreduce_cli.emit.node_facts import Lookups, Workspace
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
@@ -28,7 +28,7 @@ def context(opset: int = 11, text: str = NODE) -> Context:
     )
     found = scopes(model)
     workspace = Workspace(ConversionFacts(Facts(model, found)), Names(found), Constants(), 8)
-    return Context(model.graph.node[0], found[0], 12, opset, 11, "node", workspace)
+    return Context(model.graph.node[0], found[0], 12, opset, 11, "node", workspace, Lookups())
 
 
 def nodes(given: Context) -> list[tuple[str, int]]:
@@ -121,10 +121,10 @@ def test_what_is_said_of_the_node_is_said_to_all_bindings() -> None:
     later.warn("look")
     later.elem_type("x")
     later.taken_over["a"] = "b"
-    assert (here.description, here.warnings, here.depends_on, here.taken_over) == (
+    assert (here.description, here.warnings, here._lookups.depends_on, here.taken_over) == (
         "done",
         ["look"],
-        later.depends_on,
+        later._lookups.depends_on,
         {"a": "b"},
     )
     assert (later.source_opset, later.op.opset, later.target_opset) == (12, 13, 11)

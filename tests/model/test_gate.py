@@ -341,11 +341,6 @@ def test_alike_nodes_are_looked_at_once(monkeypatch):
     ("text", "opset", "message"),
     [
         ("MaxPool <kernel_shape = [2], strides = [1, 1, 1]> (x)", 7, "strides has incorrect size"),
-        (
-            "AveragePool <kernel_shape = [1], ceil_mode = 1> (flat)",
-            7,
-            "at least 3 dim|incorrect size",
-        ),
         ("ArgMax <axis = 4, select_last_index = 1> (flat)", 11, "'axis' must be in"),
         ("Resize (x, , , sizes)", 10, "Number of elements of input 'sizes'"),
         ("ReduceMean (x, half)", 13, r"its input 'half' is tensor.float., which ReduceMean does"),
