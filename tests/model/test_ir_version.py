@@ -106,7 +106,7 @@ SKIPPED: list[Callable[[ModelProto], object]] = [
 ]
 
 
-@pytest.mark.parametrize(("change", "least", "what"), FEATURES, ids=lambda item: str(item)[:30])
+@pytest.mark.parametrize(("change", "least", "what"), FEATURES)
 def test_what_would_be_misread(
     change: Callable[[ModelProto], object], least: int, what: str
 ) -> None:
