@@ -272,7 +272,7 @@ def _check_path(source: str, path: str, options: Options, stdout: IO[bytes] | No
 def _comparison(
     document: Document, source: str, options: Options, progress: Progress | None
 ) -> _Comparison | None:
-    """What compares the whole models, real data read; None where that is not asked for.
+    """Return the comparison of the whole models, real data read; None where none is asked for.
 
     Raises:
         InputError: real data cannot be read, or does not fit the model.

@@ -102,7 +102,7 @@ def _may_explode(model: ModelProto) -> bool:
 
 
 def _doublings(nodes: Iterable[NodeProto]) -> float:
-    """How often a list or a rank may double in some nodes, subgraphs included."""
+    """Return how often a list or a rank may double in some nodes, subgraphs included."""
     found = 0.0
     for node in nodes:
         if node.op_type in _DOUBLING:
