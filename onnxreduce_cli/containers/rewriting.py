@@ -117,7 +117,7 @@ class _Rewriting(Interface):
     def __init__(self, found: list[Scope], facts: Facts, names: Names, target: int) -> None:
         super().__init__(found[0], facts, names, target)
         self._found = found
-        self._kinds = Kinds(self.emitter, self.sequences)
+        self._kinds = Kinds(self.op, self.sequences)
         self._written: list[Written] = []
 
     def run(self) -> list[Written]:
@@ -128,7 +128,7 @@ class _Rewriting(Interface):
         for node, new in self._nodes(self._main, environment):
             if new is not None:
                 edits.replace(node, new, [], {}, [])
-        edits.first += self.emitter.constants
+        edits.first += self.op.constants
         edits.removed_values |= {
             info.name
             for info in graph.value_info
@@ -145,7 +145,7 @@ class _Rewriting(Interface):
         found: _Results = []
         for node in scope.nodes:
             try:
-                with self.emitter.graph() as new:
+                with self.op.graph() as new:
                     changed = self._node(scope, node, environment)
                     if scope is self._main:
                         self.give_out(node, environment)
@@ -193,7 +193,7 @@ class _Rewriting(Interface):
             written = graphs.get(attribute.name)
             if written is not None:
                 attribute.g.CopyFrom(written)
-        self.emitter.nodes.append(copy)
+        self.op.nodes.append(copy)
         return True
 
     def _graph(self, graph: GraphProto, environment: Environment) -> GraphProto | None:
@@ -231,7 +231,7 @@ class _Rewriting(Interface):
             written = self._written_graph(graphs[name], results, inner, values, kinds)
             attribute.g.CopyFrom(written)
         self._take_outputs(copy, kinds, environment)
-        self.emitter.nodes.append(copy)
+        self.op.nodes.append(copy)
         return True
 
     def _outputs(
@@ -251,7 +251,7 @@ class _Rewriting(Interface):
     ) -> GraphProto:
         """A graph with the tensors among its outputs that stand for values, of some kinds."""
         outputs: list[ValueInfoProto] = []
-        with self.emitter.graph() as more:
+        with self.op.graph() as more:
             for value, kind, info in zip(values, kinds, graph.output, strict=True):
                 if kind is None or value is None:
                     outputs.append(info)
@@ -312,14 +312,14 @@ class _Rewriting(Interface):
             if kind is None:
                 infos.append(info)
             else:
-                infos += map(self.emitter.info, parts(inner[info.name]), types(kind))
+                infos += map(self.op.info, parts(inner[info.name]), types(kind))
         del written.input[:]
         written.input.extend(infos)
         body = attributes.find(copy, "body")
         assert body is not None
         body.g.CopyFrom(written)
         self._take_outputs(copy, [*kinds, *collected], environment)
-        self.emitter.nodes.append(copy)
+        self.op.nodes.append(copy)
         return True
 
 
