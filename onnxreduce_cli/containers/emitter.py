@@ -24,6 +24,7 @@ class Emitter(Operators):
 
     Attributes:
         nodes: the nodes of the graph that is being written.
+        emitted: all nodes that were emitted, by identity: other nodes are edited ones of the model.
         constants: Constant nodes for the main graph, which all graphs see.
         types: the dtypes and dimensions of new tensors.
     """
@@ -32,6 +33,7 @@ class Emitter(Operators):
         """Write at `opset` what is to go to `target`, with names that are not among `names`."""
         self.opset = opset
         self.nodes: list[NodeProto] = []
+        self.emitted: dict[int, NodeProto] = {}
         self.constants: list[NodeProto] = []
         self.types: dict[str, TensorType] = {}
         self._target = target
@@ -90,6 +92,7 @@ class Emitter(Operators):
     def _accept(self, node: NodeProto, like: ValueType | None) -> Emitter:
         assert like is None  # What is known goes into `types`.
         self.nodes.append(node)
+        self.emitted[id(node)] = node
         return self
 
     # Constants
