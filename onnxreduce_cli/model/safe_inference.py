@@ -61,6 +61,17 @@ def fewer_parts(split: NodeProto) -> AttributeProto | None:
     return parts
 
 
+def split_problem(split: NodeProto) -> str | None:
+    """Return why onnx's shape inference ends the process on a Split, in words for users.
+
+    None where it does not, or where that is not known: see `fewer_parts`.
+    """
+    parts = fewer_parts(split)
+    if parts is None or parts.ref_attr_name:
+        return None
+    return f"its attribute 'num_outputs' is {parts.i}, and it has {len(split.output)} outputs"
+
+
 def _apart(model: ModelProto, data_prop: bool) -> ModelProto | None:
     command = [sys.executable, "-c", _START.format(sys.path), str(int(data_prop))]
     try:

@@ -12,7 +12,7 @@ from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.text import first_no_text
-from onnxreduce_cli.model.safe_inference import fewer_parts
+from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label
 from onnxreduce_cli.text import quoted
 
@@ -122,13 +122,5 @@ class _Nodes:
         if found is None and default and op_type in GRAPH_OPERATORS:
             found = bodies.problem(node, op_type, read_at)
         if found is None and default and op_type == "Split":
-            found = _of_split(node)
+            found = split_problem(node)
         return found
-
-
-def _of_split(node: NodeProto) -> str | None:
-    """Return what is wrong with a Split; None if nothing is, as far as the node itself tells."""
-    parts = fewer_parts(node)
-    if parts is None or parts.ref_attr_name:
-        return None
-    return f"its attribute 'num_outputs' is {parts.i}, and it has {len(node.output)} outputs"
