@@ -95,6 +95,8 @@ class Contradictions:
         self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
     ) -> str | None:
         """The same where no types are needed: nothing but the named constants is looked at."""
+        if not schemas.exists(node.op_type, opset):
+            return None  # What onnx removed has no definition that tells.
         inputs = [(name, self._constant_type(scope, name, names), None) for name in node.input]
         return _of_another_type(node, opset, inputs)
 
