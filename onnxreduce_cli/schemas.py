@@ -43,20 +43,23 @@ def schema(op_type: str, opset: int) -> OpSchema:
 
 
 def exists(op_type: str, opset: int) -> bool:
-    """Whether `opset` defines the operator, deprecated or not."""
+    """Return whether `opset` defines the operator, deprecated or not."""
     since = versions(op_type)
     return bool(since) and since[0] <= opset
 
 
 @cache
 def defines(op_type: str, opset: int) -> bool:
-    """Whether `opset` defines the operator, and not as a deprecated one."""
+    """Return whether `opset` defines the operator, and not as a deprecated one."""
     return exists(op_type, opset) and not schema(op_type, opset).deprecated
 
 
 @cache
 def infers_types(op_type: str, opset: int) -> bool:
-    """Whether shape inference knows the operator's outputs at `opset`; old definitions lack it."""
+    """Return whether shape inference knows the operator's outputs at `opset`.
+
+    Old definitions lack it.
+    """
     return not exists(op_type, opset) or bool(
         schema(op_type, opset).has_type_and_shape_inference_function
     )
@@ -141,7 +144,7 @@ def _signature(op_type: str, opset: int, domain: str) -> _Signature | None:
 
 
 def invalid(node: onnx.NodeProto, opset: int, domain: str = "") -> str | None:
-    """Why a node is not one of its operator's at `opset`; None where it is, or is unknown.
+    """Return why a node is not one of its operator's at `opset`; None where it is, or is unknown.
 
     Covers what steps rely on, and what `onnx.checker` and ONNX Runtime refuse: the number of inputs
     and outputs, the attributes' names and types, required attributes and inputs.

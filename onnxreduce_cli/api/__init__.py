@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from onnx import ModelProto
 
+from onnxreduce_cli.api.checks import check_conversion, prepare_checks
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
-from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.stating import stating
@@ -65,20 +65,12 @@ def convert(
         document.model = ModelProto()
         document.model.CopyFrom(model_or_path)
     if check or strict:
-        _prepare_checks(document, opset)
+        prepare_checks(document.model, opset)
     with _conversion(document, opset, expand, ir_version, types) as conversion:
         if check or strict:
-            _check(conversion, strict=strict)
+            check_conversion(conversion, strict=strict)
         conversion.apply()
     return document.whole()
-
-
-def _prepare_checks(document: Document, opset: int) -> None:
-    """Let ONNX Runtime's process start while this one plans, where there will be changes."""
-    from onnxreduce_cli.verification.process import prepare
-
-    if opset != default_opset(document.model):
-        prepare("onnxruntime")
 
 
 @contextmanager
@@ -102,14 +94,6 @@ def _conversion(
             base_dir=base_dir,
             types=stated,
         )
-
-
-def _check(conversion: Conversion, *, strict: bool) -> None:
-    if conversion.rewrites_nodes and not conversion.blockers:
-        # Imported late: this brings ONNX Runtime.
-        from onnxreduce_cli.verification.checking import check
-
-        check(conversion, strict=strict)
 
 
 def plan(

@@ -14,6 +14,7 @@ from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.api.checks import check_conversion, prepare_checks
 from onnxreduce_cli.api.save import Placement, SavedData, check_placement, save
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
@@ -165,7 +166,7 @@ def convert_file(
         raise ConversionError(
             f"{source} cannot be converted to opset {opset}; nothing was written:", plan.blockers
         )
-    sites = _check(conversion, strict=options.strict) if options.check else None
+    sites = check_conversion(conversion, strict=options.strict) if options.check else None
     checked = Converted(source, path, plan, sites)
     return _write(checked, document, conversion, options, stdout, comparison, copying)
 
@@ -207,10 +208,8 @@ def _own_opset(document: Document) -> int:
 
 
 def _conversion(document: Document, opset: int, options: Options) -> Conversion:
-    if options.check and not options.dry_run and opset != default_opset(document.model):
-        from onnxreduce_cli.verification.process import prepare
-
-        prepare("onnxruntime")  # It starts while this process plans.
+    if options.check and not options.dry_run:
+        prepare_checks(document.model, opset)
     with stating(document.model, options.types, document.base_dir) as types:
         return Conversion(
             document.model,
@@ -270,25 +269,10 @@ def _check_path(source: str, path: str, options: Options, stdout: IO[bytes] | No
         raise UsageError(f"{path} exists; to overwrite it say --force")
 
 
-def _check(conversion: Conversion, *, strict: bool) -> SiteReport | None:
-    """Run each distinct site; None where the conversion rewrites no node.
-
-    Raises:
-        CheckError: a site does not compute the same.
-        UncheckedError: one could not be checked, with `strict`.
-    """
-    if not conversion.rewrites_nodes:
-        return None
-    # Imported late: this brings ONNX Runtime.
-    from onnxreduce_cli.verification.checking import check
-
-    return check(conversion, strict=strict)
-
-
 def _comparison(
     document: Document, source: str, options: Options, progress: Progress | None
 ) -> _Comparison | None:
-    """What compares the whole models, real data read; None where that is not asked for.
+    """Return the comparison of the whole models, real data read; None where none is asked for.
 
     Raises:
         InputError: real data cannot be read, or does not fit the model.

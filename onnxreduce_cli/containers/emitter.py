@@ -11,28 +11,31 @@ import numpy.typing as npt
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from onnxreduce_cli.containers.values import TensorType
+from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.values import Dims, zeros
+from onnxreduce_cli.model.values import Dims, ValueType, tensor_type, zeros
 
 #: The end of a Slice that goes to the end of its axis.
 _TO_END = 1 << 62
 
 
-class Emitter:
-    """Collects new nodes, graph by graph.
+class Emitter(Operators):
+    """The operators of the model's opset, as nodes that are collected graph by graph.
 
     Attributes:
-        nodes: those of the graph that is being written.
+        nodes: the nodes of the graph that is being written.
+        emitted: all nodes that were emitted, by identity: other nodes are edited ones of the model.
         constants: Constant nodes for the main graph, which all graphs see.
         types: the dtypes and dimensions of new tensors.
     """
 
     def __init__(self, opset: int, target: int, names: Names) -> None:
         """Write at `opset` what is to go to `target`, with names that are not among `names`."""
+        self.opset = opset
         self.nodes: list[NodeProto] = []
+        self.emitted: dict[int, NodeProto] = {}
         self.constants: list[NodeProto] = []
         self.types: dict[str, TensorType] = {}
-        self._opset = opset
         self._target = target
         self._names = names
         self._known: dict[tuple[Any, ...], str] = {}
@@ -53,40 +56,49 @@ class Emitter:
         finally:
             self.nodes = around
 
-    def emit(
-        self,
-        op_type: str,
-        inputs: Sequence[str],
-        hint: str,
-        *,
-        output: str = "",
-        like: NodeProto | None = None,
-        **values: Any,
-    ) -> str:
-        """Emit a node of one output; return the output's name.
+    def replace(
+        self, node: NodeProto | None, op_type: str, *inputs: str, **attributes: Any
+    ) -> Value:
+        """Emit a node of one output, in the place of another where one is given.
 
-        Args:
-            op_type: the operator.
-            inputs: its inputs.
-            hint: what the output is called by default.
-            output: its output, where that has a name.
-            like: the node that it replaces, whose name, doc_string and metadata it keeps.
-            values: its attributes.
+        It has the output, the name, the doc_string and the metadata of that one.
         """
-        output = output or self.fresh(hint)
-        node = helper.make_node(op_type, list(inputs), [output], name=output, **values)
-        if like is not None:
-            node.name = like.name
-            if isinstance(like.doc_string, str):  # Else it is not UTF-8.
-                node.doc_string = like.doc_string
-            node.metadata_props.extend(like.metadata_props)
+        outputs = None if node is None else node.output[:1]
+        value = self.emit(op_type, *inputs, outputs=outputs, **attributes)
+        if node is not None:
+            new = self.nodes[-1]
+            new.name = node.name
+            if isinstance(node.doc_string, str):  # Else it is not UTF-8.
+                new.doc_string = node.doc_string
+            new.metadata_props.extend(node.metadata_props)
+        return value
+
+    def type(self, name: str) -> ValueType | None:
+        """A new tensor's type, as far as it is known."""
+        known = self.types.get(name)
+        return None if known is None else tensor_type(*known)
+
+    def elem_type(self, name: str) -> int | None:
+        """A new tensor's `TensorProto.DataType`, if known."""
+        known = self.types.get(name)
+        return None if known is None else known[0] or None
+
+    def _fresh(self, op_type: str) -> str:
+        return self.fresh(op_type)
+
+    def _new(self) -> NodeProto:
+        return NodeProto()
+
+    def _accept(self, node: NodeProto, like: ValueType | None) -> Emitter:
+        assert like is None  # What is known goes into `types`.
         self.nodes.append(node)
-        return output
+        self.emitted[id(node)] = node
+        return self
 
     # Constants
 
     def constant(self, array: npt.NDArray[Any], hint: str) -> str:
-        """A constant tensor."""
+        """Return a constant of the array's dtype and shape; equal ones are one."""
         tensor = numpy_helper.from_array(array)
         key = (tensor.SerializeToString(),)
         if key not in self._known:
@@ -98,73 +110,54 @@ class Emitter:
         return self._known[key]
 
     def ints(self, *numbers: int) -> str:
-        """A constant list of int64."""
+        """Return a constant list of numbers: int64 of shape [n]."""
         return self.constant(np.array(numbers, np.int64), "ints")
 
     def filled(self, dims: tuple[int, ...], elem_type: int) -> str:
-        """A constant of zeros, or of empty strings."""
+        """Return a constant of zeros, or of empty strings, of shape `dims`."""
         return self.constant(zeros(elem_type, dims), "zeros")
 
     def zero(self, elem_type: int) -> TensorProto:
-        """A tensor of one zero, for ConstantOfShape."""
+        """Return a tensor of shape [1] that holds a zero, for ConstantOfShape."""
         return numpy_helper.from_array(zeros(elem_type, (1,)))
 
     # Tensors
 
-    def unsqueezed(self, name: str, axis: int) -> str:
-        """A tensor with one more dimension of 1."""
-        if self._opset < 13:
-            return self.emit("Unsqueeze", [name], "unsqueezed", axes=[axis])
-        return self.emit("Unsqueeze", [name, self.ints(axis)], "unsqueezed")
+    def unsqueezed(self, name: str, axis: int) -> Value:
+        """Return a tensor of any dtype with one more dimension, of 1, at `axis`."""
+        if self.opset < 13:
+            return self.Unsqueeze(name, axes=[axis])
+        return self.Unsqueeze(name, self.ints(axis))
 
-    def concat(self, names: Sequence[str], hint: str, axis: int = 0) -> str:
-        """Tensors put together."""
-        return self.emit("Concat", names, hint, axis=axis)
+    def part(self, name: str, start: str, end: str = "", axis: int = 0) -> Value:
+        """Return the elements along an axis from one place on, to another or through its end.
 
-    def part(self, name: str, start: str, end: str = "", axis: int = 0) -> str:
-        """A tensor from one place on, to another or through its end; both are there."""
+        Args:
+            name: a tensor of any dtype.
+            start: the first place, int64 of shape [1], not beyond the end.
+            end: the one behind the last, int64 of shape [1], not beyond the end either.
+            axis: the axis, counted from the front.
+        """
         if self._target < 10:
             # Shorter than what a Slice becomes there, whose bounds may be anywhere.
-            end = end or self.at(self.shape(name), self.ints(axis), "end")
+            end = end or self.Gather(self.Shape(name), self.ints(axis), axis=0)
             one = numpy_helper.from_array(np.ones(1, np.int64))
-            count = self.difference(end, start)
-            ones = self.emit("ConstantOfShape", [count], "ones", value=one)
-            numbers = self.flat(self.emit("NonZero", [ones], "numbers"))
-            return self.emit("Gather", [name, self.sum(numbers, start)], "part", axis=axis)
-        bounds = [start, end or self.ints(_TO_END), self.ints(axis)]
-        return self.emit("Slice", [name, *bounds], "part")
+            ones = self.ConstantOfShape(self.Sub(end, start), value=one)
+            numbers = self.flat(self.NonZero(ones))
+            return self.Gather(name, self.Add(numbers, start), axis=axis)
+        return self.Slice(name, start, end or self.ints(_TO_END), self.ints(axis))
 
-    def at(self, name: str, place: str, hint: str) -> str:
-        """Return a Gather of a tensor's slices at the given indices of axis 0."""
-        return self.emit("Gather", [name, place], hint, axis=0)
+    def flat(self, name: str) -> Value:
+        """Return a tensor's elements in one dimension, in its dtype."""
+        return self.Reshape(name, self.ints(-1))
 
-    def sum(self, first: str, second: str) -> str:
-        """Two tensors added."""
-        return self.emit("Add", [first, second], "sum")
+    def scalar(self, name: str) -> Value:
+        """Return a tensor of one element without dimensions, in its dtype."""
+        return self.Reshape(name, self.constant(np.zeros(0, np.int64), "no_dims"))
 
-    def difference(self, first: str, second: str) -> str:
-        """One tensor without another."""
-        return self.emit("Sub", [first, second], "difference")
-
-    def shaped(self, name: str, shape: str, hint: str = "shaped") -> str:
-        """A tensor reshaped."""
-        return self.emit("Reshape", [name, shape], hint)
-
-    def flat(self, name: str) -> str:
-        """A tensor in one dimension."""
-        return self.shaped(name, self.ints(-1), "flat")
-
-    def scalar(self, name: str, hint: str) -> str:
-        """A tensor of one element without dimensions."""
-        return self.shaped(name, self.constant(np.zeros(0, np.int64), "no_dims"), hint)
-
-    def shape(self, name: str) -> str:
-        """A tensor's shape."""
-        return self.emit("Shape", [name], "shape")
-
-    def size(self, name: str) -> str:
-        """Return the number of a tensor's elements: int64 of [1]."""
-        return self.shaped(self.emit("Size", [name], "size"), self.ints(1), "size")
+    def size(self, name: str) -> Value:
+        """Return the number of a tensor's elements: int64 of shape [1]."""
+        return self.Reshape(self.Size(name), self.ints(1))
 
     # Graphs
 
@@ -189,10 +182,10 @@ class Emitter:
         number, unfinished = self.fresh("round"), self.fresh("unfinished")
         names = [self.fresh("current", known) for _, known in carried]
         with self.graph() as nodes:
-            place = self.shaped(number, self.ints(1), "place")
+            place = self.Reshape(number, self.ints(1))
             following, collected = write(place, names)
-            again = self.emit("Identity", [unfinished], "again")
-            following = [self.emit("Identity", [name], "next") for name in following]
+            again = self.Identity(unfinished)
+            following = [self.Identity(name) for name in following]
         known = [known for _, known in carried]
         body = GraphProto(name=self.fresh("body"), node=nodes)
         body.input.append(self.info(number, (TensorProto.INT64, ())))
@@ -207,9 +200,8 @@ class Emitter:
             for _, (elem_type, dims) in collected
         ]
         true = self.constant(np.array(True), "true")
-        inputs = [self.scalar(count, "rounds"), true, *(name for name, _ in carried)]
-        name = self.fresh("loop")
-        self.nodes.append(helper.make_node("Loop", inputs, outputs, name=name, body=body))
+        inputs = [self.scalar(count), true, *(name for name, _ in carried)]
+        self.Loop(*inputs, outputs=outputs, body=body)
         return outputs
 
 

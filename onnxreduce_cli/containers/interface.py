@@ -66,14 +66,14 @@ class Interface(Writing):
             info = next(item for item in graph.output if item.name == name)
             proto = TypeProto()
             proto.CopyFrom(info.type.optional_type.elem_type)
-            self.emitter.emit("Optional", [], "", output=name, type=proto)
+            self.op.Optional(outputs=[name], type=proto)
             return
         content = value.value
         assert content is not None
-        made = content.name if isinstance(content, Tensor) else self.emitter.fresh("sequence")
+        made = content.name if isinstance(content, Tensor) else self.op.fresh("sequence")
         if not isinstance(content, Tensor):
             self.sequences.as_given(content, made)
-        self.emitter.emit("Optional", [made], "", output=name)
+        self.op.Optional(made, outputs=[name])
 
 
 def given_to(graph: GraphProto) -> Environment:

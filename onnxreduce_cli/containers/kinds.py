@@ -24,9 +24,9 @@ from onnxreduce_cli.containers.values import (
 class Kinds:
     """Brings values to one kind."""
 
-    def __init__(self, emitter: Emitter, sequences: Sequences) -> None:
+    def __init__(self, op: Emitter, sequences: Sequences) -> None:
         """Write by these."""
-        self._emitter = emitter
+        self._op = op
         self._sequences = sequences
 
     def alone(self, value: Value) -> Value:
@@ -64,14 +64,14 @@ class Kinds:
             assert isinstance(value, Maybe)
             has = value.has
             if isinstance(kind.has, str) and isinstance(has, bool):
-                has = self._emitter.constant(np.array(has), "has")
+                has = self._op.constant(np.array(has), "has")
             if kind.value is None:
                 return Maybe(has, None)
             return _maybe(has, self.brought_to(value.value, kind.value))
         if isinstance(kind, Tensor):
-            return value or Tensor(self._emitter.filled((), kind.elem_type), kind.elem_type)
+            return value or Tensor(self._op.filled((), kind.elem_type), kind.elem_type)
         if value is None and isinstance(kind, Listed):
-            zero = self._emitter.filled((), kind.elem_type)
+            zero = self._op.filled((), kind.elem_type)
             return Listed((zero,) * len(kind.items), kind.elem_type, kind.dims)
         value = value or Listed((), kind.elem_type, ())
         assert not isinstance(value, Tensor | Maybe)
@@ -80,12 +80,12 @@ class Kinds:
     def given_by_graph(self, value: Value, kind: Value) -> list[ValueInfoProto]:
         """Return the outputs of a graph that represent a value of a kind; emits Identity nodes."""
         names = parts(self.brought_to(value, kind))
-        copies = [self._emitter.emit("Identity", [name], "given") for name in names]
-        return list(map(self._emitter.info, copies, types(kind)))
+        copies = [self._op.Identity(name) for name in names]
+        return list(map(self._op.info, copies, types(kind)))
 
     def entering(self, name: str, kind: Value) -> Container:
         """A value of a kind made of new tensors, of which no more is known than of the kind."""
-        names = [self._emitter.fresh(name or "unused", known) for known in types(kind)]
+        names = [self._op.fresh(name or "unused", known) for known in types(kind)]
         value = made_of(kind, names)
         assert not isinstance(value, Tensor)
         return value

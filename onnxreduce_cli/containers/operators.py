@@ -60,10 +60,10 @@ def length(writing: Writing, node: NodeProto, environment: Environment) -> bool:
     if isinstance(sequence, Given):
         return writing.of_given(node, sequence)
     if isinstance(sequence, Listed):
-        length = writing.emitter.constant(np.array(len(sequence.items)), "length")
+        length = writing.op.constant(np.array(len(sequence.items)), "length")
         writing.replace(node, "Identity", length)
     else:
-        writing.sequences.length(sequence, node.output[0], node)
+        writing.sequences.length(sequence, node)
     return True
 
 
@@ -82,7 +82,7 @@ def at(writing: Writing, node: NodeProto, environment: Environment) -> bool:
         return True
     counted = writing.sequences.counted(sequence)
     at = writing.sequences.place(counted, place)
-    writing.sequences.element(counted, at, node.output[0], node)
+    writing.sequences.element(counted, at, node)
     return True
 
 
@@ -94,7 +94,7 @@ def concat(writing: Writing, node: NodeProto, environment: Environment) -> bool:
     axis, new_axis = attributes.find(node, "axis"), attributes.find(node, "new_axis")
     assert axis is not None
     new = new_axis is not None and bool(new_axis.i)
-    writing.sequences.put_together(sequence, axis.i, new, node.output[0], node)
+    writing.sequences.put_together(sequence, axis.i, new, node)
     return True
 
 
@@ -119,7 +119,7 @@ def has_element(writing: Writing, node: NodeProto, environment: Environment) -> 
     has: bool | str = value is not None
     if isinstance(value, Maybe):
         has = value.has
-    name = has if isinstance(has, str) else writing.emitter.constant(np.array(has), "has")
+    name = has if isinstance(has, str) else writing.op.constant(np.array(has), "has")
     writing.replace(node, "Identity", name)
     return True
 

@@ -20,6 +20,7 @@ from onnxreduce_cli.containers.values import (
 )
 from onnxreduce_cli.containers.writing import Environment
 from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.dead_values import reads
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits
 from onnxreduce_cli.model.facts import Facts
@@ -117,25 +118,48 @@ class _Rewriting(Interface):
     def __init__(self, found: list[Scope], facts: Facts, names: Names, target: int) -> None:
         super().__init__(found[0], facts, names, target)
         self._found = found
-        self._kinds = Kinds(self.emitter, self.sequences)
-        self._written: list[Written] = []
+        self._kinds = Kinds(self.op, self.sequences)
+        self._written: dict[int, tuple[Scope, NodeProto, list[NodeProto]]] = {}
 
     def run(self) -> list[Written]:
         graph = self._main.container
         assert isinstance(graph, GraphProto)
         environment = given_to(graph)
         edits = Edits()
-        for node, new in self._nodes(self._main, environment):
+        results = self._nodes(self._main, environment)
+        read = self._sweep(results, self._main.outputs)
+        for node, new in results:
             if new is not None:
                 edits.replace(node, new, [], {}, [])
-        edits.first += self.emitter.constants
+        edits.first += [node for node in self.op.constants if node.output[0] in read]
         edits.removed_values |= {
             info.name
             for info in graph.value_info
             if info.name in environment and info.type.WhichOneof("value") != "tensor_type"
         }
         apply_edits(self._main, edits)
-        return self._written
+        return [_written(*given) for given in self._written.values()]
+
+    def _sweep(self, results: _Results, given: Iterable[str]) -> set[str]:
+        """Take out the emitted nodes that nobody reads: only some of a sequence's parts may be.
+
+        Args:
+            results: a graph's nodes and what takes their places.
+            given: the names of the values that the graph gives.
+
+        Returns:
+            the names that the nodes left read, and `given`.
+        """
+        read = set(given)
+        for node, new in reversed(results):
+            kept = []
+            for item in reversed([node] if new is None else new):
+                if id(item) not in self.op.emitted or not read.isdisjoint(item.output):
+                    kept.append(item)
+                    read.update(reads(item))
+            if new is not None:
+                new[:] = reversed(kept)
+        return read
 
     # Graphs
 
@@ -145,7 +169,7 @@ class _Rewriting(Interface):
         found: _Results = []
         for node in scope.nodes:
             try:
-                with self.emitter.graph() as new:
+                with self.op.graph() as new:
                     changed = self._node(scope, node, environment)
                     if scope is self._main:
                         self.give_out(node, environment)
@@ -158,11 +182,9 @@ class _Rewriting(Interface):
         return found
 
     def _note(self, scope: Scope, node: NodeProto, new: list[NodeProto]) -> None:
-        written = _written(scope, node, new)
         # A Loop's body may be written more than once, until it is known what it carries.
-        key = (written.node, written.scope)
-        self._written = [item for item in self._written if (item.node, item.scope) != key]
-        self._written.append(written)
+        self._written.pop(id(node), None)
+        self._written[id(node)] = (scope, node, new)
 
     def _node(self, scope: Scope, node: NodeProto, environment: Environment) -> bool:
         """Write a node's replacement; return whether the node differs."""
@@ -193,7 +215,7 @@ class _Rewriting(Interface):
             written = graphs.get(attribute.name)
             if written is not None:
                 attribute.g.CopyFrom(written)
-        self.emitter.nodes.append(copy)
+        self.op.nodes.append(copy)
         return True
 
     def _graph(self, graph: GraphProto, environment: Environment) -> GraphProto | None:
@@ -202,6 +224,7 @@ class _Rewriting(Interface):
         results = self._nodes(self.inner(graph), inner)
         if all(new is None for _, new in results):
             return None
+        self._sweep(results, [info.name for info in graph.output])
         return _rebuilt(graph, _flat(results), inner)
 
     # If and Loop
@@ -231,7 +254,7 @@ class _Rewriting(Interface):
             written = self._written_graph(graphs[name], results, inner, values, kinds)
             attribute.g.CopyFrom(written)
         self._take_outputs(copy, kinds, environment)
-        self.emitter.nodes.append(copy)
+        self.op.nodes.append(copy)
         return True
 
     def _outputs(
@@ -251,12 +274,13 @@ class _Rewriting(Interface):
     ) -> GraphProto:
         """A graph with the tensors among its outputs that stand for values, of some kinds."""
         outputs: list[ValueInfoProto] = []
-        with self.emitter.graph() as more:
+        with self.op.graph() as more:
             for value, kind, info in zip(values, kinds, graph.output, strict=True):
                 if kind is None or value is None:
                     outputs.append(info)
                 else:
                     outputs += self._kinds.given_by_graph(value, kind)
+        self._sweep(results, [info.name for info in outputs] + [n for i in more for n in i.input])
         written = _rebuilt(graph, [*_flat(results), *more], inner)
         del written.output[:]
         written.output.extend(outputs)
@@ -312,14 +336,14 @@ class _Rewriting(Interface):
             if kind is None:
                 infos.append(info)
             else:
-                infos += map(self.emitter.info, parts(inner[info.name]), types(kind))
+                infos += map(self.op.info, parts(inner[info.name]), types(kind))
         del written.input[:]
         written.input.extend(infos)
         body = attributes.find(copy, "body")
         assert body is not None
         body.g.CopyFrom(written)
         self._take_outputs(copy, [*kinds, *collected], environment)
-        self.emitter.nodes.append(copy)
+        self.op.nodes.append(copy)
         return True
 
 

@@ -33,11 +33,11 @@ class SequenceKinds:
     """Writes the conversion of a sequence from one kind to another.
 
     Args:
-        emitter: writes nodes.
+        op: writes nodes.
     """
 
-    def __init__(self, emitter: Emitter) -> None:
-        self._emitter = emitter
+    def __init__(self, op: Emitter) -> None:
+        self._op = op
 
     def element_dims(self, sequence: Sequence) -> Dims | None:
         """Return the dimensions that all elements have in common; None where there is no element.
@@ -94,47 +94,44 @@ class SequenceKinds:
     def _stacked(self, sequence: Sequence, dims: Dims) -> Stacked:
         if isinstance(sequence, Stacked):
             return sequence
-        emitter = self._emitter
+        op = self._op
         elem_type = sequence.elem_type
         if isinstance(sequence, Given):
-            length = emitter.emit("SequenceLength", [sequence.name], "length")
+            length = op.SequenceLength(sequence.name)
 
             def write(place: str, _: list[str]) -> tuple[list[str], list[Collected]]:
-                inputs = [sequence.name, emitter.scalar(place, "place")]
-                item = emitter.emit("SequenceAt", inputs, "item")
+                item = op.SequenceAt(sequence.name, op.scalar(place))
                 return [], [(item, (elem_type, dims))]
 
-            return Stacked(emitter.loop(length, [], write)[0], elem_type, dims)
+            return Stacked(op.loop(length, [], write)[0], elem_type, dims)
         assert isinstance(sequence, Listed)
         if not sequence.items:
             sizes = tuple(dim for dim in dims if isinstance(dim, int))
-            return Stacked(emitter.filled((0, *sizes), elem_type), elem_type, dims)
-        unsqueezed = [emitter.unsqueezed(item, 0) for item in sequence.items]
-        return Stacked(emitter.concat(unsqueezed, "stack"), elem_type, dims)
+            return Stacked(op.filled((0, *sizes), elem_type), elem_type, dims)
+        unsqueezed = [op.unsqueezed(item, 0) for item in sequence.items]
+        return Stacked(op.Concat(*unsqueezed, axis=0), elem_type, dims)
 
     def packed(self, sequence: Sequence, rank: int) -> Packed:
         """The sequence, of tensors of this rank, as one of elements of any shape."""
-        emitter, elem_type = self._emitter, sequence.elem_type
+        op, elem_type = self._op, sequence.elem_type
         if isinstance(sequence, Packed):
             return sequence
         if isinstance(sequence, Stacked):
-            shape = emitter.shape(sequence.stack)
-            length = emitter.part(shape, emitter.ints(0), emitter.ints(1))
-            dims = emitter.part(shape, emitter.ints(1))
-            each = emitter.emit("ReduceProd", [dims], "each", keepdims=1)
-            more = emitter.sum(length, emitter.ints(1))
-            limits = [emitter.constant(np.array(n), "limit") for n in (0, 1)]
-            numbers = emitter.emit(
-                "Range", [limits[0], emitter.scalar(more, "limit"), limits[1]], "numbers"
-            )
-            ends = emitter.emit("Mul", [numbers, each], "ends")
-            repeated = emitter.concat([length, emitter.ints(rank)], "repeats")
-            shapes = emitter.emit("Expand", [dims, repeated], "shapes")
-            return Packed(emitter.flat(sequence.stack), ends, shapes, elem_type, rank)
+            shape = op.Shape(sequence.stack)
+            length = op.part(shape, op.ints(0), op.ints(1))
+            dims = op.part(shape, op.ints(1))
+            each = op.ReduceProd(dims, keepdims=1)
+            more = op.Add(length, op.ints(1))
+            limits = [op.constant(np.array(n), "limit") for n in (0, 1)]
+            numbers = op.Range(limits[0], op.scalar(more), limits[1])
+            ends = op.Mul(numbers, each)
+            repeated = op.Concat(length, op.ints(rank), axis=0)
+            shapes = op.Expand(dims, repeated)
+            return Packed(op.flat(sequence.stack), ends, shapes, elem_type, rank)
         empty = Packed(
-            emitter.filled((0,), elem_type),
-            emitter.ints(0),
-            emitter.filled((0, rank), TensorProto.INT64),
+            op.filled((0,), elem_type),
+            op.ints(0),
+            op.filled((0, rank), TensorProto.INT64),
             elem_type,
             rank,
         )
@@ -143,25 +140,24 @@ class SequenceKinds:
             for item in sequence.items:
                 found = self.appended(found, item)
             return found
-        length = emitter.emit("SequenceLength", [sequence.name], "length")
+        length = op.SequenceLength(sequence.name)
 
         def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
-            inputs = [sequence.name, emitter.scalar(place, "place")]
-            item = emitter.emit("SequenceAt", inputs, "item")
+            item = op.SequenceAt(sequence.name, op.scalar(place))
             return parts(self.appended(packed_of(empty, current), item)), []
 
         carried = list(zip(parts(empty), types(empty), strict=True))
-        return packed_of(empty, emitter.loop(length, carried, write))
+        return packed_of(empty, op.loop(length, carried, write))
 
     def appended(self, sequence: Packed, item: str) -> Packed:
         """The sequence with one more element at its end."""
-        emitter = self._emitter
-        values = emitter.concat([sequence.values, emitter.flat(item)], "values")
-        last = emitter.at(sequence.ends, emitter.ints(-1), "last")
-        end = emitter.sum(last, emitter.size(item))
-        shape = emitter.unsqueezed(emitter.shape(item), 0)
-        shapes = emitter.concat([sequence.shapes, shape], "shapes")
-        ends = emitter.concat([sequence.ends, end], "ends")
+        op = self._op
+        values = op.Concat(sequence.values, op.flat(item), axis=0)
+        last = op.Gather(sequence.ends, op.ints(-1), axis=0)
+        end = op.Add(last, op.size(item))
+        shape = op.unsqueezed(op.Shape(item), 0)
+        shapes = op.Concat(sequence.shapes, shape, axis=0)
+        ends = op.Concat(sequence.ends, end, axis=0)
         return replace(sequence, values=values, ends=ends, shapes=shapes)
 
 

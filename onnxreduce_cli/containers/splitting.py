@@ -41,17 +41,17 @@ def split_to_sequence(writing: Writing, node: NodeProto, environment: Environmen
 
 
 def _part(writing: Writing, data: str, axis: int, start: int, end: int, keepdims: bool) -> str:
-    emitter = writing.emitter
+    op = writing.op
     elem_type, dims = writing.tensor(data)
     assert dims is not None
     others = (dims[:axis], dims[axis + 1 :])
     if not keepdims:
-        place = emitter.constant(np.array(start), "place")
-        name = emitter.emit("Gather", [data, place], "part", axis=axis)
-        emitter.types[name] = (elem_type, (*others[0], *others[1]))
+        place = op.constant(np.array(start), "place")
+        name = op.Gather(data, place, axis=axis)
+        op.types[name] = (elem_type, (*others[0], *others[1]))
         return name
-    name = emitter.part(data, emitter.ints(start), emitter.ints(end), axis)
-    emitter.types[name] = (elem_type, (*others[0], end - start, *others[1]))
+    name = op.part(data, op.ints(start), op.ints(end), axis)
+    op.types[name] = (elem_type, (*others[0], end - start, *others[1]))
     return name
 
 
@@ -59,10 +59,10 @@ def _stack(writing: Writing, data: str, elem_type: int, axis: int, keepdims: boo
     dims = writing.tensor(data)[1]
     assert dims is not None
     perm = [axis, *(index for index in range(len(dims)) if index != axis)]
-    stack = writing.emitter.emit("Transpose", [data], "stack", perm=perm) if axis else data
+    stack = writing.op.Transpose(data, perm=perm) if axis else data
     rest: list[int | str | None] = [dims[index] for index in perm[1:]]
     if keepdims:
-        stack = writing.emitter.unsqueezed(stack, axis + 1)
+        stack = writing.op.unsqueezed(stack, axis + 1)
         rest.insert(axis, 1)
     return Stacked(stack, elem_type, tuple(rest))
 
@@ -70,19 +70,19 @@ def _stack(writing: Writing, data: str, elem_type: int, axis: int, keepdims: boo
 def _split_at_run_time(
     writing: Writing, data: str, elem_type: int, axis: int, sizes: str
 ) -> Packed:
-    emitter = writing.emitter
+    op = writing.op
     dims = writing.tensor(sizes)[1]
     if dims is None:
         raise UnwritableError(
             f"the rank of {sizes!r} is not known", "state its shape in the model's value_info"
         )
-    length = emitter.emit("Cast", [sizes], "length", to=TensorProto.INT64)
+    length = op.Cast(sizes, to=TensorProto.INT64)
     count = ""
     if not dims:
-        length = emitter.shaped(length, emitter.ints(1))
-        whole = emitter.at(emitter.shape(data), emitter.ints(axis), "whole")
-        less = emitter.difference(length, emitter.ints(1))
-        count = emitter.emit("Div", [emitter.sum(whole, less), length], "count")
+        length = op.Reshape(length, op.ints(1))
+        whole = op.Gather(op.Shape(data), op.ints(axis), axis=0)
+        less = op.Sub(length, op.ints(1))
+        count = op.Div(op.Add(whole, less), length)
     rank = len(writing.tensor(data)[1] or ())
     kind = Packed("", "", "", elem_type, rank)
     return writing.sequences.split(data, kind, axis, length, count)

@@ -28,7 +28,7 @@ class Writing:
     Attributes:
         facts: the types and constants of its values.
         target: the opset that it is to be converted to.
-        emitter: writes nodes.
+        op: writes nodes.
         sequences: writes the operators on sequences as nodes on tensors.
         scope: the scope that is being written.
     """
@@ -44,8 +44,8 @@ class Writing:
         """
         self.facts = facts
         self.target = target
-        self.emitter = Emitter(main.opset or 0, target, names)
-        self.sequences = Sequences(self.emitter)
+        self.op = Emitter(main.opset or 0, target, names)
+        self.sequences = Sequences(self.op)
         self.scope = main
 
     def inner(self, graph: GraphProto) -> Scope:
@@ -56,8 +56,8 @@ class Writing:
 
     def tensor(self, name: str) -> TensorType:
         """Return a tensor's dtype, 0 if unknown, and its dimensions, None if unknown."""
-        if name in self.emitter.types:
-            return self.emitter.types[name]
+        if name in self.op.types:
+            return self.op.types[name]
         known = self.facts.type(self.scope, name)
         return (0, None) if known is None else (known.elem_type, known.dims)
 
@@ -104,12 +104,12 @@ class Writing:
             return False
         copy = self.copy(node)
         copy.input[0] = sequence.name
-        self.emitter.nodes.append(copy)
+        self.op.nodes.append(copy)
         return True
 
     def replace(self, node: NodeProto, op_type: str, name: str) -> None:
         """Emit an operator of one tensor in a node's place: with its output and its name."""
-        self.emitter.emit(op_type, [name], "", output=node.output[0], like=node)
+        self.op.replace(node, op_type, name)
 
     def copy(self, node: NodeProto) -> NodeProto:
         """A copy of a node, to be changed."""

@@ -77,7 +77,10 @@ def non_negative_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:
 def _with_axes(
     context: Context, op_type: str, name: str, axes: list[int], since: int, **values: Any
 ) -> Value:
-    """Emit an operator whose axes became an input with opset `since`."""
+    """Return what an operator gives whose axes became an input with opset `since`.
+
+    It has the dtype of the tensor `name`; `axes` say which of its dimensions go, come or become 1.
+    """
     op = context.op
     if context.op.opset >= since:
         return op.emit(op_type, name, context.array(axes, "axes"), **values)

@@ -56,7 +56,7 @@ class Value(str):
 
     @property
     def rank(self) -> int | None:
-        """How many dimensions it has, if known."""
+        """Its number of dimensions, if known."""
         found = self.type
         return None if found is None else found.rank
 
@@ -94,7 +94,7 @@ class Operators(ABC):
     opset: int
 
     def __getattr__(self, op_type: str) -> Emit:
-        """What emits nodes of an operator.
+        """Return the function that emits nodes of an operator.
 
         Raises:
             AttributeError: the opset has no such operator.
@@ -112,7 +112,10 @@ class Operators(ABC):
         like: ValueType | None = None,
         **attributes: Any,
     ) -> Value:
-        """Emit a node of an operator whose name is not written here."""
+        """Emit a node of an operator whose name is not written here, as its method would.
+
+        Dtype and shape of what it gives are those that the operator's definition says.
+        """
         emit: Emit = getattr(self, op_type)
         return emit(*inputs, outputs=outputs, like=like, **attributes)
 

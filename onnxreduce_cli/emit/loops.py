@@ -201,9 +201,9 @@ def scan_body(
 
 
 def _outputs(body: Nodes, inputs: Sequence[str], given: Sequence[Carried]) -> list[Carried]:
-    """What a graph gives, through an Identity where that is one of its inputs or was given before.
+    """Return a graph's outputs, with an Identity for each that is an input or was given before.
 
-    The outputs of a graph must be neither.
+    A graph's outputs must be neither; what they hold, and its dtype and shape, stay the same.
     """
     taken, outputs = set(inputs), []
     for item in given:

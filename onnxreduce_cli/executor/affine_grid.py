@@ -15,7 +15,7 @@ from onnxreduce_cli.executor.registry import Call, kernel
 
 
 def _places(length: int, corners: bool) -> Array:
-    """Where the elements of an axis lie between -1 and 1: ends or, else, centres of cells."""
+    """Return the places of an axis's elements between -1 and 1: ends or, else, centres of cells."""
     if not corners:
         return (2.0 * np.arange(length) + 1) / length - 1
     if length == 1:

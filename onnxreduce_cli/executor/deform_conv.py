@@ -50,7 +50,7 @@ def deform_conv(
 def _places(
     call: Call, lengths: tuple[int, ...], window: tuple[int, ...], after: tuple[int, ...]
 ) -> list[Array]:
-    """Where the kernel's elements lie without offsets: for each axis (elements, *after)."""
+    """Return where the kernel's elements lie without offsets: for each axis (elements, *after)."""
     axes = len(lengths)
     strides = call.attrs.get("strides") or (1,) * axes
     dilations = call.attrs.get("dilations") or (1,) * axes

@@ -95,7 +95,7 @@ def type_string(value: Array) -> str:
 
 
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """Whether a dtype is float16, bfloat16, float or double."""
+    """Return whether a dtype is float16, bfloat16, float or double."""
     return dtype in FLOATS
 
 

@@ -17,7 +17,7 @@ from onnxreduce_cli.executor.registry import Call, kernel
 
 
 def _trains(call: Call) -> bool:
-    """Whether a BatchNormalization computes statistics: from 7 to 13 the outputs say so."""
+    """Return whether a BatchNormalization computes statistics: from 7 to 13 the outputs say so."""
     if call.since >= 14:
         return bool(call.attrs["training_mode"])
     if call.since < 7:

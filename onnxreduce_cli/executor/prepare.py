@@ -48,7 +48,7 @@ class Names:
         self._outer = outer
 
     def __contains__(self, name: str) -> bool:
-        """Whether `name` is defined here or in a scope around."""
+        """Return whether `name` is defined here or in a scope around."""
         return name in self._known or (self._outer is not None and name in self._outer)
 
     def add(self, name: str) -> None:

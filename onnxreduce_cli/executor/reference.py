@@ -47,7 +47,7 @@ _UNCHECKED = (AssertionError, AttributeError, NameError)
 
 
 def is_right(op: str, since: int) -> bool:
-    """Whether onnx.reference computes this ai.onnx definition."""
+    """Return whether onnx.reference computes this ai.onnx definition."""
     return since in _RIGHT.get(op, ())
 
 

@@ -58,7 +58,7 @@ class Call:
     n_inputs: int
 
     def wants(self, index: int) -> bool:
-        """Whether output `index` is asked for."""
+        """Return whether output `index` is asked for."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
 

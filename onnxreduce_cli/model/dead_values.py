@@ -117,14 +117,14 @@ def _dropped_reads(
         before = node.input[:]
         if len(result) == 1 and result[0].input[: len(before)] == before:
             continue  # It reads what it read, and maybe more.
-        still = {name for new in result for name in _reads(new)}
+        still = {name for new in result for name in reads(new)}
         for name in before:
             owner = scope.resolve(name) if name and name not in still else None
             if owner is not None:
                 yield id(owner), name
 
 
-def _reads(node: NodeProto) -> Iterator[str]:
+def reads(node: NodeProto) -> Iterator[str]:
     """Return the names of the values that a node reads, its subgraphs included."""
     yield from node.input
     yield from _reads_within(node)

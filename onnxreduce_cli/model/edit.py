@@ -185,7 +185,7 @@ def constant_node(tensor: TensorProto) -> NodeProto:
 
 
 def read_by(results: Iterable[Sequence[NodeProto]], names: Iterable[str]) -> set[str]:
-    """Those of the given names that new nodes read, at any depth."""
+    """Return those of the given names that new nodes read, at any depth."""
     unread, found = set(names), set[str]()
     for result in results:
         if len(found) == len(unread):

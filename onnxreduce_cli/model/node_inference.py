@@ -10,6 +10,7 @@ from onnx import NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.constants import Array
+from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 
@@ -67,6 +68,9 @@ class Contradictions:
         """
         if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
             return None
+        # Looked at once more: a copy of a function has the values that its call gives attributes.
+        if node.op_type == "Split" and (problem := split_problem(node)) is not None:
+            return problem
         inputs = _known_inputs(self._facts, scope, node)
         if any(name and known is None for name, known, _ in inputs):
             return None
@@ -91,6 +95,8 @@ class Contradictions:
         self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
     ) -> str | None:
         """The same where no types are needed: nothing but the named constants is looked at."""
+        if not schemas.exists(node.op_type, opset):
+            return None  # What onnx removed has no definition that tells.
         inputs = [(name, self._constant_type(scope, name, names), None) for name in node.input]
         return _of_another_type(node, opset, inputs)
 

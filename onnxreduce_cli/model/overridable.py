@@ -113,7 +113,7 @@ class _Marks:
         self.shapes: set[tuple[int, str]] = set()
 
     def of(self, scope: Scope, name: str) -> _Kind:
-        """What follows of the value that a scope reads by a name."""
+        """Return what follows of the value that a scope reads by a name."""
         owner = scope.resolve(name) if name else None
         key = (id(owner), name)
         if key in self.shapes:
@@ -188,7 +188,7 @@ class Stated:
     def _kind(
         self, marks: _Marks, scope: Scope, node: NodeProto, read: Sequence[tuple[Scope, str]]
     ) -> _Kind:
-        """What of a node's outputs follows from a default: nothing, the values, the shapes."""
+        """Return what of a node's outputs follows from defaults: nothing, values, or shapes."""
         kind = max((marks.of(*item) for item in read), default=_Kind.NOTHING)
         if kind is not _Kind.VALUE:
             return kind
@@ -206,7 +206,7 @@ class Stated:
 
 
 def _read_within(node: NodeProto, inner: Mapping[int, Sequence[Scope]]) -> list[tuple[Scope, str]]:
-    """What the nodes of the graphs within a node read, and what those graphs give."""
+    """Return what the nodes of the graphs within a node read, and what those graphs give."""
     found: list[tuple[Scope, str]] = []
     waiting = list(inner.get(id(node), ()))
     while waiting:

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 import onnx
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
 
+from onnxreduce_cli.model.attributes import find
+
 #: Lists of more sizes, and larger ranks, are left to a process apart.
 _MOST = 1 << 20
 
@@ -45,6 +47,29 @@ def infer_shapes(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
         return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
     except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError):
         return None
+
+
+def fewer_parts(split: NodeProto) -> AttributeProto | None:
+    """Return the 'num_outputs' of a Split where it is, or may be, less than the node's outputs.
+
+    onnx's shape inference ends the process on such a node. What a reference to an attribute of a
+    function stands for is not known here, so it counts as less.
+    """
+    parts = find(split, "num_outputs")
+    if parts is None or (parts.i >= len(split.output) and not parts.ref_attr_name):
+        return None
+    return parts
+
+
+def split_problem(split: NodeProto) -> str | None:
+    """Return why onnx's shape inference ends the process on a Split, in words for users.
+
+    None where it does not, or where that is not known: see `fewer_parts`.
+    """
+    parts = fewer_parts(split)
+    if parts is None or parts.ref_attr_name:
+        return None
+    return f"its attribute 'num_outputs' is {parts.i}, and it has {len(split.output)} outputs"
 
 
 def _apart(model: ModelProto, data_prop: bool) -> ModelProto | None:
@@ -88,7 +113,7 @@ def _may_explode(model: ModelProto) -> bool:
 
 
 def _doublings(nodes: Iterable[NodeProto]) -> float:
-    """How often a list or a rank may double in some nodes, subgraphs included."""
+    """Return how often a list or a rank may double in some nodes, subgraphs included."""
     found = 0.0
     for node in nodes:
         if node.op_type in _DOUBLING:

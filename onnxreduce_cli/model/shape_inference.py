@@ -16,13 +16,13 @@ import numpy.typing as npt
 import onnx
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto, numpy_helper
 
-from onnxreduce_cli.model import attributes, called_types, placeholders
+from onnxreduce_cli.model import called_types, placeholders
 from onnxreduce_cli.model.called_types import CalledTypes
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
-from onnxreduce_cli.model.safe_inference import infer_shapes
+from onnxreduce_cli.model.safe_inference import fewer_parts, infer_shapes
 from onnxreduce_cli.model.scope import Scope, scopes, with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
@@ -188,14 +188,13 @@ class ShapeInference:
     @cached_property
     def _ends_the_process(self) -> bool:
         """Return whether onnx would crash: on a Split into fewer parts than it has outputs."""
-        for scope in (scope for tree in self._trees.values() for scope in tree):
-            if "Split" not in scope.op_types:
-                continue
-            for node in scope.nodes:
-                number = attributes.find(node, "num_outputs") if node.op_type == "Split" else None
-                if number is not None and number.i != len(node.output):
-                    return True
-        return False
+        return any(
+            node.op_type == "Split" and fewer_parts(node) is not None
+            for tree in self._trees.values()
+            for scope in tree
+            if "Split" in scope.op_types
+            for node in scope.nodes
+        )
 
     def _twins(self, copy: ModelProto) -> Iterator[tuple[Scope, Scope]]:
         """The scopes of the model's graphs and of those of a copy of it, side by side."""

@@ -148,7 +148,7 @@ def _agree(known: Dims | None, given: Dims | None) -> bool:
 
 
 def _merged(facts: Facts, scope: Scope, name: str, stated: TypeProto) -> TypeProto:
-    """What is stated, with the dimensions that are known of the value besides."""
+    """Return what is stated, with the dimensions that are known of the value besides."""
     given, known = from_proto(stated), facts.type(scope, name)
     if given is None or known is None or known.dims is None:
         return stated

@@ -49,7 +49,7 @@ def holders(kind: Any) -> dict[int, Any]:
 
 @cache
 def single_holders(kind: Any) -> frozenset[int]:
-    """Those of `holders` of which a message has but one."""
+    """Return those of `holders` of which a message has but one."""
     return frozenset(
         f.number for f in kind.fields if f.number in holders(kind) and not _is_repeated(f)
     )

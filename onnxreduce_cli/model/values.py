@@ -117,7 +117,7 @@ def _dim(dim: TensorShapeProto.Dimension) -> int | str | None:
 
 
 def stated_in(container: GraphProto | FunctionProto) -> Iterable[ValueInfoProto]:
-    """What a graph or a function states of its values."""
+    """Return what a graph or a function states of its values."""
     if isinstance(container, FunctionProto):
         return container.value_info
     return (*container.input, *container.output, *container.value_info)

@@ -86,7 +86,7 @@ def _scaled_tanh(context: Context) -> None:
 
 
 def _thresholded_relu(context: Context) -> None:
-    """What was experimental means what opset 10 has."""
+    """``ThresholdedRelu<alpha=2>(x)`` stays: what was experimental means what opset 10 has."""
     context.replace("ThresholdedRelu")
 
 

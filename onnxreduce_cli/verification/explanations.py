@@ -47,7 +47,7 @@ class Explanations:
 
     @cached_property
     def _is_large(self) -> bool:
-        """Whether a model's file has too much in it to edit a copy in memory."""
+        """Return whether a model's file has too much in it to edit a copy in memory."""
         paths = [source.path for source in self._ran.sources.values() if source.path is not None]
         return any(os.path.getsize(path) > _LARGE for path in paths)
 

@@ -122,7 +122,7 @@ def _picks(first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]) ->
 def _paired(
     names: Sequence[str], own: Sequence[str], others: Sequence[str], second: ValueGraph
 ) -> dict[str, str]:
-    """What the second model calls values of a node: the same, or what its own node has there."""
+    """Return the second model's names for values of a node: the same, or its own node's there."""
     found = {}
     for name in names:
         place = list(own).index(name)

@@ -27,13 +27,13 @@ class Limits:
 
     @property
     def late(self) -> str:
-        """What is said of a model that takes longer."""
+        """Return what is said of a model that takes longer."""
         advice = "; to wait longer, say --timeout SECONDS" if self.by_options else ""
         return f"the model did not end within {self.timeout:g} seconds{advice}"
 
     @property
     def large(self) -> str:
-        """What is said of a model that takes more memory."""
+        """Return what is said of a model that takes more memory."""
         advice = "; to allow more, say --memory SIZE" if self.by_options else ""
         return f"the model takes more than {size_text(self.memory)} of memory{advice}"
 

@@ -74,7 +74,7 @@ def read(stream: IO[bytes], restore: Restore) -> tuple[dict[str, Any], list[Any]
 
 
 def _describe(value: Any, tensors: list[Array]) -> Any:
-    """What JSON can hold of a value; its tensors are added to `tensors`."""
+    """Return what JSON can hold of a value; its tensors are added to `tensors`."""
     if value is None:
         return None
     if isinstance(value, list):

@@ -43,7 +43,7 @@ def executor_name(executor: str) -> str:
 
 
 def told(said: Exception | str, source: Source) -> str:
-    """What an executor says of a model, short, and with the model's name in place of its path."""
+    """Return an executor's words on a model, short, with the model's name in place of its path."""
     text = str(said)
     limit = _OPSET.search(text)
     if limit is not None:

@@ -117,7 +117,7 @@ def _prepare() -> Answer:
 
 
 def _problem(error: Exception, *, opens: bool = False) -> tuple[str, str]:
-    """What is answered for an exception of ONNX Runtime's."""
+    """Return what is answered for an exception of ONNX Runtime's."""
     if isinstance(error, MemoryError) or _MEMORY.search(str(error)):
         return "memory", _message(error)
     lacks = isinstance(error, NotImplementedError) or _LACKS.search(str(error)) is not None

@@ -172,7 +172,7 @@ class Process:
 
     @property
     def exit_code(self) -> int:
-        """How it has ended: minus the number of a signal, or an exit code."""
+        """Return how it has ended: minus the number of a signal, or an exit code."""
         return self._process.wait()
 
     def settle(self) -> None:
@@ -257,7 +257,7 @@ def restore(bits: Bits) -> Any:
 
 
 def ended(code: int) -> str:
-    """How a process has ended: the signal, or the exit code."""
+    """Return how a process has ended: the signal, or the exit code."""
     try:
         name = signal.Signals(-code).name
     except ValueError:

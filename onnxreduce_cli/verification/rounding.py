@@ -76,7 +76,7 @@ class Rounding:
         )
 
     def distance(self, number: int, name: str, value: Any) -> float:
-        """How far a run is from the one in double that `explains` judged it by."""
+        """Return how far a run is from the one in double that `explains` judged it by."""
         exact = self._value(Side.REFERENCE, False, number, name)
         assert exact is not None
         return _distance(value, exact)

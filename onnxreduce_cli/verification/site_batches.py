@@ -179,7 +179,7 @@ def has_empty(feeds: Mapping[str, Any]) -> bool:
 
 
 def lost(runners: Mapping[Ran, Runner], side: Side) -> str:
-    """How running a side ended a process, or did not end; empty if neither happened."""
+    """Return how running a side ended a process, or did not end; empty if neither happened."""
     found = [
         runner.lost
         for key, runner in runners.items()

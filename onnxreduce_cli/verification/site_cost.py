@@ -118,7 +118,7 @@ class _Costs:
         return total + bodies * (self._rounds(node) if bodies else 0)
 
     def _rounds(self, node: NodeProto) -> int:
-        """How often a node runs its bodies."""
+        """Return how often a node runs its bodies."""
         if node.op_type == "Loop":
             once = node.input[0] in self._truths
             return 1 if once else self._number(node, 0, self._iterations)
@@ -132,7 +132,7 @@ class _Costs:
         return int(numpy_helper.to_array(constant).reshape(-1)[0])
 
     def _factor(self, node: NodeProto) -> int:
-        """How many elements each element of a node's outputs takes."""
+        """Return how many elements each element of a node's outputs takes."""
         kernel = attributes.find(node, "kernel_shape")
         if kernel is not None:
             return math.prod(kernel.ints)

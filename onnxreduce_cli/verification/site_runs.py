@@ -70,7 +70,7 @@ class Refusals:
                 self.reasons.setdefault(executor, {})[outcome.failure] = None
 
     def __str__(self) -> str:
-        """What people read."""
+        """Return the text that people read."""
         if self.late:
             return f"it took longer than {_SECONDS} seconds"
         reasons = list(self.reasons.get("numpy") or next(iter(self.reasons.values()), ()))

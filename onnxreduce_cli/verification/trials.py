@@ -155,12 +155,12 @@ class Trials:
             self.outcomes[key] = self._run_all(runner, source)
 
     def why_void(self, number: int) -> str:
-        """Why nothing could be learned from a trial."""
+        """Return why nothing could be learned from a trial."""
         reasons = [runs[number].failure for runs in self.outcomes.values() if runs[number].failure]
         return reasons[0] if reasons else "no two results to compare"
 
     def runs(self) -> Iterator[ExecutorRun]:
-        """How each executor fared with each model."""
+        """Return how each executor fared with each model."""
         for side, source in self.sources.items():
             for executor in self.executors:
                 runs = self.outcomes.get((side, executor), [])
@@ -208,7 +208,7 @@ def _fitting(drawer: Drawer, attempt: Attempt) -> Attempt:
 
 
 def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:
-    """What a user can do where a model accepts no inputs."""
+    """Return what a user can do where a model accepts no inputs."""
     if all(values == "given" for _, values in plan):
         return "the model does not accept the inputs given"
     symbols = [name for name in drawer.symbols if name not in drawer.dims]

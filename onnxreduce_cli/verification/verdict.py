@@ -65,7 +65,7 @@ class Verdict:
         return judge(found, name, self.tolerance, self.tolerance.between_executors())
 
     def _explain(self) -> Iterator[tuple[_Where, str]]:
-        """What explains differences; after the first of two runs that nothing does, no more."""
+        """Yield what explains differences; of two runs, up to the first that nothing explains."""
         unexplained: set[tuple[Ran, Ran]] = set()
         for (number, name), judgement in self._judged.items():
             for first, second, errors in judgement.compared():
@@ -78,7 +78,7 @@ class Verdict:
                     unexplained.add((first, second))
 
     def _agree(self, number: int, name: str) -> bool | None:
-        """Whether the models agree on an output, or executors on one model; None if unknown."""
+        """Return whether models agree on an output, or executors on one model; None if unknown."""
         judgement = self._judged[number, name]
         if self._pair and judgement.agree is not False:
             return judgement.agree
@@ -130,7 +130,7 @@ class Verdict:
                 self.ran.trials[number] = replace(self.ran.trials[number], void=void)
 
     def _failing(self) -> _Where | None:
-        """Where the verdict fails first; None if it does not."""
+        """Return where the verdict fails first; None if it does not."""
         for (number, name), agree in self._agreed.items():
             if agree is False:
                 wrong = [
@@ -143,7 +143,7 @@ class Verdict:
         return None
 
     def _is_told(self, failing: _Where) -> bool:
-        """Whether a failure is one of two models, or of an inner value: no disagreement tells."""
+        """Return whether a failure is of two models or an inner value: no disagreement tells."""
         return self._pair or failing[1] not in self._names
 
     def _runs_compared(self) -> tuple[Ran, Ran]:

@@ -75,7 +75,7 @@ def _limit_data(memory: int | None) -> None:
 
 
 def _parent(number: int) -> Callable[[], bool]:
-    """Whether the process that started this one has ended, to be asked again and again."""
+    """Return whether the process that started this one has ended, to be asked again and again."""
     if not _WINDOWS:
         return lambda: os.getppid() != number
     import ctypes

@@ -268,7 +268,7 @@ def test_a_source_that_changes_before_the_end(source: Path, out: Path, request) 
         source.write_bytes(original[:-1] + b"x")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onnxreduce_cli.api.convert_file._check", change)
+        patch.setattr("onnxreduce_cli.api.convert_file.check_conversion", change)
         if "plain" in request.node.name:
             # It has been read in full.
             convert(source, out, force=True)

@@ -34,14 +34,14 @@ import sys, time
 if "--multiprocessing-fork" in sys.argv or "-c" in sys.argv:
     import ctypes
     import onnxreduce_cli.api.convert_file as convert_file
-    true = convert_file._check
+    true = convert_file.check_conversion
     def check(conversion, **_):
         if conversion.model.graph.name == "crash":
             ctypes.string_at(0)
         if conversion.model.graph.name == "slow":
             time.sleep(60)
         return true(conversion, **_)
-    convert_file._check = check
+    convert_file.check_conversion = check
 """
 
 

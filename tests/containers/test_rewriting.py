@@ -7,11 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.containers.operators import OPERATORS
 from tests.containers.programs import FEEDS, Program
+from tests.contract import unread_nodes
 from tests.support import blockers, converts, model, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(4, 6)
@@ -29,11 +30,45 @@ def holds_none(found: ModelProto) -> bool:
     return not any(node.op_type in OPERATORS for node in all_nodes(found.graph.node))
 
 
+def unread(graph: GraphProto) -> list[str]:
+    """The nodes of a graph, and of those within it, that nobody reads."""
+    found = [node.name for node in unread_nodes(graph.node, [value.name for value in graph.output])]
+    inner = [attribute.g for node in graph.node for attribute in node.attribute]
+    return sum(map(unread, inner), found)
+
+
 @pytest.mark.parametrize("seed", [1, 3])
 def test_programs(seed: int) -> None:
     source = Program(seed, 13).model()
     for target in (12, 9):
-        assert holds_none(converts(source, target, *FEEDS, exact=True))
+        result = converts(source, target, *FEEDS, exact=True)
+        assert holds_none(result)
+        own = {node.name for node in all_nodes(source.graph.node)}
+        assert own.issuperset(unread(result.graph))
+
+
+def test_of_what_stands_for_a_sequence_only_what_is_read_is_written() -> None:
+    """Neither the shapes of vectors, nor what only leads to them."""
+    found = model(
+        HEAD
+        + """g (float[N] x, float[M] z, int64 p, bool c) => (float[K] y, int64 n) {
+            s = SequenceConstruct(x, z)
+            t = SequenceInsert(s, x, p)
+            y = SequenceAt(t, p)
+            b = If(c) <then_branch = t () => (seq(float[A]) i) { i = SequenceErase(t, p) },
+                else_branch = e () => (seq(float[B]) j) { j = SequenceInsert(t, z) }>
+            n = SequenceLength(b)
+        }""",
+    )
+    feeds = {
+        "x": np.arange(3, dtype=np.float32),
+        "z": np.arange(2, dtype=np.float32),
+        "p": np.array(1),
+        "c": np.array(True),
+    }
+    result = converts(found, 10, feeds)
+    assert unread(result.graph) == []
+    assert "Reshape" in {node.op_type for node in result.graph.node}
 
 
 @pytest.mark.matrix

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 
 import numpy as np
 import pytest
-from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parser
 
+from onnxreduce_cli import convert
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import node_inference, shape_inference
@@ -66,3 +67,15 @@ def test_types_that_no_step_needs_are_not_inferred(monkeypatch: pytest.MonkeyPat
     nodes = [helper.make_node("ReduceMax", ["x", "one"], ["y"])]
     found = Conversion(model(nodes), 13)
     assert [site.result[0].op_type for site in found.sites] == ["ReduceMax"]
+
+
+def test_a_split_that_a_call_gives_fewer_parts_than_outputs() -> None:
+    """The gate cannot see it in the function, and onnx ends the process where it is inlined."""
+    found = parser.parse_model(
+        """<ir_version: 8, opset_import: ["" : 18, "f" : 1]>
+        g (float[6] x) => (float[a] y, float[b] z) { y, z = f.halves<n = 1>(x) }
+        <domain: "f", opset_import: ["" : 18]>
+        halves <n> (x) => (p, q) { p, q = Split<num_outputs: int = @n>(x) }"""
+    )
+    with pytest.raises(InvalidModelError, match="'num_outputs' is 1, and it has 2 outputs"):
+        convert(found, 13)

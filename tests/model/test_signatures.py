@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import NodeProto, TensorProto, helper
 
@@ -63,6 +63,7 @@ crowded = st.builds(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(nodes | crowded, min_size=6, max_size=12))
 def test_nodes_are_equal_by_walking_where_they_are_by_their_fields(found: list[NodeProto]) -> None:
     fields = list(map(_of_fields, found))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import carry
@@ -218,6 +218,30 @@ def test_a_site_of_unknown_type_is_unchecked_with_its_reason() -> None:
 
 
 Wrong = Callable[[Context], None]
+Key = tuple[str, int, Direction]
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, key: Key, wrong: Wrong) -> None:
+    """Take a boundary by a wrong step, which only the check of sites looks at."""
+    # That tests would see it as it is taken, too, is not what is asked here.
+    monkeypatch.setattr(carry, "after_step", lambda _: None)
+    monkeypatch.setitem(STEPS, key, dataclasses.replace(step_for(*key), apply=wrong))
+
+
+def spoil(
+    monkeypatch: pytest.MonkeyPatch, key: Key, op_type: str, change: Callable[[NodeProto], object]
+) -> None:
+    """Take a boundary by its own step, but for a change to each node of an operator it emits."""
+    right = step_for(*key).apply
+    assert right is not None
+
+    def wrong(context: Context) -> None:
+        right(context)
+        for node, _ in context.emitted:
+            if node.op_type == op_type:
+                change(node)
+
+    plant(monkeypatch, key, wrong)
 
 
 def _wrong_axis(context: Context) -> None:
@@ -274,7 +298,7 @@ NOOP = (
 )
 SOFT = "g (float[N,C,H] x) => (float[N,C,H] y) { y = %s<axis=1>(x) }"
 
-PLANTS: dict[str, tuple[int, int, str, tuple[str, int, Direction], Wrong]] = {
+PLANTS: dict[str, tuple[int, int, str, Key, Wrong]] = {
     "wrong axis": (18, 13, REDUCE, ("ReduceMax", 18, "down"), _wrong_axis),
     "lost keepdims": (18, 13, REDUCE, ("ReduceMax", 18, "down"), _lost_keepdims),
     "dropped noop": (18, 13, NOOP, ("ReduceMean", 18, "down"), _dropped_noop),
@@ -306,14 +330,12 @@ PLANTS: dict[str, tuple[int, int, str, tuple[str, int, Direction], Wrong]] = {
 }
 
 
-@pytest.mark.parametrize("plant", PLANTS)
-def test_a_planted_mistake_is_caught(plant: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    opset, target, text, key, wrong = PLANTS[plant]
+@pytest.mark.parametrize("mistake", PLANTS)
+def test_a_planted_mistake_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    opset, target, text, key, wrong = PLANTS[mistake]
     found = source(opset, text)
     found.graph.node[0].name = "the_node"
-    # That other tests would see it, too, is not what is asked here.
-    monkeypatch.setattr(carry, "after_step", lambda _: None)
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    plant(monkeypatch, key, wrong)
     report = check_sites(Conversion(found, target))
     assert not report.ok
     assert "1 FAILED" in report.summary()
@@ -324,8 +346,7 @@ def test_a_planted_mistake_is_caught(plant: str, monkeypatch: pytest.MonkeyPatch
 def test_a_failure_can_be_kept_and_replayed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: object
 ) -> None:
-    key = ("ReduceMax", 18, "down")
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=_wrong_axis))
+    plant(monkeypatch, ("ReduceMax", 18, "down"), _wrong_axis)
     failure = check_sites(Conversion(source(18, REDUCE), 13)).failures[0]
     folder = f"{tmp_path}/kept"
     failure.save(folder)
@@ -342,8 +363,7 @@ def test_a_replacement_that_reads_what_the_node_did_not_is_unchecked(
     def elsewhere(context: Context) -> None:
         context.replace(inputs=["z"], drop=("axes",))
 
-    key = ("ReduceMax", 18, "up")
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=elsewhere))
+    plant(monkeypatch, ("ReduceMax", 18, "up"), elsewhere)
     text = "g (float[N,M] x, float[N,M] z) => (float[N,1] y) { y = ReduceMax<axes=[1]>(x) }"
     report = check_sites(Conversion(source(13, text), 18))
     assert report.checked == 0
@@ -516,18 +536,10 @@ def test_a_site_whose_sizes_are_in_its_constants_is_checked_on_smaller_ones(
     assert report.checked == 1
     assert not report.unchecked
 
-    key: tuple[str, int, Direction] = ("DFT", 17, "down")
-    right = STEPS[key].apply
-    assert right is not None
+    def square(node: NodeProto) -> None:
+        node.input[:] = [node.input[0], node.input[0]]
 
-    def wrong(context: Context) -> None:
-        right(context)
-        for node, _ in context.emitted:
-            if node.op_type == "MatMul":
-                node.input[:] = [node.input[0], node.input[0]]
-
-    monkeypatch.setattr(carry, "after_step", lambda _: None)
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    spoil(monkeypatch, ("DFT", 17, "down"), "MatMul", square)
     assert not check_sites(Conversion(found, 16)).ok
 
 
@@ -664,18 +676,9 @@ def test_a_double_that_is_defined_as_double_must_be_one(monkeypatch: pytest.Monk
         "{ y = GroupNormalization<num_groups=2,stash_type=11>(x, s, b) }",
     )
     assert check_sites(Conversion(found, 20)).checked == 1
-    key: tuple[str, int, Direction] = ("GroupNormalization", 21, "down")
-    right = STEPS[key].apply
-    assert right is not None
-
-    def wrong(context: Context) -> None:
-        right(context)
-        for node, _ in context.emitted:
-            if node.op_type == "InstanceNormalization":
-                node.attribute.append(helper.make_attribute("epsilon", 2e-5))
-
-    monkeypatch.setattr(carry, "after_step", lambda _: None)
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    epsilon = helper.make_attribute("epsilon", 2e-5)
+    key: Key = ("GroupNormalization", 21, "down")
+    spoil(monkeypatch, key, "InstanceNormalization", lambda node: node.attribute.append(epsilon))
     assert not check_sites(Conversion(found, 20)).ok
 
 
@@ -707,9 +710,7 @@ def _stays_negative(context: Context) -> None:
 
 def test_a_negative_axis_that_stays_below_11_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     found = source(13, "g (float[N,M] x) => (float[A,B] y) { y = ReduceMax<axes=[-1]>(x) }")
-    key: tuple[str, int, Direction] = ("ReduceMax", 11, "down")
-    monkeypatch.setattr(carry, "after_step", lambda _: None)
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=_stays_negative))
+    plant(monkeypatch, ("ReduceMax", 11, "down"), _stays_negative)
     report = check_sites(Conversion(found, 9))
     assert "negative axis" in report.failures[0].reason
 
@@ -784,9 +785,7 @@ def test_an_output_may_go_only_if_nobody_reads_it(
     # Where a NaN is among others, what is largest may be another with the places than without.
     text = "g (float[1,1,H,W] x) => (float[1,1,A,B] y%s) { y, i = MaxPool<kernel_shape=[1,1]>(x) }"
     found = source(11, text % (", int64[1,1,A,B] i" if read else ""))
-    key: tuple[str, int, Direction] = ("MaxPool", 12, "up")
-    step = dataclasses.replace(step_for(*key), apply=_without_indices)
-    monkeypatch.setitem(STEPS, key, step)
+    plant(monkeypatch, ("MaxPool", 12, "up"), _without_indices)
     report = check_sites(Conversion(found, 12))
     assert report.ok is ok
     assert report.checked == 1
@@ -838,18 +837,8 @@ def test_an_open_dimension_that_is_scaled_is_not_always_1(monkeypatch: pytest.Mo
         17,
         "g (float[2,C] x, float[5] w) => (float[A,B] y) { y = LayerNormalization<axis=-1>(x, w) }",
     )
-    key: tuple[str, int, Direction] = ("LayerNormalization", 17, "down")
-
-    def wrong(context: Context) -> None:
-        right(context)
-        for node, _ in context.emitted:
-            if node.op_type == "ReduceMean":
-                node.op_type = "ReduceSum"
-
-    right = STEPS[key].apply
-    assert right is not None
-    monkeypatch.setattr(carry, "after_step", lambda _: None)
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(STEPS[key], apply=wrong))
+    key: Key = ("LayerNormalization", 17, "down")
+    spoil(monkeypatch, key, "ReduceMean", lambda node: setattr(node, "op_type", "ReduceSum"))
     assert not check_sites(Conversion(found, 16)).ok
 
 
@@ -939,15 +928,10 @@ def test_a_node_with_graphs_is_checked_with_them(text: str) -> None:
 
 
 def test_a_mistake_around_graphs_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    key: tuple[str, int, Direction] = ("If", 11, "down")
+    def not_at_all(node: NodeProto) -> None:
+        node.op_type = "Identity"
 
-    def wrong(context: Context) -> None:
-        right(context)
-        for node, _ in context.emitted:
-            node.op_type = {"Not": "Identity"}.get(node.op_type, node.op_type)
-
-    right = STEPS[key].apply
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(step_for(*key), apply=wrong))
+    spoil(monkeypatch, ("If", 11, "down"), "Not", not_at_all)
     report = check_sites(Conversion(source(13, WITH_BODIES["if"]), 8))
     assert [item.op_type for item in report.failures] == ["If"]
 

@@ -8,11 +8,11 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetId
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
-from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.text import first_no_text
+from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label
 from onnxreduce_cli.text import quoted
 
@@ -122,13 +122,5 @@ class _Nodes:
         if found is None and default and op_type in GRAPH_OPERATORS:
             found = bodies.problem(node, op_type, read_at)
         if found is None and default and op_type == "Split":
-            found = _of_split(node)
+            found = split_problem(node)
         return found
-
-
-def _of_split(node: NodeProto) -> str | None:
-    """Return what is wrong with a Split: onnx's shape inference would end the process."""
-    parts = find(node, "num_outputs")
-    if parts is None or parts.ref_attr_name or parts.i >= len(node.output):
-        return None
-    return f"its attribute 'num_outputs' is {parts.i}, and it has {len(node.output)} outputs"

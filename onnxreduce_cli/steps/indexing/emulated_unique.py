@@ -174,16 +174,21 @@ def _differ(context: Context, keys: list[str], axis: int | None) -> Value:
 
 
 def _part(context: Context, name: str, start: int, end: int | None) -> Value:
-    """Return the part of a value from `start` to `end`, by default the last, along axis 0."""
+    """Return the elements along axis 0 from `start` to before `end`, by default through the last.
+
+    The tensor is of any dtype, with at least one dimension, and keeps its rank.
+    """
     bounds = [context.array([n], "bound") for n in (start, 2**63 - 1 if end is None else end)]
     return context.op.Slice(name, *bounds, context.array([0], "axis"))
 
 
 def _gather(context: Context, name: str, indices: str) -> Value:
+    """Return the elements of a tensor of any dtype at int64 indices of its axis 0."""
     return context.op.Gather(name, indices, axis=0)
 
 
 def _scattered(context: Context, name: str, indices: str, values: str) -> Value:
+    """Return an int64 tensor of [n] with `values` in the places `indices`, both int64 of [k]."""
     return context.op.ScatterElements(name, indices, values, axis=0)
 
 

@@ -54,7 +54,7 @@ def mel_weight_matrix_at_run_time(context: Context) -> None:
 
 
 def _shifted(context: Context, count: str, by: int) -> str:
-    """The numbers from `by` on, as many as there are columns."""
+    """Return the `count` numbers from `by` on, int64 of shape [count]; `count` is int64 of [1]."""
     places = arange(context, sizes(context, count))
     return context.op.Add(places, context.array([by], "by")) if by else places
 

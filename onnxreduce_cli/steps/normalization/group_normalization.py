@@ -43,7 +43,10 @@ def parameters_for_channels(context: Context) -> None:
 
 
 def _repeated_for_channels(context: Context, name: str, groups: int, times: Number) -> Value:
-    """Return a vector of one number for each group with each of them `times` over."""
+    """Return a tensor of shape [groups] with each number `times` over: [groups * times].
+
+    Its dtype stays.
+    """
     op = context.op
     known = context.constant(name)
     if known is not None and isinstance(times, int):

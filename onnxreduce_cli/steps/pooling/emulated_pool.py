@@ -53,6 +53,9 @@ def _windows_behind_each_other(context: Context, spatial: list[Axis], padding: f
         context: the pool.
         spatial: its spatial axes.
         padding: the number that the padding consists of.
+
+    Returns:
+        a tensor of the input's dtype, of shape [N, C, count * kernel along each spatial axis...].
     """
     op = context.op
     begins, ends = [axis.begin for axis in spatial], [axis.end for axis in spatial]

@@ -143,7 +143,10 @@ def _same(context: Context, window: Window, size: Number, auto_pad: str) -> tupl
 def padded(
     context: Context, data: str, begins: list[Number], ends: list[Number], value: float
 ) -> str:
-    """Return the data padded with `value` on its spatial axes, or itself if all padding is 0."""
+    """Return the data padded with `value` on its spatial axes, or itself if all padding is 0.
+
+    Its dtype stays; there is a number in `begins` and `ends` for each spatial axis, the third on.
+    """
     op = context.op
     sides: list[Number] = [0, 0, *begins, 0, 0, *ends]
     known = [side for side in sides if isinstance(side, int)]

@@ -45,9 +45,10 @@ def quantize(context: Context) -> None:
 
 
 def lowest_for_nan(context: Context, clipped: str, lowest: str) -> Value:
-    """Return the clipped numbers, and the lowest for NaN.
+    """Return the clipped numbers, and the lowest for NaN, in their dtype and shape.
 
-    Kernels give the lowest; what a Cast to an integer makes of NaN is left open.
+    `lowest` is a scalar of that dtype. Kernels give it for NaN; what a Cast to an integer makes of
+    NaN is left open.
     """
     op = context.op
     above = op.Greater(clipped, lowest)

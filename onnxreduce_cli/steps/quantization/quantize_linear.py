@@ -95,6 +95,7 @@ def _quantize_to_float8(context: Context, to: int) -> None:
 
 
 def _zeros_like(context: Context, name: str, elem_type: int) -> Value:
+    """Return zeros of dtype `elem_type` in the shape of a tensor of any dtype."""
     op = context.op
     shape = known_dims(dims_of(context, name))
     if shape is not None:

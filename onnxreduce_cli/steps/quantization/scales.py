@@ -87,7 +87,10 @@ def _shape_along_axis(context: Context, of: Granularity) -> list[int] | str:
 
 
 def for_each_element(context: Context, name: str, of: Granularity) -> Value:
-    """Return scales or zero points of blocks repeated: one for each element along the axis."""
+    """Return scales or zero points of blocks repeated: one for each element along the axis.
+
+    Their dtype stays, and their shape becomes that of the data.
+    """
     op = context.op
     rank, axis = context.rank(of.data), of.axis
     if rank is not None:

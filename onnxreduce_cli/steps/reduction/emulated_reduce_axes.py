@@ -101,7 +101,15 @@ Conditional = tuple[str, list[str], dict[str, Any]]
 def _as_if(
     context: Context, condition: str, value: str, axes: tuple[int, ...], elem_type: int
 ) -> Conditional:
-    """Return ``If(condition)`` with a branch that reduces `value` and one that doesn't."""
+    """Return ``If(condition)`` with a branch that reduces `value` and one that doesn't.
+
+    Args:
+        context: the node's.
+        condition: a bool scalar.
+        value: what may be reduced.
+        axes: along which axes, counted from the front.
+        elem_type: the dtype of `value`, and of what the If gives.
+    """
     branches = {
         "then_branch": branch(
             context, lambda nodes: _reduction(context, nodes, value, axes), elem_type
@@ -127,6 +135,9 @@ def _as_loop(
 
 
 def _reduction(context: Context, nodes: Nodes, value: str, axes: tuple[int, ...]) -> Value:
-    """Emit the same operator into a graph, with its `keepdims`, over the given axes."""
+    """Emit the same operator into a graph, with its `keepdims`, over the given axes.
+
+    `value` and the result are of one dtype.
+    """
     keepdims = context.attribute("keepdims")
     return nodes.emit(context.node.op_type, value, keepdims=keepdims, axes=axes)

@@ -108,7 +108,10 @@ def _taps(
 
 
 def _neighbours(coordinates: Term, mode: str) -> list[tuple[Term, Term | None]]:
-    """Return the whole coordinates around each coordinate, and their weights; None if it is one."""
+    """Return the whole coordinates around each coordinate, and their weights; None if it is one.
+
+    All are of the dtype and shape of `coordinates`, which are float or double.
+    """
     if mode == "nearest":
         return [(coordinates, None)]
     if mode == "linear":
@@ -125,17 +128,20 @@ _CUBIC = -0.75
 
 
 def _inner(distance: Term) -> Term:
-    """Return R. Keys' cubic convolution of distances from 0 to 1."""
+    """Return R. Keys' cubic convolution of distances from 0 to 1, in their dtype and shape."""
     return (distance * (_CUBIC + 2) - (_CUBIC + 3)) * distance * distance + 1
 
 
 def _outer(distance: Term) -> Term:
-    """Return R. Keys' cubic convolution of distances from 1 to 2."""
+    """Return R. Keys' cubic convolution of distances from 1 to 2, in their dtype and shape."""
     return ((distance - 5) * distance + 8) * distance * _CUBIC - 4 * _CUBIC
 
 
 def _reflected(coordinates: Term, length: Term, *, aligned: bool) -> Term:
-    """Return coordinates reflected at the centres, or the borders, of the elements at both ends."""
+    """Return coordinates reflected at the centres, or the borders, of the elements at both ends.
+
+    They keep their shape, and their dtype, in which `length` is a scalar.
+    """
     start = 0.0 if aligned else -0.5
     # The centre of a single element is both ends: any span does.
     span = (length - 1).most(1) if aligned else length

@@ -29,7 +29,10 @@ class Tap:
 
 
 def linear(coordinates: Term) -> list[tuple[Term, Term | None]]:
-    """Return the whole coordinates on either side of each, and their weights."""
+    """Return the whole coordinates on either side of each, and their weights.
+
+    All are of the dtype and shape of `coordinates`, which are float or double.
+    """
     low = coordinates.floor()
     high = low + 1
     return [(low, high - coordinates), (high, coordinates - low)]
@@ -39,6 +42,7 @@ def finite(coordinates: Term, length: Term) -> Term:
     """Return coordinates without infinities, if below opset 8 for a length known at run time only.
 
     There no bound that is only known at run time limits an infinity. No axis is longer than 2**23.
+    Coordinates keep their dtype and shape.
     """
     limit = float(1 << 23)
     return (

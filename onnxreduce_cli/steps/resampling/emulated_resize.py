@@ -177,6 +177,7 @@ def _resample(context: Context, method: Method, axes: Sequence[Axis], rank: int)
 def _weighted(
     context: Context, data: str, axis: Axis, rank: int, window: Window, working: int
 ) -> str:
+    """Return data of dtype `working` and rank `rank` resized along one axis to weighted sums."""
     op = context.op
     behind = [1] * (rank - 1 - axis.index)
     indices, weights = window.indices.known, window.weights.known
@@ -207,7 +208,10 @@ _MOST_TAPS = 4
 def _extrapolated(
     context: Context, data: str, axes: Sequence[Axis], rank: int, value: float
 ) -> str:
-    """Return the resized data, with `value` where a coordinate is outside on some axis."""
+    """Return the resized data, with `value` where a coordinate is outside on some axis.
+
+    The data is of rank `rank`, and keeps its dtype and shape.
+    """
     outside: Term | None = None
     for axis in axes:
         coordinates = places(axis, "tf_crop_and_resize")

@@ -64,7 +64,10 @@ def _linear(axis: Axis, coordinates: Term) -> Window:
 
 
 def _cubic(distance: Term, coefficient: float) -> Term:
-    """Return R. Keys' cubic convolution of distances from 0 on: exactly 0 at 1, and from 2 on."""
+    """Return R. Keys' cubic convolution of distances from 0 on: exactly 0 at 1, and from 2 on.
+
+    The results are of the distances' dtype and shape.
+    """
     up_to_1, beyond_1 = distance.least(1), distance.within(1, 2)
     factor = float(np.float32(coefficient))
     inner = (up_to_1 * -1 + 1) * (up_to_1 + 1 - up_to_1 * up_to_1 * (factor + 2))

@@ -311,7 +311,8 @@ def _in_ratio(context: Context) -> tuple[str, str] | None:
     """Return constants of scales and sizes, one of them empty, that keep the aspect ratio.
 
     Returns:
-        None where the lengths are not known, or no scales give the sizes.
+        float scales or int64 sizes, one for each axis that is resized; None where the lengths are
+        not known, or no scales give the sizes.
     """
     in_ratio = sizes_in_ratio(context)
     if in_ratio is None:

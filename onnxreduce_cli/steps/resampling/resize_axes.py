@@ -51,7 +51,10 @@ def method_of(context: Context) -> Method:
 
 
 def non_empty_input(context: Context, index: int) -> str:
-    """Return the input at `index` of a Resize; empty if absent or known to have no elements."""
+    """Return the input at `index` of a Resize, a tensor of any dtype of shape [n].
+
+    The name is empty where the input is absent or known to have no elements.
+    """
     name = context.input(index)
     known = context.constant(name) if name else None
     return "" if known is not None and not known.size else name

@@ -236,7 +236,7 @@ def _between_values(
 ) -> list[str]:
     """Return the inputs of a Concat: the value, the data and the value again.
 
-    The data is cropped where a pad is negative.
+    The data, of rank `rank`, is cropped where a pad is negative; all are of its dtype.
     """
     if min(before, after) < 0:
         data = _part(context, data, axis, max(0, -before), after if after < 0 else _END)
@@ -249,7 +249,10 @@ def _between_values(
 
 
 def _between_ends(context: Context, data: str, axis: int, before: int, after: int) -> list[str]:
-    """Return the inputs of a Concat: the end of the data, all of it, and its beginning again."""
+    """Return the inputs of a Concat: the end of the data, all of it, and its beginning again.
+
+    The data is of any dtype and rank; all differ from it in size along `axis` only.
+    """
     parts = [
         _part(context, data, axis, -before, _END) if before else "",
         data,
@@ -259,7 +262,7 @@ def _between_ends(context: Context, data: str, axis: int, before: int, after: in
 
 
 def _part(context: Context, data: str, axis: int, start: int, end: int) -> Value:
-    """Return the elements of the data from `start` to before `end` along an axis."""
+    """Return the elements of the data from `start` to before `end` along an axis, in its dtype."""
     op = context.op
     if context.op.opset < 10:
         return op.Slice(data, starts=[start], ends=[end], axes=[axis])

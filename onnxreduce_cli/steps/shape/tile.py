@@ -124,12 +124,12 @@ def _tiles(context: Context, elem_type: int, counts: Sequence[int | None]) -> No
 
 
 def _inputs(context: Context, data: str, axis: int, count: int | None, elem_type: int) -> list[str]:
-    """Return the inputs of a Tile along one axis; `elem_type` is the dtype of `data`."""
+    """Return the inputs of a Tile along one axis: data, count and axis, of dtype `elem_type`."""
     return [data, _count(context, axis, count, elem_type), context.scalar(axis, "axis", elem_type)]
 
 
 def _count(context: Context, axis: int, count: int | None, elem_type: int) -> Value:
-    """Return how often an axis is repeated as a tensor of one element of dtype `elem_type`."""
+    """Return how often an axis is repeated, in dtype `elem_type`: a scalar if known, else [1]."""
     if count is not None:
         return context.scalar(count, "tile", elem_type)
     index = context.array([axis], "index")
@@ -137,7 +137,12 @@ def _count(context: Context, axis: int, count: int | None, elem_type: int) -> Va
 
 
 def _gathers(context: Context, counts: Sequence[int | None]) -> None:
-    """Emit one Gather for each axis that is repeated; `counts` says how often each is."""
+    """Emit one Gather for each axis that is repeated, of data of any dtype.
+
+    Args:
+        context: the node's.
+        counts: how often each axis is repeated, None where that is only known at run time.
+    """
     data = context.input(0)
     repeated = [(axis, count) for axis, count in enumerate(counts) if count != 1]
     for axis, count in repeated:

@@ -1,0 +1,38 @@
+"""Running what a conversion changes, before against after.
+
+What brings ONNX Runtime is imported where it is called: a model that nothing changes needs none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import ModelProto
+
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.model.domains import default_opset
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification.site_report import SiteReport
+
+
+def prepare_checks(model: ModelProto, opset: int) -> None:
+    """Let ONNX Runtime's process start while this one plans, if the model is of another opset."""
+    from onnxreduce_cli.verification.process import prepare
+
+    if opset != default_opset(model):
+        prepare("onnxruntime")
+
+
+def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:
+    """Run each distinct site; None where the conversion rewrites no node, or some block it.
+
+    Raises:
+        CheckError: a site does not compute the same.
+        UncheckedError: one could not be checked, with `strict`.
+    """
+    if not conversion.rewrites_nodes or conversion.blockers:
+        return None
+    from onnxreduce_cli.verification.checking import check
+
+    return check(conversion, strict=strict)
