@@ -27,6 +27,8 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
     Raises:
         InvalidModelError: what is wrong with it, and where.
     """
+    if model.ir_version < 0:
+        raise InvalidModelError(f"its IR version is {model.ir_version}; mend the model")
     known = functions.by_key(model)
     _check_imports(model, "")
     for function in model.functions:
