@@ -378,23 +378,20 @@ def test_a_node_contradicts_what_is_stated_of_its_output(text, opset, stated, ma
 @pytest.mark.parametrize(
     ("text", "stated", "message"),
     [
-        ("y = Softmax (x)", "float[2,3,4]", "have rank 3, and it makes one of rank 2"),
-        (
-            "z = Abs (x) y = ReduceMax <keepdims = 0> (z, axes)",
-            "float[A,B]",
-            "have rank 2, .* of rank 1",
-        ),
-        ("y = Softmax (x)", "float[2,9]", ""),
-        ("y = Softmax (x)", "float[]", ""),
+        ("z = Softmax (x)", "z", "have rank 3, and it makes one of rank 2"),
+        ("z = ReduceMax <keepdims = 0> (w, axes) w = Abs (x)", "z", "rank 3, .* of rank 1"),
+        ("z = ReduceMax (w, axes) w = Softmax (x)", "w", "have rank 3, and .* of rank 2"),
+        ("z = Softmax (x)", "y", ""),  # What a graph gives is often stated wrong.
     ],
 )
 def test_a_node_contradicts_the_rank_that_is_stated_of_its_output(text, stated, message):
     found = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 18]>
-        g (float[2,3] x) => ({stated} y) <int64[1] axes = {{1}}> {{ {text} }}""")
+        g (float[2,3] x) => (y) <int64[1] axes = {{1}}, float[2,3,4] {stated}> {{
+            {text} y = Exp (z) }}""")
     if not message:
         assert not onnxreduce_cli.plan(found, 12).blockers
         return
-    with pytest.raises(InvalidModelError, match=f"its output 'y' is stated to {message}; mend"):
+    with pytest.raises(InvalidModelError, match=f"its output '{stated}' is .* {message}; mend"):
         onnxreduce_cli.plan(found, 12)
 
 
