@@ -22,7 +22,7 @@ if sys.platform != "win32":
 
 #: As README and ``onnxreduce --help`` document them.
 EXIT_CODES = (0, 1, 2, 3)
-#: The most that a line may have, and a message in all.
+#: The most characters that a line may have, and all messages; a report grows with the model.
 _LONGEST, _MOST = 2_000, 20_000
 #: The processor's seconds that a command may take: those of a clock tell how busy the machine is.
 SECONDS = 20.0
@@ -70,7 +70,7 @@ def ending(found: Mutant) -> Ended:
         path = Path(folder) / "mutant.onnx"
         path.write_bytes(found.content)
         code, out, err = _run([found.command, str(path), *found.arguments])
-        wrong = [*_in_text(out + err), *_in_files(path, found.content, code)]
+        wrong = [*_in_text(out, err), *_in_files(path, found.content, code)]
     if code not in EXIT_CODES:
         wrong.append(f"exit code {code}")
     if "a bug in onnxreduce" in err:
@@ -105,14 +105,14 @@ def _text(stream: io.TextIOWrapper) -> str:
     return stream.buffer.getvalue().decode(errors="surrogateescape")
 
 
-def _in_text(text: str) -> list[str]:
-    wrong = []
+def _in_text(report: str, messages: str) -> list[str]:
+    wrong, text = [], report + messages
     if "Traceback" in text:
         wrong.append("a traceback")
     control = {character for character in text if not character.isprintable()} - {"\n"}
     if control:
         wrong.append(f"control characters {sorted(map(ascii, control))[:3]}")
-    if len(text) > _MOST or any(len(line) > _LONGEST for line in text.splitlines()):
+    if len(messages) > _MOST or any(len(line) > _LONGEST for line in text.splitlines()):
         wrong.append("a message too long to read")
     return wrong
 

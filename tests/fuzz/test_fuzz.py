@@ -63,9 +63,11 @@ def test_what_goes_wrong_is_seen(
 
 
 def test_what_is_written_to_the_terminal_is_looked_at() -> None:
-    assert subject._in_text("fine\nand well") == []
-    assert subject._in_text("\x1b[2J")[0].startswith("control characters")
-    assert subject._in_text("x" * 3000) == ["a message too long to read"]
+    assert subject._in_text("fine\nand well", "x\n" * 9000) == []
+    assert subject._in_text("\x1b[2J", "")[0].startswith("control characters")
+    assert subject._in_text("x\n" * 11_000, "") == []
+    assert subject._in_text("", "x\n" * 11_000) == ["a message too long to read"]
+    assert subject._in_text("x" * 3000, "") == ["a message too long to read"]
 
 
 def test_time_is_the_processor_s(monkeypatch: pytest.MonkeyPatch) -> None:
