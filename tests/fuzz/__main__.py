@@ -62,7 +62,6 @@ class Tally:
             print(f"{number:6} {how}")
         for problem, numbers in sorted(self.failed.items()):
             print(f"{len(numbers):6} {problem}: {numbers[:5]}")
-            print(f"       again: python -m tests.fuzz --seed {self.seed} --only {numbers[0]}")
         print(f"{self.done} mutants, {sum(map(len, self.failed.values()))} problems")
 
 
@@ -110,7 +109,7 @@ def main() -> None:
         ended = ending(Apart(subject.prepare), found)
         print(ended.how, *ended.problems, sep="\n")
         sys.exit(1 if ended.problems else 0)
-    print(f"seed {seed}", flush=True)
+    print(f"seed {seed}; one again: python -m tests.fuzz --seed {seed} --only NUMBER", flush=True)
     tally = search(seed, count=options.count, seconds=options.seconds, record=options.record)
     tally.show()
     sys.exit(1 if tally.failed else 0)
