@@ -11,6 +11,7 @@ from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.equations import is_equation
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label
@@ -123,8 +124,8 @@ class _Nodes:
         found = schemas.invalid(node, read_at, "" if default else domain)
         if found is None and default and op_type in GRAPH_OPERATORS:
             found = bodies.problem(node, op_type, read_at)
-        if found is None and default and op_type == "Split":
-            found = _of_split(node)
+        if found is None and default and op_type in ("Split", "Einsum"):
+            found = _of_split(node) if op_type == "Split" else _of_einsum(node)
         return found
 
 
@@ -134,3 +135,11 @@ def _of_split(node: NodeProto) -> str | None:
     if parts is None or parts.ref_attr_name or parts.i >= len(node.output):
         return None
     return f"its attribute 'num_outputs' is {parts.i}, and it has {len(node.output)} outputs"
+
+
+def _of_einsum(node: NodeProto) -> str | None:
+    """Return what is wrong with an Einsum: onnx's shape inference would never end."""
+    equation = find(node, "equation")
+    if equation is None or equation.ref_attr_name or is_equation(equation.s.decode()):
+        return None
+    return f"its attribute 'equation' is {quoted(equation.s.decode())}, which is none"
