@@ -68,8 +68,8 @@ def data_files(document: Document, *, allow_outside: bool = False) -> list[DataF
         if not allow_outside and (not file.inside or os.path.islink(file.path)):
             kind = "is a symbolic link" if file.inside else "is not inside the model's folder"
             raise InvalidModelError(
-                f"external data {file.location!r} {kind}, which onnx refuses to load; if you know "
-                "whose data it is, say --allow-outside-data"
+                f"external data {file.location!r} {kind}, which onnx refuses to load; put the file "
+                "itself there, or if you know whose data it is, convert with --allow-outside-data"
             )
     return list(found.values())
 

@@ -75,7 +75,7 @@ class Contradictions:
         if any(name and known is None for name, known, _ in inputs):
             return None
         known_of_inputs = tuple([(known, _content(array)) for _, known, array in inputs])
-        outputs = tuple([self._facts.type(scope, name) for name in node.output])
+        outputs = tuple([self._made(scope, name) for name in node.output])
         key = (signature, opset, known_of_inputs, outputs)
         if signature is not None and key in self._sound:
             return None
@@ -105,6 +105,16 @@ class Contradictions:
         if array is None:
             return None
         return tensor_type(helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+
+    def _made(self, scope: Scope, name: str) -> ValueType | None:
+        """Return the type of what a node makes; without its shape where the graph gives it.
+
+        Exporters do state such a shape wrong, and runtimes go by their own.
+        """
+        known = self._facts.type(scope, name)
+        if known is None or name not in scope.outputs:
+            return known
+        return ValueType(known.kind, known.elem_type, None)
 
 
 def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[_Input]:
@@ -158,9 +168,17 @@ def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[_Input]) -> s
 def _stated_otherwise(
     node: NodeProto, known: Iterable[ValueType | None], inferred: Mapping[str, TypeProto]
 ) -> str | None:
-    """Return which output of a node the model states to be what it is not, if there is one."""
+    """Return which output of a node the model states to be what it is not, if there is one.
+
+    Sizes are not looked at: runtimes go by their own.
+    """
     for name, stated in zip(node.output, known, strict=True):
         made = from_proto(inferred[name]) if name in inferred else None
-        if stated is not None and made is not None and stated.kind != made.kind:
+        if stated is None or made is None:
+            continue
+        if stated.kind != made.kind:
             return f"its output {name!r} is stated to be {stated.kind}, and it makes {made.kind}"
+        if None not in (stated.rank, made.rank) and stated.rank != made.rank:
+            ranks = f"{stated.rank}, and it makes one of rank {made.rank}"
+            return f"its output {name!r} is stated to have rank {ranks}"
     return None

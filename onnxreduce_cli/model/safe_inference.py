@@ -25,6 +25,9 @@ _DOUBLING = frozenset({"Concat", "Gather", "GatherND"})
 #: Operators whose outputs onnx knows no elements of, whatever it knows of their inputs.
 _WITHOUT_ELEMENTS = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
 
+#: Operators whose inference ends the process where the type of their input is not known.
+_ENDING = frozenset({"DictVectorizer", "RegexFullMatch"})
+
 #: What inference apart may take, in seconds and bytes.
 _SECONDS = 10
 _MEMORY = 1_000_000_000
@@ -41,7 +44,7 @@ def infer_shapes(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
         model: the model; its large tensors are not needed.
         data_prop: whether lists of sizes are computed too.
     """
-    if _may_explode(model):
+    if _may_end(model):
         return _apart(model, data_prop)
     try:
         return onnx.shape_inference.infer_shapes(model, data_prop=data_prop)
@@ -98,12 +101,17 @@ def main() -> None:
     sys.stdout.buffer.write(inferred.SerializeToString())
 
 
-def _may_explode(model: ModelProto) -> bool:
-    """Return whether a list of sizes or a rank may become large; most models need one look."""
+def _may_end(model: ModelProto) -> bool:
+    """Return whether inference may end the process; most models need one look."""
+    imports = [(entry.domain, entry.version) for entry in model.opset_import]
+    for function in model.functions:
+        imports += [(entry.domain, entry.version) for entry in function.opset_import]
+    # That of LabelEncoder-1 ends it; its later ones do not.
+    ending = _ENDING | {"LabelEncoder"} if ("ai.onnx.ml", 1) in imports else _ENDING
     bodies = [function.node for function in model.functions]
-    steps = _doublings(model.graph.node) + sum(map(_doublings, bodies))
-    if steps < math.log2(_MOST):
-        return False
+    steps = sum(_doublings(nodes, ending) for nodes in (model.graph.node, *bodies))
+    if steps < math.log2(_MOST) or math.isinf(steps):
+        return math.isinf(steps)
     bounds = _Bounds()
     bounds.enter(model.graph)
     for function in model.functions:
@@ -112,14 +120,20 @@ def _may_explode(model: ModelProto) -> bool:
     return bounds.largest > _MOST
 
 
-def _doublings(nodes: Iterable[NodeProto]) -> float:
-    """Return how often a list or a rank may double in some nodes, subgraphs included."""
+def _doublings(nodes: Iterable[NodeProto], ending: frozenset[str]) -> float:
+    """Return how often a list or a rank may double in some nodes, subgraphs included.
+
+    Infinitely often where inference of a node may end the process.
+    """
     found = 0.0
     for node in nodes:
-        if node.op_type in _DOUBLING:
+        op_type = node.op_type
+        if op_type in _DOUBLING:
             found += math.log2(max(len(node.input), 1))
-        for attribute in node.attribute if node.op_type in ("If", "Loop", "Scan") else ():
-            found += _doublings(attribute.g.node)
+        elif op_type in ending:
+            return math.inf
+        for attribute in node.attribute if op_type in ("If", "Loop", "Scan") else ():
+            found += _doublings(attribute.g.node, ending)
     return found
 
 

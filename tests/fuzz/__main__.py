@@ -7,34 +7,68 @@ import json
 import secrets
 import sys
 import time
-from collections import Counter
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tests.apart import Apart, EndedError, LateError
 from tests.fuzz import subject
 from tests.fuzz.mutants import Mutant, mutant
+from tests.fuzz.subject import Ended
 
-#: The most that a command may take, in seconds; a machine that does other things is slower.
-_SECONDS = 20.0
+#: After so many seconds a command hangs, however busy the machine is with others.
+_SECONDS = 120.0
 
 
-def outcomes(apart: Apart, found: Mutant) -> list[str]:
-    """What is wrong about one mutant, each by its kind; empty if it ends as documented."""
+def ending(apart: Apart, found: Mutant) -> Ended:
+    """How the command ends that a mutant is given to, in a process apart."""
     try:
-        wrong: list[str] = apart.call(subject.problems, found, seconds=_SECONDS)
+        ended: Ended = apart.call(subject.ending, found, seconds=_SECONDS)
     except EndedError:
-        return ["the process ended"]
+        return Ended("ended", ["the process ended"])
     except LateError:
-        return [f"not done after {_SECONDS:.0f} seconds"]
-    if any(problem.startswith("more than") for problem in wrong):
+        return Ended("late", [f"not done after {_SECONDS:.0f} seconds"])
+    if any(problem.startswith("more than") for problem in ended.problems):
         apart.end()  # It counts the most that its process ever had.
-    return wrong
+    return ended
+
+
+@dataclass
+class Tally:
+    """What became of the mutants of a seed.
+
+    Attributes:
+        seed: the seed.
+        done: how many were tried, from the first.
+        ends: how often a command ended in each way.
+        failed: the numbers of those with a problem, by its kind.
+    """
+
+    seed: int
+    done: int = 0
+    ends: dict[str, int] = field(default_factory=dict)
+    failed: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, ended: Ended) -> None:
+        """Count the next mutant, and print what is wrong about how its command ended."""
+        self.ends[ended.how] = self.ends.get(ended.how, 0) + 1
+        for problem in ended.problems:
+            self.failed.setdefault(problem, []).append(self.done)
+            print(f"{self.done}: {problem}", flush=True)
+        self.done += 1
+
+    def show(self) -> None:
+        """Print the figures."""
+        for how, number in sorted(self.ends.items()):
+            print(f"{number:6} {how}")
+        for problem, numbers in sorted(self.failed.items()):
+            print(f"{len(numbers):6} {problem}: {numbers[:5]}")
+        print(f"{self.done} mutants, {sum(map(len, self.failed.values()))} problems")
 
 
 def search(
     seed: int, *, count: int, seconds: float = float("inf"), record: Path | None = None
-) -> tuple[int, dict[str, list[int]]]:
-    """Try mutants 0, 1, ... of a seed; how many, and the numbers of those that failed, by kind.
+) -> Tally:
+    """Try mutants 0, 1, ... of a seed.
 
     Args:
         seed: of the mutants.
@@ -42,26 +76,20 @@ def search(
         seconds: when to stop.
         record: a file that holds where an earlier run stopped, and what it found; written as well.
     """
-    done, failed = 0, {}
+    tally = Tally(seed)
     if record is not None and record.exists():
-        known = json.loads(record.read_text())
-        if known["seed"] != seed:
-            raise SystemExit(f"{record} is of seed {known['seed']}")
-        done, failed = known["done"], known["failed"]
+        tally = Tally(**json.loads(record.read_text()))
+        if tally.seed != seed:
+            raise SystemExit(f"{record} is of seed {tally.seed}")
     apart, end = Apart(subject.prepare), time.monotonic() + seconds
     try:
-        while done < count and time.monotonic() < end:
-            for problem in outcomes(apart, mutant(seed, done)):
-                failed.setdefault(problem, []).append(done)
-                print(f"{done}: {problem}", flush=True)
-            done += 1
-            if record is not None and done % 50 == 0:
-                record.write_text(json.dumps({"seed": seed, "done": done, "failed": failed}))
+        while tally.done < count and time.monotonic() < end:
+            tally.add(ending(apart, mutant(seed, tally.done)))
+            if record is not None:
+                record.write_text(json.dumps(asdict(tally)))
     finally:
         apart.end()
-    if record is not None:
-        record.write_text(json.dumps({"seed": seed, "done": done, "failed": failed}))
-    return done, failed
+    return tally
 
 
 def main() -> None:
@@ -78,16 +106,13 @@ def main() -> None:
         found = mutant(seed, options.only)
         Path("mutant.onnx").write_bytes(found.content)
         print("onnxreduce", found.command, "mutant.onnx", *found.arguments)
-        wrong = outcomes(Apart(subject.prepare), found)
-        print(*wrong, sep="\n")
-        sys.exit(1 if wrong else 0)
-    print(f"seed {seed}", flush=True)
-    done, failed = search(seed, count=options.count, seconds=options.seconds, record=options.record)
-    counts = Counter({problem: len(numbers) for problem, numbers in failed.items()})
-    for problem, number in counts.most_common():
-        print(f"{number:6} {problem}: {failed[problem][:5]}")
-    print(f"{done} mutants, {sum(counts.values())} problems")
-    sys.exit(1 if failed else 0)
+        ended = ending(Apart(subject.prepare), found)
+        print(ended.how, *ended.problems, sep="\n")
+        sys.exit(1 if ended.problems else 0)
+    print(f"seed {seed}; one again: python -m tests.fuzz --seed {seed} --only NUMBER", flush=True)
+    tally = search(seed, count=options.count, seconds=options.seconds, record=options.record)
+    tally.show()
+    sys.exit(1 if tally.failed else 0)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,8 @@ _CASES = 9
 _OUTLINED = 25
 
 _COMMANDS = (
-    ("convert", "--no-check"), ("convert",), ("convert", "--verify"), ("inspect",),
-    ("verify", "--trials", "1"),
+    ("convert", "--no-check"), ("convert",), ("convert", "--verify", "--timeout", "10"),
+    ("inspect",), ("verify", "--trials", "1", "--timeout", "10"),
 )  # fmt: skip
 _OPSETS = (1, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 25)
 

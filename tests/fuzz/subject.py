@@ -6,8 +6,10 @@ import contextlib
 import io
 import sys
 import tempfile
+import time
 import traceback
 from pathlib import Path
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 from onnx import ModelProto
@@ -20,8 +22,10 @@ if sys.platform != "win32":
 
 #: As README and ``onnxreduce --help`` document them.
 EXIT_CODES = (0, 1, 2, 3)
-#: The most that a line may have, and a message in all.
+#: The most characters that a line may have, and all messages; a report grows with the model.
 _LONGEST, _MOST = 2_000, 20_000
+#: The processor's seconds that a command may take: those of a clock tell how busy the machine is.
+SECONDS = 20.0
 #: Bytes of memory that the process may hold.
 MEMORY = 1_500_000_000
 #: What it may not take even for a moment: the machine has others.
@@ -46,29 +50,39 @@ def prepare() -> None:
     command_line._fail = noted
 
 
-def problems(found: Mutant) -> list[str]:
-    """What is wrong with how the command ends that a mutant is given to; each by its kind."""
+class Ended(NamedTuple):
+    """How a command ended.
+
+    Attributes:
+        how: its exit code, or what became of its process.
+        problems: what is wrong about it, each by its kind.
+    """
+
+    how: str
+    problems: list[str]
+
+
+def ending(found: Mutant) -> Ended:
+    """Give a mutant to its command, and look at how it ends."""
     _raised.clear()
+    began = time.process_time()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "mutant.onnx"
         path.write_bytes(found.content)
         code, out, err = _run([found.command, str(path), *found.arguments])
-        wrong = [*_in_text(out + err), *_in_files(path, found.content, code)]
+        wrong = [*_in_text(out, err), *_in_files(path, found.content, code)]
     if code not in EXIT_CODES:
         wrong.append(f"exit code {code}")
     if "a bug in onnxreduce" in err:
         wrong.append(f"a bug: {_raised[-1] if _raised else err[:200]}")
+    if time.process_time() - began > SECONDS:
+        wrong.append(f"more than {SECONDS:.0f} seconds of the processor")
     if (
         sys.platform == "linux"
         and resource.getrusage(resource.RUSAGE_SELF).ru_maxrss > MEMORY >> 10
     ):
         wrong.append(f"more than {MEMORY / 1e9} GB")
-    return wrong
-
-
-def _most_memory() -> int:
-    """The most bytes that the process ever held."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+    return Ended(f"exit code {code}", wrong)
 
 
 def _run(arguments: list[str]) -> tuple[int | str | None, str, str]:
@@ -91,14 +105,14 @@ def _text(stream: io.TextIOWrapper) -> str:
     return stream.buffer.getvalue().decode(errors="surrogateescape")
 
 
-def _in_text(text: str) -> list[str]:
-    wrong = []
+def _in_text(report: str, messages: str) -> list[str]:
+    wrong, text = [], report + messages
     if "Traceback" in text:
         wrong.append("a traceback")
     control = {character for character in text if not character.isprintable()} - {"\n"}
     if control:
         wrong.append(f"control characters {sorted(map(ascii, control))[:3]}")
-    if len(text) > _MOST or any(len(line) > _LONGEST for line in text.splitlines()):
+    if len(messages) > _MOST or any(len(line) > _LONGEST for line in text.splitlines()):
         wrong.append("a message too long to read")
     return wrong
 

@@ -35,8 +35,8 @@ def test_mutants_of_fields_are_read_as_models() -> None:
 
 
 def test_a_sound_model_has_no_problems() -> None:
-    assert subject.problems(Mutant(SOUND, "convert", ("--opset", "11"))) == []
-    assert subject.problems(Mutant(SOUND[:9], "inspect", ())) == []
+    assert subject.ending(Mutant(SOUND, "convert", ("--opset", "11"))) == ("exit code 0", [])
+    assert subject.ending(Mutant(SOUND[:9], "inspect", ())) == ("exit code 2", [])
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,21 @@ def test_what_goes_wrong_is_seen(
     monkeypatch.setattr(command_line, "_fail", command_line._fail)
     monkeypatch.setattr(subject, "_LIMIT", -1)  # As it is: this process goes on after the test.
     subject.prepare()
-    wrong = subject.problems(Mutant(SOUND, "inspect", ()))
+    wrong = subject.ending(Mutant(SOUND, "inspect", ())).problems
     assert len(wrong) == (found is not None)
     assert found is None or wrong[0].startswith(found)
 
 
 def test_what_is_written_to_the_terminal_is_looked_at() -> None:
-    assert subject._in_text("fine\nand well") == []
-    assert subject._in_text("\x1b[2J")[0].startswith("control characters")
-    assert subject._in_text("x" * 3000) == ["a message too long to read"]
+    assert subject._in_text("fine\nand well", "x\n" * 9000) == []
+    assert subject._in_text("\x1b[2J", "")[0].startswith("control characters")
+    assert subject._in_text("x\n" * 11_000, "") == []
+    assert subject._in_text("", "x\n" * 11_000) == ["a message too long to read"]
+    assert subject._in_text("x" * 3000, "") == ["a message too long to read"]
+
+
+def test_time_is_the_processor_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subject, "SECONDS", 0.0)
+    assert subject.ending(Mutant(SOUND, "inspect", ())).problems[0].startswith("more than 0 sec")
+    monkeypatch.setattr(subject.time, "process_time", lambda: 0.0)
+    assert subject.ending(Mutant(SOUND, "inspect", ())).problems == []

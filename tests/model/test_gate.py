@@ -184,8 +184,13 @@ def in_a_subgraph(found):
     attribute(found, "branch").g.node[0].input.append("x")
 
 
+def of_no_ir_version(found):
+    found.ir_version = -(2**63)
+
+
 #: An edit, and what is said of it.
 WRONG = {
+    of_no_ir_version: r"its IR version is -\d+; mend the model",
     without_type: r"ml\.Normalizer node norm \(opset 3\): its attribute 'norm' has no type",
     of_another_field: "its attribute 'norm' is of type STRING and has a value in its field 'i'",
     of_another_type: "its attribute 'norm' has a type that Normalizer-1 does not allow",
@@ -368,6 +373,26 @@ def test_a_node_contradicts_what_is_stated_of_its_output(text, opset, stated, ma
     message = rf"its output 'y' is stated to be tensor\({stated}\), and it makes tensor\({made}\)"
     with pytest.raises(InvalidModelError, match=f"{message}; mend the model"):
         onnxreduce_cli.plan(found, opset)
+
+
+@pytest.mark.parametrize(
+    ("text", "stated", "message"),
+    [
+        ("z = Softmax (x)", "z", "have rank 3, and it makes one of rank 2"),
+        ("z = ReduceMax <keepdims = 0> (w, axes) w = Abs (x)", "z", "rank 3, .* of rank 1"),
+        ("z = ReduceMax (w, axes) w = Softmax (x)", "w", "have rank 3, and .* of rank 2"),
+        ("z = Softmax (x)", "y", ""),  # What a graph gives is often stated wrong.
+    ],
+)
+def test_a_node_contradicts_the_rank_that_is_stated_of_its_output(text, stated, message):
+    found = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2,3] x) => (y) <int64[1] axes = {{1}}, float[2,3,4] {stated}> {{
+            {text} y = Exp (z) }}""")
+    if not message:
+        assert not onnxreduce_cli.plan(found, 12).blockers
+        return
+    with pytest.raises(InvalidModelError, match=f"its output '{stated}' is .* {message}; mend"):
+        onnxreduce_cli.plan(found, 12)
 
 
 def test_what_is_of_a_later_onnx():

@@ -51,3 +51,25 @@ def test_inference_apart_gives_the_same() -> None:
     model = doubling("Concat", 12)
     apart = safe_inference._apart(model, True)
     assert apart == infer_shapes(model, data_prop=True)
+
+
+@pytest.mark.parametrize(
+    ("domain", "opset", "op_type"),
+    [
+        ("", 20, "RegexFullMatch"),
+        ("ai.onnx.ml", 1, "LabelEncoder"),
+        ("ai.onnx.ml", 1, "DictVectorizer"),
+    ],
+)
+def test_an_operator_of_what_has_no_type(domain: str, opset: int, op_type: str) -> None:
+    nodes = [
+        helper.make_node("Unknown", ["x"], ["u"], domain="other"),
+        helper.make_node(op_type, ["u"], ["y"], domain=domain),
+    ]
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "g", [info("x", 1, [2])], [info("y", 7, None)])
+    imports = {"": 20, "other": 1, domain: opset}
+    found = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid(*item) for item in imports.items()]
+    )
+    assert infer_shapes(found, data_prop=True) is None

@@ -60,7 +60,8 @@ def main() -> None:
     parser.add_argument("--no-shrink", action="store_true", help="print the first at once")
     given_ = parser.parse_args()
     chosen = secrets.randbelow(1 << 32) if given_.seed is None else given_.seed
-    print(f"seed {chosen}", flush=True)
+    again = f"python -m tests.random_graphs --count {given_.count} --seed {chosen}"
+    print(f"seed {chosen}; again: {again}", flush=True)
     counts = search(given_.count, chosen, shrink=not given_.no_shrink)
     for outcome, number in counts.most_common():
         print(f"{number:7} {outcome}")

@@ -23,6 +23,9 @@ def reduction(drawing: Drawing) -> None:
     """A Reduce* node: axes absent, empty, constant or known at run time only; keepdims or not."""
     op_type = drawing.choose(REDUCTIONS)
     data = drawing.value(_dtypes(op_type, drawing.opset), ranks=range(6))
+    integer = np.issubdtype(data.array.dtype, np.integer)
+    if op_type == "ReduceLogSum" and integer and not (data.array.size and data.array.min() > 0):
+        raise UnsuitableError  # No integer is NaN or infinite: what becomes of them is left open.
     axes = _axes(drawing, data.array.ndim)
     keepdims = drawing.choose((None, 0, 1))
     exact = op_type in _EXACT

@@ -346,13 +346,16 @@ def if_(drawing: Drawing) -> None:
     if drawing.depth > 1:
         raise UnsuitableError
     condition = drawing.given(np.array(drawing.chance()))
-    branches = []
+    branches, shapes = [], set()
     for _ in range(2):
         inner = drawing.within()
         data = inner.value(FLOATS[:1], ranks=(2,))
         _some(inner, drawing.number(0, 2))
         (result,) = inner.node("Neg", [data])
         branches.append(_graph(inner, result.name, result.array.ndim))
+        shapes.add(result.array.shape)
+    if drawing.opset < 11 and len(shapes) > 1:
+        raise UnsuitableError  # Up to 10 both give the same shape.
     drawing.node("If", [condition], then_branch=branches[0], else_branch=branches[1])
 
 

@@ -8,8 +8,10 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetId
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
+from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.equations import is_equation
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.safe_inference import split_problem
@@ -27,6 +29,8 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
     Raises:
         InvalidModelError: what is wrong with it, and where.
     """
+    if model.ir_version < 0:
+        raise InvalidModelError(f"its IR version is {model.ir_version}; mend the model")
     known = functions.by_key(model)
     _check_imports(model, "")
     for function in model.functions:
@@ -123,4 +127,14 @@ class _Nodes:
             found = bodies.problem(node, op_type, read_at)
         if found is None and default and op_type == "Split":
             found = split_problem(node)
+        if found is None and default and op_type == "Einsum":
+            found = _of_einsum(node)
         return found
+
+
+def _of_einsum(node: NodeProto) -> str | None:
+    """Return what is wrong with an Einsum: onnx's shape inference would never end."""
+    equation = find(node, "equation")
+    if equation is None or equation.ref_attr_name or is_equation(equation.s.decode()):
+        return None
+    return f"its attribute 'equation' is {quoted(equation.s.decode())}, which is none"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import non_negative_axes
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import widened
 from onnxreduce_cli.emit.context import Context
@@ -106,6 +107,10 @@ def _kind(context: Context, data: str, rank: int) -> tuple[str, Kind]:
         both = op.Concat(data, zeros, axis=rank - 1)
         data = op.Gather(both, context.array([0, 1], "parts"), axis=rank - 1)
         parts = 2
+    if parts not in (1, 2):
+        raise Blocked(
+            f"its signal has {parts} numbers for an element, not 1 or 2", "mend the model"
+        )
     return data, Kind(inverse, onesided, parts)
 
 

@@ -25,8 +25,10 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import dims_of, known_dims, size_of
+from onnxreduce_cli.model.equations import is_equation
 from onnxreduce_cli.steps.linear_algebra.emulated_einsum import diagonal_at_run_time
 from onnxreduce_cli.steps.registry import introduced
+from onnxreduce_cli.text import quoted
 
 #: Operands that are written out one after the other.
 MOST_OPERANDS = 100
@@ -85,12 +87,17 @@ def _parsed(context: Context, equation: str) -> tuple[list[Operand], tuple[str, 
             that occur once, in alphabetical order.
 
     Raises:
-        Blocked: a rank is not known, or does not fit the labels.
+        Blocked: it is no equation, or a rank is not known, or does not fit the labels.
     """
     terms, arrow, right = equation.replace(" ", "").partition("->")
+    listed = terms.split(",")
+    if len(listed) != len(context.node.input) or not is_equation(equation):
+        raise Blocked(
+            f"its equation {quoted(equation)} says nothing of its inputs", "mend the model"
+        )
     operands = []
     widest = 0
-    for name, term in zip(context.node.input, terms.split(","), strict=True):
+    for name, term in zip(context.node.input, listed, strict=True):
         before, dots, after = term.partition("...")
         rank = context.rank(name)
         if rank is None and dots:

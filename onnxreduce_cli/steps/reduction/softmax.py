@@ -131,17 +131,18 @@ def _write_out(context: Context, axis: int) -> None:
 # 11: an axis from -rank to rank - 1; before that, none that is negative
 
 
-@up(SOFTMAX, 11, "an axis that is the rank: a last dimension of size 1 for the time being")
+@up(SOFTMAX, 11, "an axis that may be the rank: a last dimension of size 1 for the time being")
 def axis_at_rank(context: Context) -> None:
     """``Softmax<axis=1>(x)`` with x of rank 1, which normalises each element by itself, becomes
-    ``Squeeze<axes=[1]>(Softmax<axis=1>(Unsqueeze<axes=[1]>(x)))``.
+    ``Squeeze<axes=[-1]>(Softmax<axis=1>(Unsqueeze<axes=[-1]>(x)))``, and so it does with x of
+    unknown rank. From 13 on the input is flattened where its rank is unknown, at any axis.
     """
-    data, axis = context.input(0), context.value("axis", 1)
-    if data.rank is None or axis != data.rank:
+    rank, axis = context.input(0).rank, context.value("axis", 1)
+    if axis < 0 or (context.target_opset >= 13 if rank is None else axis != rank):
         return
-    elements = context.op.Unsqueeze(data, axes=[axis])
+    elements = context.op.Unsqueeze(context.input(0), axes=[-1])
     result = context.replace(inputs=[elements], outputs=[context.fresh("elements")])
-    context.op.Squeeze(result.output[0], outputs=[context.node.output[0]], axes=[axis])
+    context.op.Squeeze(result.output[0], outputs=[context.node.output[0]], axes=[-1])
 
 
 @down(

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli import convert, executor
-from tests.support import converts, model, one_node, op_types, run
+from tests.support import blockers, converts, model, one_node, op_types, run
 
 X = np.random.default_rng(2).standard_normal((2, 4, 6, 1)).astype(np.float32)
 
@@ -122,3 +122,9 @@ def test_a_long_dft_is_not_written_down() -> None:
     assert result.ByteSize() < 1 << 17
     found = run(result, {"x": x})["y0"]
     np.testing.assert_allclose(found, executor.run(source, {"x": x})["y0"], atol=1e-11)
+
+
+def test_a_signal_has_one_or_two_parts() -> None:
+    node = one_node("DFT", 19, {"x": np.zeros((1, 10, 10), np.float32)}, axis=1)
+    (blocker,) = blockers(node, 16)
+    assert blocker.reason == "its signal has 10 numbers for an element, not 1 or 2"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
+from onnxreduce_cli import InvalidModelError, plan
 from tests.support import blockers, converts, one_node
 
 EQUATIONS = [
@@ -93,3 +96,23 @@ def test_einsum_that_cannot() -> None:
         "Einsum", 12, {"x": x}, equation="ij->ji", hidden=("x",), output_shapes=[[None, None]]
     )
     converts(of_two, 11, {"x": x})
+
+
+@pytest.mark.parametrize(
+    "equation",
+    ["...ii->&..i", "ij->ii", "ij->k", "ij->i..", "i1->i", "ij->j->i", "i.j...->i", "é->é"],
+)
+def test_what_is_no_equation(equation: str) -> None:
+    node = one_node("Einsum", 12, {"x": np.ones((3, 3), np.float32)}, equation="ij->ji")
+    node.graph.node[-1].attribute[0].s = equation.encode()
+    message = re.escape(f"its attribute 'equation' is {equation!r}, which is none; mend")
+    with pytest.raises(InvalidModelError, match=message):
+        plan(node, 11)
+
+
+def test_an_equation_of_more_operands_than_there_are() -> None:
+    x = np.ones((3, 3), np.float32)
+    node = one_node("Einsum", 12, {"x": x}, equation="ij->ji", hidden=("x",))
+    node.graph.node[-1].attribute[0].s = b"ij,jk->ik"
+    (blocker,) = blockers(node, 11)
+    assert blocker.reason == "its equation 'ij,jk->ik' says nothing of its inputs"

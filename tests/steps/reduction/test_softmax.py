@@ -160,6 +160,16 @@ def test_an_unknown_rank_going_up(op_type: str, target: int, axis: str) -> None:
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
+@pytest.mark.parametrize("target", [10, 11, 12, 13])
+@pytest.mark.parametrize("axis", ["", "<axis = 2>"])
+def test_an_axis_that_may_be_an_unknown_rank_going_up(op_type: str, target: int, axis: str) -> None:
+    shapes = [(24,), (2, 12)] if not axis else [(4, 6), (2, 3, 4)]
+    feeds = [{"x": data(2, 3, 4), "s": np.array(shape, np.int64)} for shape in shapes]
+    result = converts(unknown_rank(op_type, 9, axis), target, *feeds, in_numpy=True)
+    assert ("Unsqueeze" in op_types(result)) == (target in (11, 12))
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
 @pytest.mark.parametrize("target", [13, 18])
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
 def test_sizes_of_zero_in_an_unknown_rank_going_up(op_type: str, target: int, axis: int) -> None:
