@@ -71,6 +71,7 @@ class IsolatedRunner:
         self.source = source
         self._extra = tuple(extra)
         self._threads = threads
+        self._refused: CannotRunError | None = None
         self._opening: Reply | None = self._open()
 
     def __del__(self) -> None:
@@ -86,6 +87,8 @@ class IsolatedRunner:
             CannotRunError: the executor cannot run the model.
             LimitError: opening it takes too long, or too much memory.
         """
+        if self._refused is not None:
+            raise self._refused
         if self._opening is None and not self.process.alive:
             self._opening = self._open()
         while self._opening is not None:
@@ -95,9 +98,12 @@ class IsolatedRunner:
             except UnansweredError:
                 self._opening = self._open()
             except EndedError as error:
-                raise CannotRunError(
-                    f"{CALLED[self.executor]} ended with {error} on this model"
-                ) from None
+                what = f"{CALLED[self.executor]} ended with {error} on this model"
+                self._refused = CannotRunError(what)
+                raise self._refused from None
+            except CannotRunError as error:
+                self._refused = error
+                raise
 
     def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
         """Run the model once; see `runtime.Runner.run`.

@@ -54,6 +54,20 @@ TRAPS = pytest.mark.skipif(
 )
 
 
+def test_a_model_that_is_refused_is_refused_again() -> None:
+    unknown = helper.make_node("NoOperator", ["x"], ["y"], domain="com.microsoft")
+    refused = onnx.ModelProto()
+    refused.CopyFrom(RELU)
+    refused.graph.node[0].CopyFrom(unknown)
+    refused.opset_import.add(domain="com.microsoft", version=1)
+    runner = IsolatedRunner(Source(refused, "m"), "onnxruntime")
+    for _ in range(2):
+        with pytest.raises(CannotRunError, match="NoOperator"):
+            runner.ready()
+        with pytest.raises(CannotRunError, match="NoOperator"):
+            runner.run({"x": X}, ["y"])
+
+
 @TRAPS
 def test_a_crash_costs_a_run_and_no_more() -> None:
     runner = open_isolated(Source(DIVISION, "m"), "onnxruntime")
