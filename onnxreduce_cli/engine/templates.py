@@ -1,7 +1,7 @@
 """Templates: one node's replacement, reused for the nodes that differ from it in names alone.
 
 Large models repeat a few nodes many times. A step that reads no facts of a node's values (see
-`Context.depends_on`) emits the same for all nodes of equal operator and attributes; one that reads
+`Lookups.depends_on`) emits the same for all nodes of equal operator and attributes; one that reads
 only the values' kinds emits the same for those of equal kinds as well.
 """
 

@@ -66,7 +66,8 @@ def as_scan_over_batch(context: Context) -> None:
 def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[Value]:
     """Add the Scan over one sequence, with the node's body, and return its outputs.
 
-    They have the dtypes and shapes of the node's own outputs, without the batch dimension."""
+    They have the dtypes and shapes of the node's own outputs, without the batch dimension.
+    """
     attribute = context.attribute("body")
     assert attribute is not None
     body = GraphProto()
