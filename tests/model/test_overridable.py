@@ -8,11 +8,11 @@ import numpy as np
 import onnx
 import pytest
 from onnx import ModelProto, numpy_helper
-from onnx.backend.test.case.node import collect_testcases
 
 from onnxreduce_cli.model.overridable import DECIDING
 from onnxreduce_cli.model.values import from_proto
 from tests.model.known import facts_of
+from tests.node_cases import collected
 from tests.support import converts, model
 
 X = np.arange(24, dtype=np.float32)
@@ -190,19 +190,22 @@ def test_a_stated_shape_that_no_default_decides_counts() -> None:
 def test_the_inputs_that_decide_shapes_are_known() -> None:
     """Where shape inference knows more by the value of an input, that input is in the table."""
     found = defaultdict(set)
-    for case in collect_testcases(None):
+    for case in collected():
         nodes = case.model.graph.node
         if len(nodes) != 1 or nodes[0].domain or "Optional" in nodes[0].op_type:
             continue
-        for output in case.model.graph.output:
+        bare = ModelProto()
+        bare.CopyFrom(case.model)  # The cases are shared by all tests of a process.
+        for output in bare.graph.output:
             if output.type.HasField("tensor_type"):
                 output.type.tensor_type.ClearField("shape")
-        known = inferred(case.model)
-        feeds = zip(case.model.graph.input, case.data_sets[0][0], strict=False)
+        known = inferred(bare)
+        feeds = zip(bare.graph.input, case.data_sets[0][0], strict=False)
         for name, array in [(item.name, array) for item, array in feeds]:
             if not isinstance(array, np.ndarray):
                 continue
-            with_value = ModelProto.FromString(case.model.SerializeToString())
+            with_value = ModelProto()
+            with_value.CopyFrom(bare)
             with_value.graph.initializer.append(numpy_helper.from_array(array, name))
             if inferred(with_value) != known:
                 found[nodes[0].op_type].add(list(nodes[0].input).index(name))
