@@ -1,0 +1,79 @@
+"""Operators that may appear in a model, as users list them: ``Add, Resize@11-13``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from pathlib import Path
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.rows import FACTS, Fact, Row, Runtime
+from onnxreduce_cli.targets.versions import Version
+
+#: What the list is called, as if it were a runtime.
+OPTION = "--allow-ops"
+
+#: What names of files end with, and names of operators do not.
+_FILES = {".txt", ".ops", ".list", ".md", ".json", ".csv", ".onnx"}
+
+_ENTRY = re.compile(r"([^\s@]+?)(?:@(\d*-?\d*))?")
+
+
+def allowed(entries: Iterable[str]) -> Target:
+    """Return what takes no other operators than those that are listed, at any opset.
+
+    Args:
+        entries: operators, each with a domain before it where that is not the default one, as
+            ``Clip`` and ``com.microsoft.Gelu``; and with the opsets at which it may appear if that
+            is not all: ``Clip@11-12``, ``Resize@11-``.
+
+    Raises:
+        UsageError: some of them name no operator, or there are none.
+    """
+    found = tuple(map(_entry, entries))
+    if not found:
+        raise UsageError(f"{OPTION} lists no operator")
+    facts = {name: Fact(None, None) for name in FACTS} | {"operators": Fact(found, None)}
+    runtime = Runtime(OPTION, OPTION, [Row(Version.of("0"), facts, [])])
+    advice = f"add it to {OPTION} if it may stay"
+    return Target(runtime, OPTION, runtime.rows, advice=advice, all_domains=True)
+
+
+def listed_in(text: str) -> tuple[str, ...]:
+    """Return the entries of a list with commas, or of a file with one on a line.
+
+    Args:
+        text: the list, or the path of the file; what follows ``#`` there is a remark.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    path = Path(text)
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else [text]
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{OPTION}: {text} cannot be read: {error}") from error
+    except ValueError:  # No name of a file.
+        lines = [text]
+    if lines == [text] and (path.suffix in _FILES or path.name != text):
+        raise UsageError(f"{OPTION}: there is no file {text!r}")
+    found = [item.strip() for line in lines for item in line.partition("#")[0].split(",")]
+    return tuple(item for item in found if item)
+
+
+def _entry(item: str) -> str:
+    """An entry as a row has it: ``Clip 11-12``."""
+    found = _ENTRY.fullmatch(item)
+    name, opsets = found.groups() if found else (item, None)
+    name = name.removeprefix("ai.onnx.") if name.count(".") == 2 else name
+    if found is None or opsets in ("", "-"):
+        raise UsageError(f"{OPTION}: {item!r} is no operator; say Clip, or Clip@11-12")
+    known = {operator.lower(): operator for operator in schemas.operators()}
+    if "." not in name and name not in known.values():
+        near = get_close_matches(name.lower(), known, 3)
+        hint = f"; did you mean {', '.join(known[other] for other in near)}?" if near else ""
+        raise UsageError(f"{OPTION}: there is no operator {name!r}, and no such file{hint}")
+    return f"{name} {opsets}" if opsets else name

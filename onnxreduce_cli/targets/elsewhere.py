@@ -1,0 +1,104 @@
+"""What some runtime computes wrong of a model, silently, though it takes the model's opset."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+from onnx import NodeProto
+
+from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.targets.reading import names, runtime, text_of
+from onnxreduce_cli.targets.rows import is_within
+from onnxreduce_cli.targets.verdict import has_form
+from onnxreduce_cli.targets.versions import Version
+
+#: The forms of a node, names of `forms.FORMS`, that some runtime computes wrong.
+Forms = tuple[str, ...]
+
+
+class Alike(NamedTuple):
+    """Nodes that differ in nothing but names, the first input and the outputs.
+
+    Attributes:
+        op_type: their operator.
+        nodes: the nodes, at least one.
+        ask: gives what is known of one of them.
+    """
+
+    op_type: str
+    nodes: list[NodeProto]
+    ask: Callable[[NodeProto], NodeFacts]
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """Nodes that some runtimes compute wrong.
+
+    Attributes:
+        opset: that of the model.
+        nodes: how many of each operator.
+        runtimes: the versions of each runtime, by its name: ``{"openvino": "2025.4 to 2026.4"}``.
+    """
+
+    opset: int
+    nodes: dict[str, int]
+    runtimes: dict[str, str]
+
+
+def wrong_elsewhere(
+    opset: int, nodes: Callable[[Collection[str]], Iterable[Alike]]
+) -> Wrong | None:
+    """Return what some runtimes compute wrong of a model that is valid; None if nothing.
+
+    Args:
+        opset: that of the model.
+        nodes: gives its nodes of some operators, those alike together.
+    """
+    known = _wrong(opset)
+    hit: Counter[tuple[str, Forms]] = Counter()
+    for group in nodes(known):
+        for node in group.nodes:
+            asked = group.ask(node)
+            forms = tuple(form for form in known[group.op_type] if has_form(asked, form))
+            if node is group.nodes[0] and _is_told_of_all(asked):
+                hit[group.op_type, forms] += len(group.nodes)
+                break
+            hit[group.op_type, forms] += 1
+    versions: dict[str, set[Version]] = {}
+    numbers: Counter[str] = Counter()
+    for (op_type, forms), number in hit.items():
+        numbers[op_type] += number if forms else 0
+        for name, version in (item for form in forms for item in known[op_type][form]):
+            versions.setdefault(name, set()).add(version)
+    if not versions:
+        return None
+    told = {name: runtime(name).span(own) for name, own in sorted(versions.items())}
+    return Wrong(opset, dict(+numbers), told)
+
+
+def _is_told_of_all(asked: NodeFacts) -> bool:
+    """Return whether no more was looked up of a node than what is the same of those alike."""
+    found = asked.lookups
+    more = found.types or found.more
+    return not more and found.constants.issubset(asked.node.input[1:])
+
+
+@cache
+def _wrong(opset: int) -> dict[str, dict[str, set[tuple[str, Version]]]]:
+    """What versions that take an opset compute wrong there, by operator and form of the node."""
+    found: dict[str, dict[str, set[tuple[str, Version]]]] = {}
+    for name in names():
+        if "wrong" not in text_of(name):
+            continue  # Most say it of nothing.
+        for row in runtime(name).rows:
+            taken = (row.number("oldest") or 1, row.number("newest"))
+            for quirk in row.quirks if is_within(opset, taken) else ():
+                if quirk.effect == "wrong" and quirk.at(opset):
+                    for op_type in quirk.operators:
+                        forms = found.setdefault(op_type, {})
+                        forms.setdefault(quirk.form, set()).add((name, row.version))
+    return found

@@ -1,0 +1,175 @@
+"""Reads the runtimes' files.
+
+title = "OpenCV dnn"
+aliases = ["cv2"]
+
+[sources.lab]                      # every fact names its source
+kind = "measured"                  # or "document", or "error text"
+where = "one-node models in wheels"
+date = "2026-11-22"
+
+[every]                            # facts of all rows that do not say otherwise
+functions = "not known"
+
+[[row]]                            # the oldest first
+version = "4.6"
+source = "lab"                     # of the facts of this row that name no other
+newest = 23
+oldest = { value = 7, source = "docs" }
+
+[[quirk]]
+versions = ">=4.6,<4.8"            # all where it is left out
+operators = ["ReduceMax", "ReduceMin"]
+opsets = "18-"                     # of the model; all where it is left out
+form = "axes input"                # one of `forms.FORMS`; "any" where it is left out
+effect = "wrong"                   # or "refused"
+what = "reduces all axes"
+source = "lab"
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args
+
+from onnxreduce_cli.targets.forms import FORMS
+from onnxreduce_cli.targets.rows import (
+    FACTS,
+    Effect,
+    Fact,
+    Kind,
+    Quirk,
+    Row,
+    Runtime,
+    Source,
+    opset_range,
+)
+from onnxreduce_cli.targets.versions import Version, allowed, clauses
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_DATA = Path(__file__).with_name("data")
+_SUFFIX = ".toml"
+
+#: The value of a fact that nobody knows.
+UNKNOWN = "not known"
+
+#: Names for several operators.
+_REDUCTIONS = ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+_REDUCE = tuple(f"Reduce{name}" for name in _REDUCTIONS)
+GROUPS = {
+    "Reduce*": _REDUCE,
+    "Reduce* but ReduceSum": tuple(name for name in _REDUCE if name != "ReduceSum"),
+    "Softmax family": ("Softmax", "LogSoftmax", "Hardmax"),
+}
+
+
+class DataError(ValueError):
+    """A runtime's file is not complete, or says what nothing understands."""
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """The names of all runtimes that there are files of, sorted."""
+    return tuple(sorted(path.stem for path in _DATA.iterdir() if path.suffix == _SUFFIX))
+
+
+@cache
+def runtime(name: str) -> Runtime:
+    """The runtime of a name that `names` has.
+
+    Raises:
+        DataError: its file is wrong.
+    """
+    return parsed(name, text_of(name))
+
+
+def text_of(name: str) -> str:
+    """The file of a runtime of a name that `names` has."""
+    return (_DATA / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
+
+
+def parsed(name: str, text: str) -> Runtime:
+    """Read the file of a runtime.
+
+    Raises:
+        DataError: it is wrong.
+    """
+    data = tomllib.loads(text)
+    try:
+        _only(data, "file", {"title", "aliases", "sources", "every", "row", "quirk"})
+        sources = {key: _source(given) for key, given in data["sources"].items()}
+        quirks = [_quirk(given, sources) for given in data.get("quirk", [])]
+        rows = [_row(given, data.get("every", {}), sources, quirks) for given in data["row"]]
+        versions = [row.version for row in rows]
+        if versions != sorted(set(versions)):
+            raise DataError("rows are not in order, or twice there")
+        return Runtime(name, data["title"], rows, tuple(data.get("aliases", ())))
+    except (KeyError, ValueError) as error:
+        raise DataError(f"{name}{_SUFFIX}: {error}") from error
+
+
+def _only(given: dict[str, Any], what: str, known: set[str]) -> None:
+    if odd := set(given) - known:
+        raise DataError(f"a {what} has no {', '.join(sorted(odd))}")
+
+
+def _one_of(value: str, known: tuple[str, ...]) -> Any:
+    if value not in known:
+        raise DataError(f"{value!r} is none of {', '.join(known)}")
+    return value
+
+
+def _source(given: dict[str, Any]) -> Source:
+    _only(given, "source", {"kind", "where", "date"})
+    return Source(_one_of(given["kind"], get_args(Kind)), given["where"], str(given["date"]))
+
+
+def _row(
+    given: dict[str, Any],
+    every: dict[str, Any],
+    sources: dict[str, Source],
+    quirks: list[Quirk],
+) -> Row:
+    _only(given, "row", {*FACTS, "version", "source", "note"})
+    _only(every, "row", {*FACTS, "source"})
+    version = Version.of(given["version"])
+    facts = {}
+    for name in FACTS:
+        side = given if name in given else every
+        if name not in side:
+            raise DataError(f"row {version} says nothing of {name}; say {UNKNOWN!r}")
+        facts[name] = _fact(side[name], side.get("source", given.get("source")), sources)
+    own = [quirk for quirk in quirks if allowed(version, quirk.versions)]
+    return Row(version, facts, own, given.get("note", ""))
+
+
+def _fact(given: Any, source: str | None, sources: dict[str, Source]) -> Fact:
+    if isinstance(given, dict):
+        _only(given, "fact", {"value", "source"})
+        given, source = given["value"], given["source"]
+    if given == UNKNOWN:
+        return Fact(None, None)
+    if source is None:
+        raise DataError(f"{given!r} has no source")
+    return Fact(tuple(given) if isinstance(given, list) else given, sources[source])
+
+
+def _quirk(given: dict[str, Any], sources: dict[str, Source]) -> Quirk:
+    known = {"versions", "operators", "opsets", "form", "effect", "what", "source"}
+    _only(given, "quirk", known)
+    operators = [op for name in given["operators"] for op in GROUPS.get(name, (name,))]
+    return Quirk(
+        clauses(given.get("versions", "")),
+        frozenset(operators),
+        opset_range(given.get("opsets", "")),
+        _one_of(given.get("form", "any"), tuple(FORMS)),
+        _one_of(given["effect"], get_args(Effect)),
+        given["what"],
+        sources[given["source"]],
+    )

@@ -1,0 +1,215 @@
+"""Requirements such as ``onnxruntime>=1.8,<1.12``, and the target that one names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import metadata
+
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.targets.reading import names, runtime
+from onnxreduce_cli.targets.rows import Fact, Quirk, Row, Runtime
+from onnxreduce_cli.targets.versions import Clause, Version, allowed, clauses
+
+#: What names the runtime that is installed beside this program.
+INSTALLED = "installed"
+_HERE = "onnxruntime"
+
+_REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*?)\s*")
+
+
+@dataclass(frozen=True)
+class Target:
+    """The versions of a runtime that a model is to run in: all of them.
+
+    Attributes:
+        runtime: the runtime.
+        label: what the user meant, as ``onnxruntime 1.8`` or ``onnxruntime >=1.8,<1.12``.
+        rows: what is known of those versions, the oldest first; at least one.
+        remark: what the user should know of how they were found; may be empty.
+        conditions: those on the version; empty where none are given.
+        advice: what the user can do about a node that it does not take.
+        all_domains: whether its list of operators has those of other domains as well.
+    """
+
+    runtime: Runtime
+    label: str
+    rows: Sequence[Row]
+    remark: str = ""
+    conditions: str = ""
+    advice: str = "leave --for out if that does not matter"
+    all_domains: bool = False
+
+    @property
+    def oldest(self) -> int:
+        """The oldest opset that all take; 1 where it is not known."""
+        return max(self._numbers("oldest"), default=1)
+
+    @property
+    def newest(self) -> int | None:
+        """The newest opset that all take; None where it is not known."""
+        return min(self._numbers("newest"), default=None)
+
+    @property
+    def best(self) -> int | None:
+        """The opset at which they are right most often, where they agree on one."""
+        found = set(self._numbers("best"))
+        return found.pop() if len(found) == 1 else None
+
+    @property
+    def ir_version(self) -> int | None:
+        """The newest IR version that all take; None where it is not known."""
+        return min(self._numbers("ir"), default=None)
+
+    @property
+    def ml_version(self) -> int | None:
+        """The newest ai.onnx.ml that all take; None where it is not known."""
+        return min(self._numbers("ml"), default=None)
+
+    def lacks(self, op_type: str, opset: int) -> Fact | None:
+        """Return what says that one of them does not take an operator at an opset."""
+        return next((said for row in self.rows if (said := row.lacks(op_type, opset))), None)
+
+    @property
+    def quirks(self) -> Sequence[Quirk]:
+        """What any of them gets wrong, or refuses."""
+        return list({id(quirk): quirk for row in self.rows for quirk in row.quirks}.values())
+
+    def _numbers(self, name: str) -> Iterator[int]:
+        found = (row.number(name) for row in self.rows)
+        return (number for number in found if number is not None)
+
+
+def find(text: str) -> Target:
+    """Return the target that a requirement names.
+
+    Args:
+        text: a runtime's name with conditions on its version, as pip takes them; without any, the
+            newest version that is known is meant. ``installed`` is the onnxruntime that is
+            installed.
+
+    Raises:
+        UsageError: there is no such runtime, that is no condition, or no version meets it.
+    """
+    found = _REQUIREMENT.fullmatch(text)
+    if found is None:
+        raise UsageError(f"{text!r} is no runtime; say NAME or NAME==VERSION: {_HERE}==1.20")
+    name, conditions = found.groups()
+    if name.lower() == INSTALLED and not conditions:
+        name, conditions = _HERE, f"=={_installed()}"
+    known = runtime(_name(name))
+    try:
+        wanted = clauses(conditions)
+    except ValueError as error:
+        raise UsageError(f"{text!r}: {error}; say {_meant(known, conditions)}") from error
+    return _target(known, conditions, wanted)
+
+
+def _meant(known: Runtime, conditions: str) -> str:
+    """What may have been meant by something that is no condition: ``opencv==4.*`` by ``4.x``."""
+    found = re.search(r"(\d+(?:\.\d+)*)(\.x\b)?", conditions, re.IGNORECASE)
+    if found is None:
+        return f"{known.name}=={known.rows[-1].version}"
+    return f"{known.name}=={found[1]}{'.*' if found[2] else ''}"
+
+
+def _installed() -> str:
+    try:
+        return metadata.version(_HERE)
+    except metadata.PackageNotFoundError as error:
+        raise UsageError(
+            f"no {_HERE} is installed here; name a version: --for {_HERE}==1.20"
+        ) from error
+
+
+def _name(given: str) -> str:
+    """The name of the runtime that a user names, whatever its case."""
+    spelled = {_plain(alias): name for name in names() for alias in (name, *runtime(name).aliases)}
+    found = spelled.get(_plain(given))
+    if found is not None:
+        return found
+    glued = re.fullmatch(r"(.*[^\d.])(\d+(?:\.\d+)*)", given)
+    if glued is not None and _plain(glued[1]).strip("-") in spelled:
+        meant = f"{spelled[_plain(glued[1]).strip('-')]}=={glued[2]}"
+        raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
+    near = get_close_matches(_plain(given), spelled, 3)
+    if near:
+        meant = ", ".join(dict.fromkeys(spelled[item] for item in near))
+        raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
+    raise UsageError(f"no runtime {given!r} is known; onnxreduce targets lists those that are")
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _target(known: Runtime, conditions: str, wanted: tuple[Clause, ...]) -> Target:
+    if not wanted:
+        newest = known.rows[-1]
+        return Target(known, _label(known, newest), [newest])
+    if len(wanted) == 1 and wanted[0].sign == "==" and not wanted[0].series:
+        version = wanted[0].version
+        row = row_of(known, version)
+        label = f"{known.name} {version}"
+        remark = "" if version.is_of(row.version) else _taken_for(label, row)
+        return Target(known, label, [row], remark, conditions)
+    rows = list(_rows(known, wanted))
+    if not rows:
+        first, last = known.rows[0].version, known.rows[-1].version
+        raise UsageError(
+            f"no version of {known.name} that is known meets {conditions}; known are {first} to "
+            f"{last}"
+        )
+    label = f"{known.name} {conditions}"
+    named = [clause.version for clause in wanted if allowed(clause.version, wanted)]
+    meets = any(
+        allowed(row.version, wanted) or any(version.is_of(row.version) for version in named)
+        for row in rows
+    )
+    return Target(known, label, rows, "" if meets else _taken_for(label, rows[-1]), conditions)
+
+
+def _taken_for(label: str, row: Row) -> str:
+    """What is said where a row stands for versions that it is not of."""
+    if _is_for_all(row):
+        return ""
+    return f"nothing is known of {label}: taken for {row.version}, the nearest older version"
+
+
+def _label(known: Runtime, row: Row) -> str:
+    return known.name if _is_for_all(row) else f"{known.name} {row.version}"
+
+
+def _is_for_all(row: Row) -> bool:
+    """Return whether a row holds for versions that have no number."""
+    return row.version == Version.of("0")
+
+
+def row_of(known: Runtime, version: Version) -> Row:
+    """Return the row that holds for a version: its own, or the nearest older one.
+
+    Raises:
+        UsageError: it is older than all.
+    """
+    own = [row for row in known.rows if row.version <= version or version.is_of(row.version)]
+    if not own:
+        oldest = known.rows[0].version
+        raise UsageError(
+            f"nothing is known of {known.name} before {oldest}; say {known.name}=={oldest} if "
+            "that is near enough"
+        )
+    return own[-1]
+
+
+def _rows(known: Runtime, wanted: tuple[Clause, ...]) -> Iterable[Row]:
+    """The rows of versions that meet all conditions: those that they name, and those between."""
+    named = [
+        row_of(known, clause.version)
+        for clause in wanted
+        if clause.sign in ("==", ">=", "<=", "~=", ">")
+        and (clause.sign == ">" or allowed(clause.version, wanted))
+        and clause.version >= known.rows[0].version
+    ]
+    return [row for row in known.rows if row in named or allowed(row.version, wanted)]

@@ -1,0 +1,184 @@
+"""What is known of runtimes, as data: rows of versions, facts with their sources, and quirks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from onnxreduce_cli.targets.versions import Clause, Version
+
+Kind = Literal["measured", "document", "error text"]
+Effect = Literal["wrong", "refused"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a fact comes from.
+
+    Attributes:
+        kind: how it is known.
+        where: what was measured, the document, or where the error was reported.
+        date: when it was measured or looked up, as ``2026-11-22``.
+    """
+
+    kind: Kind
+    where: str
+    date: str
+
+    def __str__(self) -> str:
+        """``measured, 2026-11-22: lab/measured.json``."""
+        return f"{self.kind}, {self.date}: {self.where}"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing known of some versions of a runtime.
+
+    Attributes:
+        value: a number, a text, or a list; None where it is not known. Of operators that is ``all``
+            or a list of those there are, each with the opsets if it is not there at all of them:
+            ``Clip``, ``Resize 11-13``.
+        source: where it comes from; None where it is not known.
+    """
+
+    value: int | str | tuple[str, ...] | None
+    source: Source | None
+
+    def __str__(self) -> str:
+        """The value, as a table shows it."""
+        if self.value is None:
+            return "not known"
+        return ", ".join(self.value) if isinstance(self.value, tuple) else str(self.value)
+
+
+#: What a row says, and what it is called in tables.
+FACTS = {
+    "oldest": "oldest opset",
+    "newest": "newest opset",
+    "best": "best opset",
+    "ir": "newest IR version",
+    "ml": "newest ai.onnx.ml",
+    "functions": "functions",
+    "external_data": "external data",
+    "dtypes": "dtypes",
+    "operators": "operators",
+}
+
+
+@dataclass(frozen=True)
+class Quirk:
+    """What a runtime gets wrong, or refuses, though the opset is one that it takes.
+
+    Attributes:
+        versions: of which versions of the runtime.
+        operators: of which operators.
+        opsets: at which opsets of the model: the first, and the last; None for any later.
+        form: in which form of the node, a name of `forms.FORMS`.
+        effect: whether the runtime computes something else, or refuses the model.
+        what: what it does, for people.
+        source: where that comes from.
+    """
+
+    versions: tuple[Clause, ...]
+    operators: frozenset[str]
+    opsets: tuple[int, int | None]
+    form: str
+    effect: Effect
+    what: str
+    source: Source
+
+    def at(self, opset: int) -> bool:
+        """Return whether it may hit nodes of models at an opset."""
+        return is_within(opset, self.opsets)
+
+    @property
+    def where(self) -> str:
+        """The opsets, as text; empty for all."""
+        first, last = self.opsets
+        if last is None:
+            return f"from opset {first} on" if first > 1 else ""
+        if first == last:
+            return f"at opset {first}"
+        return f"at opsets {first} to {last}" if first > 1 else f"up to opset {last}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Some versions of a runtime: one series, and those after it up to the next row.
+
+    Attributes:
+        version: the series, such as 1.14 for 1.14.0 and 1.14.1.
+        facts: one for each name of `FACTS`.
+        quirks: what they get wrong, or refuse.
+        note: what else there is to know; may be empty.
+    """
+
+    version: Version
+    facts: dict[str, Fact]
+    quirks: Sequence[Quirk]
+    note: str = ""
+
+    def number(self, name: str) -> int | None:
+        """A fact that is a number; None where it is not known."""
+        value = self.facts[name].value
+        return value if isinstance(value, int) else None
+
+    def lacks(self, op_type: str, opset: int) -> Fact | None:
+        """Return what says that an operator is not taken at an opset; None if it is."""
+        fact = self.facts["operators"]
+        if not isinstance(fact.value, tuple):
+            return None
+        for entry in fact.value:
+            name, _, opsets = entry.partition(" ")
+            if name == op_type and is_within(opset, opset_range(opsets)):
+                return None
+        return fact
+
+
+def opset_range(text: str) -> tuple[int, int | None]:
+    """Read ``13-17``, ``18-``, ``-12`` or ``16``: the first opset and the last, None for any.
+
+    Raises:
+        ValueError: it is no such range.
+    """
+    first, dash, last = text.partition("-")
+    if not dash:
+        return (int(first), int(first)) if first else (1, None)
+    return int(first or 1), int(last) if last else None
+
+
+def is_within(opset: int, opsets: tuple[int, int | None]) -> bool:
+    """Return whether an opset is in a range."""
+    first, last = opsets
+    return first <= opset and (last is None or opset <= last)
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """A runtime.
+
+    Attributes:
+        name: what it is called in a requirement.
+        title: its full name.
+        rows: the oldest first.
+        aliases: other names that people give it.
+    """
+
+    name: str
+    title: str
+    rows: Sequence[Row]
+    aliases: Sequence[str] = ()
+
+    def span(self, versions: Collection[Version]) -> str:
+        """Some versions that rows have, as ``2022.1, 2025.4 to 2026.4``; empty for all."""
+        if len(versions) == len(self.rows):
+            return ""
+        runs: list[list[Version]] = [[]]
+        for row in self.rows:
+            if row.version in versions:
+                runs[-1].append(row.version)
+            elif runs[-1]:
+                runs.append([])
+        ends = [(run[0], run[-1]) for run in runs if run]
+        return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in ends)

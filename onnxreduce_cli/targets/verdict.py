@@ -1,0 +1,83 @@
+"""What a target makes of a model's nodes: nothing special, or what it gets wrong or refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from onnx import NodeProto
+
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.edit import Constants
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.targets.forms import FORMS
+from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.rows import Effect, Quirk, Source
+
+
+@dataclass(frozen=True)
+class Hit:
+    """Something that a target gets wrong, or refuses, of one node.
+
+    Attributes:
+        effect: whether it computes something else, or refuses the model.
+        what: what it does, for people.
+        source: where that comes from; None where the user says so.
+        quirk: the quirk; None where the target's list of operators lacks this one.
+    """
+
+    effect: Effect
+    what: str
+    source: Source | None
+    quirk: Quirk | None = None
+
+
+def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
+    """What a target gets wrong, or refuses, of one node of the default domain.
+
+    Args:
+        target: the target.
+        node: the node, with what is known of the values around it.
+        opset: the opset of the model that it is in.
+    """
+    op_type = node.node.op_type
+    lacking = target.lacks(op_type, opset)
+    if lacking is not None:
+        yield Hit("refused", "has no such operator", lacking.source)
+    for quirk in target.quirks:
+        if op_type in quirk.operators and quirk.at(opset) and has_form(node, quirk.form):
+            yield Hit(quirk.effect, quirk.what, quirk.source, quirk)
+
+
+def has_form(node: NodeFacts, form: str) -> bool:
+    """Return whether a node is of a form, a name of `forms.FORMS`, or may be."""
+    try:
+        return FORMS[form](node)
+    except Blocked:
+        return True  # An attribute that calls of a function set in several ways: one may be it.
+
+
+def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[Scope, NodeProto, Hit]]:
+    """What a target gets wrong, or refuses, of the nodes of a model as it is."""
+    for asked in own_nodes(facts):
+        for hit in hits(target, asked, asked.source_opset):
+            yield asked.scope, asked.node, hit
+
+
+def own_nodes(facts: Facts, op_types: Collection[str] | None = None) -> Iterator[NodeFacts]:
+    """The nodes of a model that are of the default domain, of some operators or of all."""
+    known = ConversionFacts(facts)
+    for scope in facts.scopes:
+        if op_types is not None and not any(name in op_types for name in scope.op_types):
+            continue
+        workspace = Workspace(known, Names([scope]), Constants(), facts.model.ir_version)
+        for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
+            if op_types is not None and op_type not in op_types:
+                continue
+            if is_default(node.domain) and facts.calls.function_of(node) is None:
+                yield NodeFacts(node, scope, scope.opset or 0, workspace, Lookups())

@@ -1,0 +1,129 @@
+"""Versions and ranges of them, compared as pip compares them (PEP 440)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+_VERSION = re.compile(
+    r"v?(?P<release>\d+(?:\.\d+)*)"
+    r"(?:[-_.]?(?P<early>a|b|c|rc|alpha|beta|pre|preview)[-_.]?(?P<nth>\d*))?"
+    r"(?:[-_.]?(?P<post>post|rev|r)[-_.]?(?P<later>\d*))?"
+    r"(?:[-_.]?dev[-_.]?(?P<dev>\d*))?"
+    r"(?:\+[a-z0-9.]+)?",
+    re.IGNORECASE,
+)
+_CLAUSE = re.compile(r"(==|!=|>=|<=|~=|>|<)\s*([^\s,<>=!~]+)")
+
+#: What stands before a release, in order.
+_EARLY = {"a": 0, "alpha": 0, "b": 1, "beta": 1}
+
+
+@dataclass(frozen=True, order=True)
+class Version:
+    """A version, such as ``1.14.1`` or ``0.27.0.post1``.
+
+    Attributes:
+        text: as it was written.
+        numbers: those of its release.
+        key: what versions are compared by: the release without zeros at the end, and what is
+            before it or after it.
+    """
+
+    text: str = field(compare=False)
+    numbers: tuple[int, ...] = field(compare=False)
+    key: tuple[tuple[int, ...], tuple[int, ...]]
+
+    @staticmethod
+    def of(text: str) -> Version:
+        """Read a version.
+
+        Raises:
+            ValueError: it is none.
+        """
+        found = _VERSION.fullmatch(text.strip())
+        if found is None:
+            raise ValueError(f"{text!r} is no version")
+        numbers = tuple(map(int, found["release"].split(".")))
+        dev = -1 if found["dev"] is not None else 0
+        if found["early"] is not None:
+            stage = (-1, _EARLY.get(found["early"].lower(), 2), int(found["nth"] or 0), dev)
+        elif found["post"] is not None:
+            stage = (1, int(found["later"] or 0), 0, dev)
+        else:
+            # A development version comes before all others of its release.
+            stage = (-2, 0, 0, 0) if dev else (0, 0, 0, 0)
+        release = numbers
+        while len(release) > 1 and not release[-1]:
+            release = release[:-1]
+        return Version(text.strip(), numbers, (release, stage))
+
+    def __str__(self) -> str:
+        """As it was written."""
+        return self.text
+
+    def is_of(self, series: Version) -> bool:
+        """Return whether it is in a series: 1.14.1 is of 1.14, and of 1."""
+        count = len(series.numbers)
+        padded = (*self.numbers, *(0,) * count)
+        return padded[:count] == series.numbers
+
+
+@dataclass(frozen=True)
+class Clause:
+    """One condition on a version, such as ``>=1.8``.
+
+    Attributes:
+        sign: how they compare.
+        version: with what.
+        series: whether any version of its series is meant, as by ``==1.14.*``.
+    """
+
+    sign: str
+    version: Version
+    series: bool = False
+
+    def allows(self, version: Version) -> bool:
+        """Return whether a version meets the condition."""
+        if self.series:
+            return version.is_of(self.version) == (self.sign == "==")
+        if self.sign == "~=":
+            numbers = self.version.text.split(".")[:-1]
+            return version >= self.version and version.is_of(Version.of(".".join(numbers)))
+        return _COMPARE[self.sign](version, self.version)
+
+
+_COMPARE: dict[str, Callable[[Version, Version], bool]] = {
+    "==": lambda a, b: a == b,
+    "!=": lambda a, b: a != b,
+    ">=": lambda a, b: a >= b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    "<": lambda a, b: a < b,
+}
+
+
+def clauses(text: str) -> tuple[Clause, ...]:
+    """Read conditions with commas between them: ``>=1.8,<1.12``; none of an empty text.
+
+    Raises:
+        ValueError: that is no list of conditions.
+    """
+    found = []
+    for part in text.split(",") if text.strip() else ():
+        match = _CLAUSE.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"{part.strip()!r} is no condition on a version")
+        sign, version = match.groups()
+        series = version.endswith(".*") and sign in ("==", "!=")
+        number = Version.of(version.removesuffix(".*") if series else version)
+        if sign == "~=" and "." not in version:
+            raise ValueError(f"{part.strip()!r} names no series; say ~={version}.0")
+        found.append(Clause(sign, number, series))
+    return tuple(found)
+
+
+def allowed(version: Version, conditions: tuple[Clause, ...]) -> bool:
+    """Return whether a version meets all conditions."""
+    return all(clause.allows(version) for clause in conditions)

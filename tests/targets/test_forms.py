@@ -1,0 +1,282 @@
+"""The forms of a node that runtimes tell apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper
+
+from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.edit import Constants
+from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.targets.forms import FORMS
+from tests.support import model, one_node
+
+X = np.zeros((2, 3, 4), np.float32)
+AXES = np.array([1], np.int64)
+NONE = np.array([], np.int64)
+PADS = np.array([1, 1], np.int64)
+
+
+def of(
+    op_type: str,
+    opset: int,
+    *constants: np.ndarray | None,
+    last: np.ndarray | None = None,
+    **more: Any,
+) -> set[str]:
+    """The forms of a node of float data of shape [2, 3, 4], of constants and a run-time input."""
+    inputs: dict[str, np.ndarray | None] = {"x": X}
+    inputs |= {f"c{index}": array for index, array in enumerate(constants)}
+    if last is not None:
+        inputs["last"] = last
+    held = tuple(f"c{index}" for index in range(len(constants)))
+    return forms(
+        one_node(op_type, opset, inputs, initializers=held, output_shapes=[[None] * 3], **more)
+    )
+
+
+#: Forms that are asked of some operators alone.
+ASKED = {
+    "InstanceNormalization": {"no epsilon"},
+    "Mul": {"smaller constant"},
+    "Add": {"broadcast"},
+    "Sub": {"integers with a constant", "smaller first"},
+    "ReduceL2": {"single elements", "no image", "outer axes"},
+    "Max": {"broadcast", "constant operand"},
+    "Gather": {"several indices"},
+    "Identity": {"input to output"},
+    "Pow": {"scaled next"},
+}
+OTHERS = set(FORMS) - {"any", "exact"}.union(*ASKED.values())
+
+
+def forms(source: ModelProto) -> set[str]:
+    facts = admit(source)
+    (scope,) = facts.scopes
+    opset = scope.opset or 0
+    workspace = Workspace(ConversionFacts(facts), Names([scope]), Constants(), source.ir_version)
+    node = NodeFacts(scope.nodes[-1], scope, opset, workspace, Lookups())
+    names = {name for name, form in FORMS.items() if form(node)}
+    assert "any" in names
+    assert ("tanh" in names) != ("exact" in names)
+    return names & ASKED.get(scope.nodes[-1].op_type, OTHERS)
+
+
+def test_axes() -> None:
+    assert of("ReduceMax", 18, AXES) == {"axes input"}
+    assert of("ReduceMax", 18, last=AXES) == {"axes input"}
+    assert of("ReduceMax", 18, NONE) == set()
+    assert of("ReduceMax", 18) == set()
+    assert of("ReduceMax", 13, axes=[1]) == {"axes attribute"}
+    assert of("Unsqueeze", 13, AXES) == {"axes input"}
+    assert of("Pad", 18, PADS, None, AXES) == {"axes input"}
+    assert of("Pad", 18, np.zeros(6, np.int64)) == set()
+
+
+def test_noop_with_empty_axes() -> None:
+    assert of("ReduceMax", 18, noop_with_empty_axes=1) == {"noop"}
+    assert of("ReduceMax", 18, NONE, noop_with_empty_axes=1) == {"noop"}
+    assert of("ReduceMax", 18, AXES, noop_with_empty_axes=1) == {"axes input"}
+    unknown = of("ReduceMax", 18, last=AXES, noop_with_empty_axes=1)
+    assert unknown == {"axes input", "noop"}
+
+
+@pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax", "Hardmax"])
+def test_flattening(op_type: str) -> None:
+    assert of(op_type, 11) == of(op_type, 11, axis=0) == {"flattening"}
+    assert of(op_type, 11, axis=-2) == {"flattening", "flattening from the end"}
+    assert of(op_type, 11, axis=2) == of(op_type, 11, axis=-1) == set()
+    assert of(op_type, 13) == of(op_type, 13, axis=2) == set()
+    assert of(op_type, 13, axis=1) == of(op_type, 13, axis=-2) == {"inner axis"}
+
+
+def test_flattening_dimensions_of_size_1() -> None:
+    ones = np.zeros((2, 3, 1), np.float32)
+    assert forms(one_node("Softmax", 11, {"x": ones}, axis=1)) == set()
+    assert forms(one_node("Softmax", 11, {"x": ones}, axis=0)) == {"flattening"}
+
+
+def test_flattening_where_the_rank_is_not_known() -> None:
+    hidden = one_node("Softmax", 11, {"x": X}, axis=2, shapes={"x": None})
+    assert "flattening" in forms(hidden)
+    assert "flattening" not in forms(one_node("Softmax", 11, {"x": X}, axis=-1, shapes={"x": None}))
+
+
+def reduced(*shape: int, axes: list[int] | None, opset: int = 13) -> set[str]:
+    more = {} if axes is None else {"axes": axes}
+    return forms(one_node("ReduceL2", opset, {"x": np.zeros(shape, np.float32)}, **more))
+
+
+def test_what_a_reduction_reduces() -> None:
+    assert reduced(1, 3, 4, 5, axes=[0]) == reduced(1, 3, 1, 5, axes=[0, -2]) - {"outer axes"}
+    assert reduced(1, 3, 4, 5, axes=[0]) == {"single elements"}
+    assert reduced(1, 1, 1, axes=None) == {"single elements"}
+    assert reduced(1, 3, 4, 5, axes=[0, 1]) == reduced(2, 3, 4, 5, axes=[3, 2]) == {"outer axes"}
+    assert reduced(1, 3, 4, 5, axes=[2, 3]) == reduced(1, 3, 4, axes=[-1]) == set()
+    assert reduced(1, 3, 4, 5, axes=None) == set()
+    assert reduced(3, 4, axes=[1]) == {"no image"}
+    assert of("ReduceL2", 18, AXES) == set()
+    assert of("ReduceL2", 18, last=AXES) == {"outer axes"}
+
+
+def test_input_to_output() -> None:
+    assert of("Identity", 13) == {"input to output"}
+    between = model("""<ir_version: 7, opset_import: ["" : 13]>
+        g (float[2] x) => (float[2] y) { n = Neg(x) y = Identity(n) }""")
+    assert forms(between) == set()
+
+
+def test_integers_with_a_constant() -> None:
+    numbers, two = np.zeros((2, 3), np.int64), np.array(2, np.int64)
+    given = one_node("Sub", 13, {"x": numbers, "c": two}, initializers=("c",))
+    assert forms(given) == {"integers with a constant"}
+    given = one_node("Sub", 13, {"c": two, "x": numbers}, initializers=("c",))
+    assert forms(given) == {"integers with a constant"}
+    assert forms(one_node("Sub", 13, {"x": numbers, "z": numbers})) == set()
+    given = one_node("Sub", 13, {"x": numbers[0], "c": two}, initializers=("c",))
+    assert forms(given) == set()
+    assert of("Sub", 13, np.float32(2)) == set()
+
+
+def test_after_a_transpose() -> None:
+    nodes = [
+        helper.make_node("Transpose", ["x"], ["t"], perm=[0, 2, 1]),
+        helper.make_node("Hardmax", ["t"], ["y"], axis=-1),
+    ]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", TensorProto.FLOAT, [2, 3, 4])],
+        [value("y", TensorProto.FLOAT, [2, 4, 3])],
+    )
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7)
+    assert forms(found) == {"after Transpose"}
+
+
+def test_attributes() -> None:
+    factors = np.array([1, 2, 2], np.float32)
+    assert of("Resize", 18, None, factors, mode="linear") == {
+        "linear",
+        "linear, no coordinates",
+    }
+    mapped = of("Resize", 18, None, factors, mode="linear", coordinate_transformation_mode="x")
+    assert mapped == {"linear"}
+    assert of("Resize", 18, None, factors, mode="linear", antialias=1) == {"antialias"}
+    assert of("Resize", 18, None, factors) == set()
+    assert of("Gelu", 20) == set()
+    assert of("Gelu", 20, approximate="tanh") == {"tanh"}
+    where, new = np.zeros((1, 1), np.int64), np.zeros((1, 3, 4), np.float32)
+    assert "reduction" not in of("ScatterND", 16, where, new, reduction="none")
+    assert "reduction" in of("ScatterND", 16, where, new, reduction="add")
+    assert of("HardSigmoid", 13, alpha=1 / 6, beta=0.5) == {"default beta"}
+    assert of("HardSigmoid", 13, alpha=1 / 6) == of("HardSigmoid", 13, beta=0.5) == set()
+    assert of("Split", 18, outputs=2, num_outputs=2) == {"num_outputs"}
+
+
+def test_no_epsilon() -> None:
+    ones = np.ones(3, np.float32)
+    assert "no epsilon" in of("InstanceNormalization", 13, ones, ones)
+    assert "no epsilon" not in of("InstanceNormalization", 13, ones, ones, epsilon=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(4,), (1, 1, 4), (2, 1, 1), (3, 4)])
+def test_smaller_constant(shape: tuple[int, ...]) -> None:
+    assert "smaller constant" in of("Mul", 13, np.ones(shape, np.float32))
+
+
+@pytest.mark.parametrize("shape", [(), (1, 1), (2, 3, 4), (1, 3, 1), (3, 1)])
+def test_no_smaller_constant(shape: tuple[int, ...]) -> None:
+    assert "smaller constant" not in of("Mul", 13, np.ones(shape, np.float32))
+
+
+@pytest.mark.parametrize(
+    ("dims", "others", "found"),
+    [
+        ((2, 3, 4, 5), (2, 3, 4, 1), False),
+        ((2, 3, 4, 5), (2, 3, 1, 1), False),
+        ((2, 3, 4, 5), (2, 3, 4, 5), False),
+        ((2, 3, 4, 5), (2, 3, 1, 5), True),
+        ((2, 3, 4, 5), (1, 3, 4, 5), True),
+        ((2, 3, 4, 5), (2, 1, 1, 1), True),
+        ((2, 3, 4, 5), (1, 1, 1, 1), True),
+        ((2, 3, 4, 5), (5,), True),
+        ((2, 3, 4), (2, 3, 1), False),
+        ((2, 3, 4), (2, 1, 4), True),
+        ((2, 3), (2, 1), False),
+    ],
+)
+def test_broadcast(dims: tuple[int, ...], others: tuple[int, ...], found: bool) -> None:
+    inputs = {"x": np.zeros(dims, np.float32), "z": np.zeros(others, np.float32)}
+    whole = [list(dims)]
+    assert ("broadcast" in forms(one_node("Add", 13, inputs, output_shapes=whole))) == found
+    turned = dict(reversed(inputs.items()))
+    assert ("broadcast" in forms(one_node("Add", 13, turned, output_shapes=whole))) == found
+
+
+def test_smaller_first() -> None:
+    wide, small = np.ones((2, 3, 4), np.float32), np.ones((2, 3, 1), np.float32)
+    for inputs, found in (((small, wide), True), ((wide, small), False), ((wide, wide), False)):
+        first, second = inputs
+        source = one_node("Sub", 13, {"x": first, "z": second}, output_shapes=[[2, 3, 4]])
+        assert ("smaller first" in forms(source)) is found
+    assert "smaller first" not in of("Sub", 13, small)
+
+
+def test_a_constant_is_not_broadcast_but_constant() -> None:
+    assert of("Max", 13, np.ones((2, 1, 1), np.float32)) == {"constant operand"}
+    assert of("Max", 13, last=np.ones((2, 1, 1), np.float32)) == {"broadcast"}
+
+
+@pytest.mark.parametrize(("dtype", "found"), [(np.float16, True), (np.float32, False)])
+def test_halves(dtype: type, found: bool) -> None:
+    assert ("16-bit float" in forms(one_node("Softmax", 13, {"x": X.astype(dtype)}))) == found
+
+
+def test_several_indices() -> None:
+    assert "several indices" in of("Gather", 13, np.array([0, 1]))
+    assert "several indices" in of("Gather", 13, last=np.array([0]))
+    assert "several indices" not in of("Gather", 13, np.array([1]))
+    assert "several indices" not in of("Gather", 13, np.array(1))
+
+
+@pytest.mark.parametrize(
+    ("then", "found"),
+    [
+        ("y = Add(p, one)", True),
+        ("y = Mul(factors, p)", False),
+        ("y = Sub(one, p)", True),
+        ("y = Div(p, one)", True),
+        ("y = Div(one, p)", False),
+        ("y = Mul(p, x)", False),
+        ("y = Neg(p)", True),
+        ("y = BatchNormalization(p, factors, factors, factors, factors)", True),
+        ("y = ReduceMean<axes=[1]>(p)", False),
+        ("y = Sqrt(p)", False),
+        ("r = Relu(x) y = Add(r, one)", False),
+        (
+            "y = If(c) <then_branch = t () => (z) { z = Add(p, one) },"
+            " else_branch = e () => (w) { w = Exp(x) }>",
+            True,
+        ),
+    ],
+)
+@pytest.mark.parametrize("overridable", [False, True])
+def test_scaled_next(then: str, found: bool, overridable: bool) -> None:
+    nodes = f"two = Constant<value_float=2.0>() p = Pow(x, two) {then}"
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2,4,4] x, bool c) => (float[a,b,d] y)
+    <float one = {{1.0}}, float[4] factors = {{1.0, 2.0, 3.0, 4.0}}> {{ {nodes} }}""")
+    if overridable:
+        source.graph.input.append(helper.make_tensor_value_info("one", TensorProto.FLOAT, []))
+    facts = admit(source)
+    scope = facts.scopes[0]
+    workspace = Workspace(ConversionFacts(facts), Names(facts.scopes), Constants(), 8)
+    node = NodeFacts(scope.nodes[1], scope, 13, workspace, Lookups())
+    assert FORMS["scaled next"](node) is found
+    assert node.lookups.more

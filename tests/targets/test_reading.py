@@ -1,0 +1,114 @@
+"""The runtimes' files are complete, and a mistake in one is found."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.targets.forms import FORMS
+from onnxreduce_cli.targets.reading import DataError, names, parsed, runtime
+from onnxreduce_cli.targets.rows import FACTS, Source
+
+#: Those that people ask for.
+WANTED = {
+    "onnxruntime", "opencv", "openvino", "tensorrt", "rknn", "qnn", "horizon", "tidl", "stedgeai",
+    "vitisai", "ryzenai", "hailo", "winml", "migraphx", "unity", "onnx-mlir", "burn", "pplnn",
+    "axelera", "sima",
+}  # fmt: skip
+
+
+def complete(source: Source) -> bool:
+    return bool(source.where) and re.fullmatch(r"20\d\d-\d\d-\d\d", source.date) is not None
+
+
+def test_those_that_people_ask_for_are_there() -> None:
+    assert set(names()) >= WANTED
+
+
+@pytest.mark.parametrize("name", names())
+def test_each_row_is_complete(name: str) -> None:
+    found = runtime(name)
+    assert found.title
+    assert found.rows
+    for row in found.rows:
+        assert row.facts.keys() == FACTS.keys()
+        for fact in row.facts.values():
+            assert (fact.source is None) == (fact.value is None)
+            assert fact.source is None or complete(fact.source)
+        for quirk in row.quirks:
+            assert complete(quirk.source)
+            assert quirk.what
+    assert any(quirk for row in found.rows for quirk in row.quirks) or any(
+        fact.value for row in found.rows for fact in row.facts.values()
+    ), "nothing is known of it"
+
+
+def test_quirks_are_of_operators_that_exist_and_each_form_is_used() -> None:
+    quirks = [quirk for name in names() for row in runtime(name).rows for quirk in row.quirks]
+    assert set().union(*(quirk.operators for quirk in quirks)) <= set(schemas.operators())
+    assert {quirk.form for quirk in quirks} == set(FORMS)
+
+
+FILE = """
+title = "One"
+[sources.lab]
+kind = "measured"
+where = "here"
+date = "2026-11-22"
+[every]
+""" + "\n".join(f'{name} = "not known"' for name in FACTS if name != "newest")
+ROW = '\n[[row]]\nversion = "1.0"\nsource = "lab"\nnewest = 13\n'
+QUIRK = """
+[[quirk]]
+versions = ">=1"
+operators = ["Reduce* but ReduceSum", "Abs"]
+opsets = "13-17"
+form = "axes input"
+effect = "wrong"
+what = "halts"
+source = "lab"
+"""
+
+
+def test_a_file() -> None:
+    (row,) = parsed("one", FILE + ROW + QUIRK).rows
+    assert row.number("newest") == 13
+    assert row.number("oldest") is None
+    assert str(row.facts["oldest"]) == "not known"
+    (quirk,) = row.quirks
+    assert {"Abs", "ReduceMax"} < quirk.operators
+    assert "ReduceSum" not in quirk.operators
+    assert [quirk.at(opset) for opset in (12, 13, 17, 18)] == [False, True, True, False]
+    assert str(quirk.source) == "measured, 2026-11-22: here"
+
+
+def test_a_list_of_operators() -> None:
+    text = FILE.replace('operators = "not known"', "") + ROW
+    (row,) = parsed("one", f'{text}operators = ["Abs", "Clip 6-12"]').rows
+    taken = [row.lacks(*pair) is None for pair in (("Abs", 20), ("Clip", 12), ("Clip", 13))]
+    assert taken == [True, True, False]
+    assert row.lacks("Erf", 13) == row.facts["operators"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (FILE + ROW.replace("newest = 13", ""), "row 1.0 says nothing of newest"),
+        (FILE + ROW.replace('source = "lab"', ""), "13 has no source"),
+        (FILE + ROW.replace('"lab"', '"web"'), "web"),
+        (FILE + ROW + ROW, "twice there"),
+        (FILE + ROW + "speed = 1", "a row has no speed"),
+        (FILE.replace("measured", "guessed") + ROW, "'guessed' is none of measured, document"),
+        (FILE + ROW + QUIRK.replace("axes input", "odd"), "'odd' is none of any"),
+        (FILE + ROW + QUIRK.replace("wrong", "slow"), "'slow' is none of wrong"),
+        (FILE + ROW + QUIRK.replace(">=1", "1"), "no condition"),
+        (FILE + ROW + QUIRK.replace("opsets", "opset"), "a quirk has no opset"),
+        (FILE + ROW + QUIRK.replace("13-17", "new"), "new"),
+        (FILE, "row"),
+    ],
+)
+def test_mistakes(text: str, said: str) -> None:
+    with pytest.raises(DataError, match=re.escape(said)):
+        parsed("one", text)

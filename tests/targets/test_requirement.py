@@ -1,0 +1,105 @@
+"""A requirement names a target."""
+
+from __future__ import annotations
+
+from importlib import metadata
+
+import pytest
+
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.targets.reading import names
+from onnxreduce_cli.targets.requirement import find
+
+
+def rows(text: str) -> list[str]:
+    return [str(row.version) for row in find(text).rows]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("onnxruntime==1.8", ["1.8"]),
+        ("onnxruntime==1.8.1", ["1.8"]),
+        (" ONNXRuntime >=1.8 , <1.12", ["1.8", "1.9", "1.10", "1.11"]),
+        ("onnxruntime>=1.8.1,<1.10", ["1.8", "1.9"]),
+        ("onnxruntime==1.14.*", ["1.14"]),
+        ("opencv==4.6.0.66", ["4.6"]),
+        ("cv2==5.0", ["5.0"]),
+        ("opencv_python", ["5.0"]),
+        ("qnn==2.31", ["0"]),
+    ],
+)
+def test_rows(text: str, expected: list[str]) -> None:
+    assert rows(text) == expected
+    assert not find(text).remark
+
+
+def test_none_is_the_newest_that_is_known() -> None:
+    for name in names():
+        found = find(name)
+        assert list(found.rows) == [found.runtime.rows[-1]]
+
+
+def test_what_is_installed() -> None:
+    version = metadata.version("onnxruntime")
+    assert find("installed").label == f"onnxruntime {version}"
+
+
+def test_an_unknown_version_gets_the_nearest_older_row_and_says_so() -> None:
+    found = find("opencv==4.13.2")
+    assert [str(row.version) for row in found.rows] == ["4.12"]
+    assert found.remark == (
+        "nothing is known of opencv 4.13.2: taken for 4.12, the nearest older version"
+    )
+
+
+def test_several_rows_are_one_target_that_takes_what_all_take() -> None:
+    found = find("onnxruntime>=1.8,<1.15")
+    assert (found.oldest, found.newest, found.ir_version, found.ml_version) == (7, 14, 7, 2)
+    alone = {id(quirk) for row in found.rows for quirk in row.quirks}
+    assert len(found.quirks) == len(alone) == 3
+
+
+def test_the_best_opset_is_one_on_which_all_agree() -> None:
+    assert find("opencv==4.6").best == 11
+    assert find("opencv>=4.6,<4.8").best is None
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("onnxruntim", "did you mean onnxruntime,"),
+        ("open-vino==2026", "did you mean openvino"),
+        ("zzz", "onnxreduce targets lists"),
+        ("onnxruntime=1.8", "'=1.8' is no condition on a version; say onnxruntime=="),
+        ("onnxruntime==1.2", "nothing is known of onnxruntime before 1.3; say onnxruntime==1.3"),
+        ("onnxruntime<1.2", "known are 1.3 to"),
+        ("", "say NAME or NAME==VERSION"),
+        ("==1.8", "say NAME or NAME==VERSION"),
+        ("opencv==4.x", "say opencv==4.*"),
+        ("onnxruntime=1.8", "say onnxruntime==1.8"),
+        ("onnxruntime 1.8", "say onnxruntime==1.8"),
+        ("onnxruntime==", "say onnxruntime==1.31"),
+        ("onnxruntime1.8", "did you mean onnxruntime==1.8?"),
+        ("opencv-4.6", "did you mean opencv==4.6?"),
+        ("opnecv==4.6", "did you mean opencv?"),
+        ("opencv==1.*", "no version of opencv that is known meets ==1.*; known are 4.5 to 5.0"),
+    ],
+)
+def test_what_names_nothing(text: str, said: str) -> None:
+    with pytest.raises(UsageError) as error:
+        find(text)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("conditions", ["==1.99", ">2", ">=1.99,<3"])
+def test_newer_versions_than_are_known(conditions: str) -> None:
+    found = find(f"onnxruntime{conditions}")
+    assert [str(row.version) for row in found.rows] == ["1.31"]
+    assert found.remark.startswith("nothing is known of onnxruntime ")
+    assert found.remark.endswith(": taken for 1.31, the nearest older version")
+
+
+@pytest.mark.parametrize("conditions", [">=1.8.1,<1.8.9", ">=1.8,<9", "!=1.9", "<=2", "~=1.8.0"])
+def test_versions_of_rows_that_are_known(conditions: str) -> None:
+    assert not find(f"onnxruntime{conditions}").remark
