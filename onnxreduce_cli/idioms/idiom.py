@@ -1,0 +1,72 @@
+"""An idiom: a composite operator, and what stands for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.tracing import Definition, Pattern, trace
+
+#: The opset from which on idioms are contracted. Below it operators broadcast and count axes in
+#: other ways, and few of the composite ones are there.
+FIRST_OPSET = 13
+
+#: Gives the attributes of the composite node, or raises `NoMatchError` where it cannot be one.
+Condition = Callable[[NodeFacts, Found], Mapping[str, Any]]
+
+
+def _as_found(_: NodeFacts, found: Found) -> Mapping[str, Any]:
+    for name, number in found.numbers.items():
+        if float(np.float32(number)) != number:
+            raise NoMatchError(f"its {name} is {number:g} in double, which no attribute can hold")
+    return found.numbers
+
+
+#: Gives the inputs of the composite node, if not the values that were found. It may emit
+#: nodes, and raise `NoMatchError`.
+Given = Callable[[Context, Found], Sequence[str]]
+
+
+def _as_named(_: Context, found: Found) -> Sequence[str]:
+    return [found[name] for name in found.match.pattern.inputs]
+
+
+@dataclass(frozen=True)
+class Idiom:
+    """A composite operator with the forms in which exporters write it.
+
+    Attributes:
+        op_type: the operator.
+        forms: definitions of it, the one that is written first.
+        condition: gives the attributes of the node that takes their place.
+        given: gives its inputs.
+        by_sizes: whether the condition rests on sizes that nodes compute: see `sizes.py`.
+        since: the opset from which on it means that, if not since it came.
+        stabler: whether the operator is right too where inner values of the forms over- or
+            underflow. Elsewhere both agree.
+    """
+
+    op_type: str
+    forms: tuple[Definition, ...]
+    condition: Condition = _as_found
+    since: int = 0
+    stabler: bool = False
+    given: Given = _as_named
+    by_sizes: bool = False
+
+    @cached_property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """The forms, traced."""
+        return tuple(trace(form) for form in self.forms)
+
+    def exists(self, opset: int) -> bool:
+        """Return whether an opset has the operator with this meaning."""
+        return opset >= max(self.since, FIRST_OPSET) and schemas.defines(self.op_type, opset)

@@ -1,0 +1,57 @@
+"""The idioms that `--contract` knows, and the groups of them that it takes by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.idioms import (
+    activations,
+    attention,
+    channels,
+    limits,
+    normalizations,
+    reductions,
+    rotation,
+)
+from onnxreduce_cli.idioms.idiom import Idiom
+
+#: The larger ones first: what begins alike is taken for the first that it is.
+IDIOMS: tuple[Idiom, ...] = (
+    *attention.IDIOMS,
+    *rotation.IDIOMS,
+    *normalizations.IDIOMS,
+    *channels.IDIOMS,
+    *activations.IDIOMS,
+    *limits.IDIOMS,
+    *reductions.IDIOMS,
+)
+
+GROUPS: dict[str, frozenset[str]] = {
+    "normalizations": frozenset(
+        item.op_type for item in (*normalizations.IDIOMS, *channels.IDIOMS)
+    ),
+    "attention": frozenset(item.op_type for item in (*attention.IDIOMS, *rotation.IDIOMS)),
+    "activations": frozenset(item.op_type for item in (*activations.IDIOMS, *limits.IDIOMS)),
+    "family": frozenset(item.op_type for item in reductions.IDIOMS),
+    "all": frozenset(item.op_type for item in IDIOMS),
+}
+
+
+def operators(names: Iterable[str]) -> frozenset[str]:
+    """The operators that names stand for: of operators, or of groups of them.
+
+    Raises:
+        UsageError: an operator has no idiom.
+    """
+    found: set[str] = set()
+    for name in names:
+        known = GROUPS.get(name, {name} & GROUPS["all"])
+        if not known:
+            near = get_close_matches(name, [*GROUPS, *GROUPS["all"]], 1)
+            hint = f"; did you mean {near[0]}?" if near else "."
+            everything = ", ".join([*GROUPS, *sorted(GROUPS["all"])])
+            raise UsageError(f"no nodes are known to stand for {name}{hint} Known: {everything}")
+        found |= known
+    return frozenset(found)

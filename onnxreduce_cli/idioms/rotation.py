@@ -1,0 +1,106 @@
+"""RotaryEmbedding as models write it, with cosines and sines of angles that are there twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from onnx import NodeProto
+
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.idioms.idiom import Idiom
+from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.sizes import Sizes, number
+from onnxreduce_cli.idioms.tracing import Tracer
+from onnxreduce_cli.model import attributes
+
+
+def _slice(to: Tracer, data: str, name: str, *, steps: bool) -> Value:
+    parts = ["start", "end", "axis", *(["step"] if steps else [])]
+    return to.op.Slice(data, *(to.aside(f"{part} of {name}") for part in parts))
+
+
+def rotary_embedding(to: Tracer, data: str, *, steps: bool) -> Value:
+    """``x * cos + Concat(-x[..., half:], x[..., :half]) * sin``."""
+    op = to.op
+    second, first = (_slice(to, data, name, steps=steps) for name in ("second", "first"))
+    turned = op.Concat(op.Neg(second), first, axis=to.attribute("axis"))
+    return op.Add(op.Mul(data, to.aside("cos")), op.Mul(turned, to.aside("sin")))
+
+
+def _halves(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+    """No attributes: halves side by side are what the operator turns by default.
+
+    Raises:
+        NoMatchError: it turns something else, or the angles of both halves may differ.
+    """
+    data, sizes = found["data"], Sizes(facts)
+    size = sizes.of(data, 3)
+    if facts.rank(data) != 4 or not isinstance(size, int) or size % 2:
+        raise NoMatchError("its data is not of [batch, heads, length, size] of an even size")
+    if found.numbers["axis"] not in (-1, 3):
+        raise NoMatchError("it joins halves along another axis")
+    for name, start, end in (("first", 0, size // 2), ("second", size // 2, size)):
+        begun, ended = (number(facts, found[f"{part} of {name}"]) for part in ("start", "end"))
+        steps = found.match.names.get(f"step of {name}")
+        if (
+            begun != start
+            or ended is None
+            or min(ended, size) != end
+            or number(facts, found[f"axis of {name}"]) not in (-1, 3)
+            or (steps is not None and number(facts, steps) != 1)
+        ):
+            raise NoMatchError("it does not turn its two halves")
+    angles = {_angles(facts, found[name], op) for name, op in (("cos", "Cos"), ("sin", "Sin"))}
+    if len(angles) > 1:
+        raise NoMatchError("its cosines and sines are of different angles")
+    (half,) = angles
+    wanted = (sizes.of(data, 0), sizes.of(data, 2), size // 2)
+    if facts.rank(half) != 3 or tuple(sizes.of(half, axis) for axis in range(3)) != wanted:
+        raise NoMatchError("its angles may not be of [batch, length, half of the size]")
+    return {}
+
+
+def _angles(facts: NodeFacts, name: str, op_type: str) -> str:
+    """The angles of one half, of which the cosines or sines are there for each half and head.
+
+    Raises:
+        NoMatchError: they may be others for the second half.
+    """
+    spread = _made_by(facts, name, "Unsqueeze")
+    axes = attributes.find(spread, "axes")
+    given = facts.constant(spread.input[1]) if len(spread.input) > 1 else None
+    where = list(axes.ints) if axes is not None else [] if given is None else given.tolist()
+    joined = _made_by(facts, _made_by(facts, spread.input[0], op_type).input[0], "Concat")
+    along = attributes.find(joined, "axis")
+    first = joined.input[0]
+    if where != [1] or along is None or along.i not in (-1, 2) or [*joined.input] != [first] * 2:
+        raise NoMatchError("its angles may be others for the second half")
+    return str(first)
+
+
+def _made_by(facts: NodeFacts, name: str, op_type: str) -> NodeProto:
+    node = facts.producer(name)
+    if node is None or node.op_type != op_type:
+        raise NoMatchError(f"{name!r} is made by no {op_type}")
+    return node
+
+
+def _caches(context: Context, found: Found) -> list[str]:
+    """The data, and cosines and sines of [batch, length, half]."""
+    angles = _angles(context, found["cos"], "Cos")
+    return [found["data"], context.op.Cos(angles), context.op.Sin(angles)]
+
+
+IDIOMS = (
+    Idiom(
+        "RotaryEmbedding",
+        tuple(partial(rotary_embedding, steps=steps) for steps in (True, False)),
+        _halves,
+        given=_caches,
+        by_sizes=True,
+    ),
+)

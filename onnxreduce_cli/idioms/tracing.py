@@ -1,0 +1,122 @@
+"""Patterns: definitions of idioms, run once with names in place of values."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from onnx import AttributeProto, NodeProto
+
+from onnxreduce_cli.emit.builder import Operators, Value
+from onnxreduce_cli.idioms.writer import Writer
+from onnxreduce_cli.model.values import ValueType
+
+#: A definition: it takes a `Writer` and the composite operator's inputs, and gives its output.
+Definition = Callable[..., str]
+
+#: The opset that patterns are written in.
+_OPSET = 18
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """An idiom as nodes, to look for in a model.
+
+    Attributes:
+        inputs: the names of the composite operator's inputs.
+        producers: the node that makes each other value but for constants.
+        numbers: the constants: a number, or the name of the attribute that holds it.
+        reductions: the outputs of reductions over the composite operator's axes: whether they
+            keep the dimensions; False for as its keepdims says.
+        result: the value that stands for the composite operator's output.
+        asides: what nodes read beside that, such as a shape: the composite operator does not.
+    """
+
+    inputs: tuple[str, ...]
+    producers: Mapping[str, NodeProto]
+    numbers: Mapping[str, float | str]
+    reductions: Mapping[str, bool]
+    result: str
+    asides: frozenset[str] = frozenset()
+
+    @property
+    def root(self) -> NodeProto:
+        """The node that makes the result."""
+        return self.producers[self.result]
+
+
+class _Untyped:
+    """What is known of the values of a pattern: nothing."""
+
+    def type(self, _: str) -> ValueType | None:
+        return None
+
+    def elem_type(self, _: str) -> int | None:
+        return None
+
+
+class _Recorder(Operators):
+    """Keeps the nodes that are written, by their outputs."""
+
+    opset = _OPSET
+
+    def __init__(self) -> None:
+        self.producers: dict[str, NodeProto] = {}
+
+    def _fresh(self, op_type: str) -> str:
+        return f"{op_type}.{len(self.producers)}"
+
+    def _new(self) -> NodeProto:
+        return NodeProto()
+
+    def _accept(self, node: NodeProto, _: ValueType | None) -> _Untyped:
+        self.producers[node.output[0]] = node
+        return _Untyped()
+
+
+class Tracer(Writer):
+    """Writes an idiom as a pattern.
+
+    What it has beside a `Writer` is for forms that are recognised, and never written.
+    """
+
+    def __init__(self) -> None:
+        self.op = self.recorder = _Recorder()
+        self.numbers: dict[str, float | str] = {}
+        self.reductions: dict[str, bool] = {}
+        self.asides: set[str] = set()
+
+    def number(self, value: float | str, default: float | None = None) -> Value:
+        """Return the name of a constant."""
+        name = f"number {value}"
+        self.numbers[name] = value
+        return Value(name, _Untyped())
+
+    def reduced(self, op_type: str, data: str, *, keep: bool = True) -> str:
+        """Return a reduction whose axes are those of the composite operator."""
+        result = self.op.emit(op_type, data)
+        self.reductions[result] = keep
+        return result
+
+    def aside(self, name: str) -> Value:
+        """Return a value that the composite operator does not read: the idiom's condition looks at
+        what makes it.
+        """
+        self.asides.add(name)
+        return Value(name, _Untyped())
+
+    def attribute(self, name: str) -> AttributeProto:
+        """Return an attribute that may be anything, and is one of the composite operator's."""
+        return AttributeProto(name=name, ref_attr_name=name)
+
+
+def trace(definition: Definition) -> Pattern:
+    """Run a definition, whose parameters without a default name the operator's inputs."""
+    tracer = Tracer()
+    parameters = list(inspect.signature(definition).parameters.values())[1:]
+    names = tuple(item.name for item in parameters if item.default is item.empty)
+    result = definition(tracer, *[Value(name, _Untyped()) for name in names])
+    found = tracer.recorder.producers
+    asides = frozenset(tracer.asides)
+    return Pattern(names, found, tracer.numbers, tracer.reductions, str(result), asides)

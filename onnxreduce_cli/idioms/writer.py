@@ -1,0 +1,36 @@
+"""What definitions of idioms write with."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from onnxreduce_cli.emit.builder import Operators, Value
+
+
+class Writer(ABC):
+    """Writes an idiom out into a model, or as a pattern to look for.
+
+    Attributes:
+        op: the operators to write with.
+    """
+
+    op: Operators
+
+    @abstractmethod
+    def number(self, value: float | str, default: float | None = None) -> Value:
+        """Return a constant of rank 0 in the dtype that the idiom computes in.
+
+        Args:
+            value: the number, or the name of the composite operator's attribute that holds it.
+            default: what that attribute is where it is absent.
+        """
+
+    @abstractmethod
+    def reduced(self, op_type: str, data: str, *, keep: bool = True) -> str:
+        """Return ``op_type(data)`` over the axes of the composite operator.
+
+        Args:
+            op_type: the operator, such as ReduceMean.
+            data: the tensor.
+            keep: whether the dimensions become 1; False where its keepdims says that.
+        """

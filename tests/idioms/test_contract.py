@@ -1,0 +1,236 @@
+"""`contract=`: the nodes that exporters write for a composite operator become one again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+
+import onnxreduce_cli
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.errors import CheckError, InvalidModelError, UsageError
+from onnxreduce_cli.idioms import registry
+from onnxreduce_cli.idioms.registry import GROUPS, IDIOMS
+from onnxreduce_cli.idioms.tracing import Pattern
+from onnxreduce_cli.verification.sites import check_sites
+from tests.idioms.written import X, plain_patterns, written
+from tests.support import model, one_node, op_types, run
+
+pytestmark = pytest.mark.newest
+
+PATTERNS = [
+    pytest.param(idiom, pattern, id=f"{idiom.op_type}-{index}")
+    for idiom in IDIOMS
+    for index, pattern in enumerate(plain_patterns(idiom))
+]
+
+
+def contracted(source: ModelProto, *names: str) -> list[str]:
+    """The operators of a model at opset 24, contracted."""
+    return op_types(onnxreduce_cli.convert(source, 24, contract=names or ["all"]))
+
+
+@pytest.mark.parametrize(("idiom", "pattern"), PATTERNS)
+def test_every_form_becomes_one_node_and_is_checked(idiom: Any, pattern: Pattern) -> None:
+    source = written(pattern)
+    conversion = Conversion(source, 24, contract=["all"])
+    report = check_sites(conversion)
+    assert not report.unchecked
+    assert not report.failures
+    result = onnxreduce_cli.convert(source, 24, contract=["all"])
+    assert op_types(result) == [idiom.op_type]
+    feeds = {name: X if index == 0 else X[0, index] for index, name in enumerate(pattern.inputs)}
+    (before,), (after,) = run(source, feeds).values(), run(result, feeds).values()
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_reductions_keep_their_dimensions_or_not(keepdims: int) -> None:
+    for idiom in IDIOMS:
+        pattern = idiom.patterns[0]
+        if idiom.op_type in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"):
+            result = onnxreduce_cli.convert(
+                written(pattern, keepdims=keepdims), 18, contract=["family"]
+            )
+            found = run(result, {"data": abs(X)})
+            assert found[pattern.result].shape == ((2, 3, 1) if keepdims else (2, 3))
+
+
+@pytest.mark.parametrize(
+    ("op_type", "since", "names"),
+    [
+        ("LayerNormalization", 17, "xsb"),
+        ("LayerNormalization", 17, "xs"),
+        ("RMSNormalization", 23, "xs"),
+        ("Gelu", 20, "x"),
+        ("HardSwish", 14, "x"),
+        ("Mish", 18, "x"),
+        ("Swish", 24, "x"),
+    ],
+)
+@pytest.mark.parametrize("opset", [9, 13])
+def test_what_is_written_out_contracts_back(
+    op_type: str, since: int, names: str, opset: int
+) -> None:
+    inputs = {name: X if name == "x" else X[0, 0] for name in names}
+    lower = onnxreduce_cli.convert(one_node(op_type, since, inputs), opset)
+    assert contracted(lower) == [op_type]
+
+
+LAYER = """<ir_version: 8, opset_import: ["": 13]>
+agraph (float[8, 8, 8] x, float[8] s, float[8] b) => (float[8, 8, 8] y)
+<float two = {2.0}, float e = {0.001}> {
+  m = ReduceMean<axes = [-1]> (x)
+  d = Sub(x, m)
+  q = Pow(d, two)
+  v = ReduceMean<axes = [-1]> (q)
+  w = Add(v, e)
+  r = Sqrt(w)
+  n = Div(d, r)
+  f = Mul(n, s)
+  y = Add(f, b)
+}"""
+
+
+def test_the_last_node_gives_name_and_metadata() -> None:
+    source = model(LAYER)
+    source.graph.node[-1].name = "last"
+    source.graph.node[-1].metadata_props.add(key="a", value="b")
+    (node,) = onnxreduce_cli.convert(source, 17, contract=["LayerNormalization"]).graph.node
+    assert (node.name, node.op_type) == ("last", "LayerNormalization")
+    assert node.metadata_props[0].value == "b"
+
+
+def test_the_plan_lists_it() -> None:
+    (change,) = onnxreduce_cli.plan(model(LAYER), 17, contract=["all"]).changes
+    assert change.result == ("LayerNormalization",)
+    assert change.absorbed[:3] == ("ReduceMean", "Sub", "Pow")
+    assert " with ReduceMean, Sub, Pow, ... before it → LayerNormalization (-" in change.summary
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("(q)", "(q)", ""),
+        ("<axes = [-1]> (x)", "<axes = [1]> (x)", "different axes"),
+        ("axes = [-1]", "axes = [1]", "not the last"),
+        ("<axes = [-1]> (q)", "<axes = [-1], keepdims = 0> (q)", "keepdims"),
+        ("{2.0}", "{2.5}", "is 2.5, not 2"),
+        ("float[8] s", "float[8, 8] s", "scale"),
+        ("float[8] s", "float[1] s", "scale"),
+        ("float[8, 8, 8] x", "float[8, 8, n] x", "scale"),
+        ("Div(d, r)", "Div(r, d)", None),
+        ("v = ", "k = Identity(q) v = ", "read elsewhere"),
+    ],
+)
+def test_near_misses_stay(old: str, new: str, reason: str | None) -> None:
+    conversion = Conversion(model(LAYER.replace(old, new)), 17, contract=["LayerNormalization"])
+    operators = [operator for site in conversion.sites for operator in site.operators]
+    assert ("LayerNormalization" in operators) == (reason == "")
+    near = [item.reason for item in conversion.near_misses]
+    if reason:
+        assert any(reason in item for item in near)
+    else:
+        assert not near
+
+
+def test_an_inner_value_that_is_an_output_stays() -> None:
+    source = model(LAYER)
+    source.graph.output.add().CopyFrom(helper.make_tensor_value_info("n", 1, [8, 8, 8]))
+    assert "LayerNormalization" not in contracted(source)
+
+
+def test_a_constant_that_adds_dimensions() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        agraph (float[4] x) => (float[1, 4] y) <float[1, 1] a = {1.7}> {
+          m = Mul(x, a)
+          g = Sigmoid(m)
+          y = Mul(x, g)
+        }"""
+    )
+    conversion = Conversion(source, 24, contract=["Swish"])
+    assert not [site for site in conversion.sites if site.absorbed]
+    assert "may add dimensions" in conversion.near_misses[0].reason
+
+
+def test_a_bias_of_another_shape_is_added_to_one_without() -> None:
+    source = model(LAYER.replace("float[8] b", "float[8, 8, 8] b"))
+    assert contracted(source) == ["LayerNormalization", "Add"]
+
+
+def test_doubles_stay_where_the_operator_would_compute_in_float() -> None:
+    source = model(LAYER.replace("float", "double"))
+    assert "LayerNormalization" not in contracted(source)
+
+
+def test_nothing_below_the_opset_that_has_it() -> None:
+    assert not onnxreduce_cli.plan(model(LAYER), 16, contract=["all"]).changes
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    with pytest.raises(UsageError, match="did you mean LayerNormalization"):
+        onnxreduce_cli.plan(model(LAYER), 17, contract=["LayerNormalisation"])
+    assert registry.operators(["family", "Gelu"]) == GROUPS["family"] | {"Gelu"}
+
+
+def test_the_documentation_names_them_all() -> None:
+    text = Path(__file__).parents[2].joinpath("docs", "converting.md").read_text(encoding="utf-8")
+    (paragraph,) = (part for part in text.split("\n\n") if part.startswith("`--contract` goes"))
+    for name in (*GROUPS, *GROUPS["all"]):
+        assert name in paragraph
+
+
+def test_a_wrong_idiom_fails_the_check(monkeypatch: pytest.MonkeyPatch) -> None:
+    layer = next(item for item in IDIOMS if item.op_type == "LayerNormalization")
+    right = layer.condition
+    monkeypatch.setitem(
+        layer.__dict__, "condition", lambda *given: {**right(*given), "epsilon": 0.5}
+    )
+    with pytest.raises(CheckError):
+        onnxreduce_cli.convert(model(LAYER), 17, contract=["all"])
+
+
+def test_in_a_branch() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        agraph (bool c, float[4] x) => (float[4] y) {
+          y = If (c) <
+            then_branch = then () => (float[4] a) { g = Sigmoid(x) a = Mul(g, x) },
+            else_branch = other () => (float[4] a) { a = Identity(x) }
+          >
+        }"""
+    )
+    result = onnxreduce_cli.convert(source, 24, contract=["activations"])
+    assert op_types(result).count("Swish") or _inner(result) == ["Swish"]
+
+
+def _inner(found: ModelProto) -> list[str]:
+    return [node.op_type for node in found.graph.node[0].attribute[0].g.node]
+
+
+def test_stated_types_that_contradict_the_nodes_are_refused() -> None:
+    source = model(LAYER)
+    source.graph.value_info.add().CopyFrom(helper.make_tensor_value_info("f", 1, [4]))
+    with pytest.raises(InvalidModelError):
+        onnxreduce_cli.plan(source, 17, contract=["all"])
+
+
+@pytest.mark.parametrize(("idiom", "pattern"), PATTERNS)
+def test_what_is_contracted_in_double_computes_as_exactly(idiom: Any, pattern: Pattern) -> None:
+    """No attribute holds every double, and function bodies hold constants of float."""
+    source = written(pattern)
+    for value in (*source.graph.input, *source.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.DOUBLE
+    for tensor in source.graph.initializer:
+        number = pattern.numbers.get(tensor.name)
+        if number is not None:
+            number = {"epsilon": 1e-3, "alpha": 1.7, "beta": 0.3}.get(str(number), number)
+            tensor.CopyFrom(numpy_helper.from_array(np.array(number), tensor.name))
+    result = onnxreduce_cli.convert(source, 24, contract=["all"])
+    inexact = pattern.numbers.keys() & {"number alpha", "number epsilon", "number 0.044715"}
+    inexact |= pattern.numbers.keys() & {"number 6"}
+    assert (op_types(result) == [idiom.op_type]) == (not inexact)

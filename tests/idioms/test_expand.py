@@ -1,0 +1,52 @@
+"""`expand=`: composite operators written out, at an opset that has them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import onnxreduce_cli
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.report.plan import plan_text
+from tests.support import converts, one_node, op_types
+
+pytestmark = pytest.mark.newest
+
+X = np.random.default_rng(3).normal(size=(2, 4, 8)).astype(np.float32)
+CHANNELS = X[0, :, 0]
+INPUTS = {
+    "LayerNormalization": (17, (X, X[0, 0], X[0, 1])),
+    "RMSNormalization": (23, (X, X[0, 0])),
+    "Gelu": (20, (X,)),
+    "HardSwish": (14, (X,)),
+    "Mish": (18, (X,)),
+    "Swish": (24, (X,)),
+    "GroupNormalization": (21, (X, CHANNELS, CHANNELS)),
+    "Celu": (12, (X,)),
+}
+
+
+@pytest.mark.parametrize("op_type", INPUTS)
+def test_composite_operators_are_written_out_at_the_same_opset(op_type: str) -> None:
+    since, arrays = INPUTS[op_type]
+    options = {"num_groups": 2} if op_type == "GroupNormalization" else {}
+    inputs = {f"x{index}": array for index, array in enumerate(arrays)}
+    shape = [[2, 4, 8]]
+    source = one_node(op_type, since, inputs, output_shapes=shape, **options)
+    for opset in {since, 24}:
+        result = converts(source, opset, inputs, expand=[op_type])
+        assert op_type not in op_types(result)
+
+
+def test_what_the_model_lacks_is_said() -> None:
+    source = one_node("Mish", 18, {"x": X})
+    plan = onnxreduce_cli.plan(source, 18, expand=["Softmax", "Mish", "Celu"])
+    assert plan.lacking == ("Celu", "Softmax")
+    assert "the model has no Celu, Softmax" in plan_text(plan, "a.onnx")
+    assert not onnxreduce_cli.plan(source, 18).lacking
+
+
+def test_unknown_names_get_a_suggestion() -> None:
+    source = one_node("Relu", 18, {"x": X})
+    with pytest.raises(UsageError, match="did you mean LayerNormalization"):
+        onnxreduce_cli.plan(source, 18, expand=["LayerNormalisation"])

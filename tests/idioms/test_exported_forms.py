@@ -1,0 +1,242 @@
+"""Composite operators as PyTorch's exporter, tf2onnx and Keras write them, contracted."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from onnx import ModelProto, parser
+
+import onnxreduce_cli
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.idioms import registry
+from tests.idioms.exported import (
+    FUSED,
+    GROUPS,
+    KERAS,
+    LIMITS,
+    MOMENTS,
+    ROTARY,
+    SCORES,
+    SHIFTS,
+    attention,
+)
+from tests.support import model, op_types, run
+
+pytestmark = pytest.mark.newest
+
+RNG = np.random.default_rng(5)
+
+
+def same(source: ModelProto, *dims: int | tuple[int, ...]) -> ModelProto:
+    """The model contracted at opset 24, after a run of both."""
+    result = onnxreduce_cli.convert(source, 24, contract=["all"])
+    feeds = {
+        value.name: RNG.normal(size=shape).astype(np.float32)
+        for value, shape in zip(source.graph.input, dims, strict=True)
+    }
+    before, after = run(source, feeds), run(result, feeds)
+    for name, value in before.items():
+        np.testing.assert_allclose(after[name], value, rtol=1e-5, atol=1e-5)
+    return result
+
+
+def misses(source: ModelProto, op_type: str) -> str:
+    """Why a model's nodes are not contracted to an operator."""
+    conversion = Conversion(source, 24, contract=[op_type])
+    assert not [site for site in conversion.sites if site.absorbed]
+    return "; ".join(item.reason for item in conversion.near_misses)
+
+
+def test_group_normalization_of_pytorch() -> None:
+    result = same(model(GROUPS), (2, 8, 3, 5))
+    assert op_types(result) == ["GroupNormalization"]
+
+
+def test_group_normalizations_in_a_row() -> None:
+    nodes = GROUPS[GROUPS.index("r = ") : GROUPS.rindex("}")]
+    nodes = re.sub(r"\b([rqinmy])\b", r"\g<1>2", nodes)
+    text = GROUPS.rstrip("}") + nodes.replace("(x", "(y") + "}"
+    result = same(model(text.replace("w] y)", "w] y2)")), (2, 8, 3, 5))
+    assert op_types(result) == ["GroupNormalization"] * 2
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("float[b, 8,", "float[b, c,", "whole channels"),
+        ("{0, 4, -1}", "{2, 4, -1}", "batch"),
+        ("one = {1, 1, 1, 1}", "one = {1, 1, 1, 2}", "of its own"),
+        ("Reshape(i, q)", "Reshape(i, p)", "shape back"),
+        ("float[8, 1, 1] s", "float[8, 1] s", "scale"),
+    ],
+)
+def test_no_group_normalization(old: str, new: str, reason: str) -> None:
+    text = GROUPS.replace(old, new).replace("=> (float[b, 8, h, w] y)", "=> (float[p, c, h, w] y)")
+    text = text.replace("<int64[3] g", "<int64[4] p = {1, 8, -1, 2}, int64[3] g")
+    assert reason in misses(model(text), "GroupNormalization")
+
+
+def test_nothing_below_the_opset_with_a_scale_for_each_channel() -> None:
+    assert not onnxreduce_cli.plan(model(GROUPS), 20, contract=["GroupNormalization"]).near_misses
+
+
+@pytest.mark.parametrize("opset", [9, 11, 13])
+@pytest.mark.parametrize("shift", SHIFTS)
+def test_layer_normalization_of_keras(opset: int, shift: str) -> None:
+    result = same(model(KERAS.format(opset=opset, shift=shift)), (2, 3, 4))
+    assert op_types(result) == ["LayerNormalization"]
+
+
+def test_layer_normalization_through_batch_normalization() -> None:
+    result = same(model(FUSED), (2, 3, 4))
+    assert op_types(result) == ["LayerNormalization"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("{1, -1, 4, 1}", "{1, 4, -1, 1}", "rows of its last axis"),
+        ("float on = {1}", "float on = {2}", "of its own"),
+        ("Gather(rq, axes)", "Gather(rq, one)", "number of a row's elements"),
+        ("axes = [0, 2, 3], keepdims", "axes = [0, 3], keepdims", "different axes"),
+    ],
+)
+def test_no_layer_normalization(old: str, new: str, reason: str) -> None:
+    assert reason in misses(model(FUSED.replace(old, new)), "LayerNormalization")
+
+
+def test_instance_normalization_by_its_moments() -> None:
+    source = model(MOMENTS)
+    assert op_types(same(source, (2, 3, 4, 5))) == ["InstanceNormalization"]
+
+
+@pytest.mark.parametrize("form", SCORES)
+def test_attention_with_a_mask(form: str) -> None:
+    result = same(model(attention(SCORES[form])), (2, 3, 8), (2, 1, 1, 3), (2, 3, 8))
+    found = op_types(result)
+    assert found.count("Attention") == 1
+    assert not {"MatMul", "Softmax", "Div", "Mul", "Sqrt"} & {*found}
+
+
+@pytest.mark.parametrize("form", SCORES)
+def test_attention_without_a_mask(form: str) -> None:
+    scores, _, _ = SCORES[form].rpartition(" a = ")
+    last = "d" if " d = " in scores else "c"
+    source = model(attention(scores.replace(f" {last} = ", " a = "), ""))
+    assert op_types(same(source, (2, 3, 8), (2, 3, 8))).count("Attention") == 1
+
+
+def test_a_mask_that_is_computed_of_the_length() -> None:
+    scores = (
+        "c0 = Shape(z) c1 = Gather(c0, index) c2 = Range(begin, c1, step) "
+        "c3 = Unsqueeze(c2, row) c4 = Unsqueeze(c2, column) c5 = Greater(c3, c4) "
+        "c6 = Cast<to = 1>(c5) mask = Mul(c6, low) "
+    )
+    text = attention(scores + SCORES["divided"], "").replace(
+        "float eight",
+        "int64 index = {1}, int64 begin = {0}, int64 step = {1}, int64[1] row = {0}, "
+        "int64[1] column = {1}, float low = {-9}, float eight",
+    )
+    found = op_types(same(model(text), (2, 3, 8), (2, 3, 8)))
+    assert found.count("Attention") == 1
+    assert "Expand" not in found
+
+
+def test_a_query_that_sees_no_key() -> None:
+    source = model(attention(SCORES["divided"]))
+    result = onnxreduce_cli.convert(source, 24, contract=["attention"])
+    feeds = {"x": np.ones((1, 2, 8), np.float32), "z": np.ones((1, 2, 8), np.float32)}
+    feeds["mask"] = np.full((1, 1, 1, 2), -np.inf, np.float32)
+    assert np.isnan(run(source, feeds)["y"]).all()
+    assert not np.isnan(run(result, feeds)["y"]).any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("s] mask", "t] mask", "mask"),
+        ("float[b, 1, 1, s] mask", "float[4, b, 1, 1, s] mask", "mask"),
+        ("[b, s, 8] z", "[c, s, 8] z", "batches"),
+        ("Div(c, eight)", "Div(c, e)", "scaled"),
+        ("Softmax<axis = 3>", "Softmax<axis = 2>", "last axis"),
+        ("perm = [0, 2, 3, 1]", "perm = [1, 2, 3, 0]", "another way"),
+    ],
+)
+def test_no_attention(old: str, new: str, reason: str) -> None:
+    text = attention(SCORES["divided"], "float[b, 1, 1, s] mask, float e, ").replace(old, new)
+    source = parser.parse_model(text.replace("(float[b, 2, s, 4] y)", "(float[n, h, r, m] y)"))
+    assert reason in misses(source, "Attention")
+
+
+@pytest.mark.parametrize(
+    ("nodes", "op_type"),
+    [
+        ("m = Max(x, one) y = Min(m, two)", "Clip"),
+        ("m = Max(low, x) y = Min(two, m)", "Clip"),
+        ("m = Min(x, two) y = Max(one, m)", "Clip"),
+        ("m = Mul(x, a) p = Add(m, h) y = Clip(p, zero, one0)", "HardSigmoid"),
+        ("m = Mul(x, a) p = Add(h, m) l = Max(p, zero) y = Min(l, one)", "HardSigmoid"),
+        ("p = Add(x, three) c = Clip(p, zero, six) y = Div(c, six)", "HardSigmoid"),
+    ],
+)
+def test_limits(nodes: str, op_type: str) -> None:
+    text = (
+        LIMITS.format(nodes).replace("one0", "low0").replace("float a", "float low0 = {1}, float a")
+    )
+    assert op_types(same(model(text), (3, 4), ())) == [op_type]
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "m = Min(x, one) y = Max(two, m)",
+        "m = Min(x, two) y = Max(low, m)",
+        "m = Max(x, x) y = Min(m, two)",
+    ],
+)
+def test_no_limits(nodes: str) -> None:
+    assert misses(model(LIMITS.format(nodes)), "Clip")
+
+
+def test_rotary_embedding() -> None:
+    result = same(model(ROTARY), (2, 2, 3, 4), (2, 3, 2))
+    assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
+
+
+def test_halves_of_a_computed_size() -> None:
+    text = ROTARY.replace("int64[1] half = {2}", "int64 three = {3}, int64 two = {2}")
+    text = text.replace(
+        "  e = ", "  h0 = Shape(x) h1 = Gather(h0, three) h2 = Div(h1, two)\n  e = "
+    )
+    text = text.replace("  v = ", "  half = Unsqueeze(h2, zero)\n  v = ")
+    result = same(model(text), (2, 2, 3, 4), (2, 3, 2))
+    assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("float[b, s, 2] f", "float[1, s, 2] f", "angles"),
+        ("Concat<axis = -1>(f, f)", "Concat<axis = -1>(f, g)", "second half"),
+        ("half = {2}", "half = {1}", "two halves"),
+        ("s0 = Sin(e)", "s0 = Sin(d)", "different angles"),
+        ("s0 = Sin(e)", "s0 = Cos(e)", "no Sin"),
+        ("int64[1] axis = {3}", "int64[1] axis = {2}", "two halves"),
+        ("Unsqueeze(c0, one)", "Unsqueeze(c0, zero)", "second half"),
+    ],
+)
+def test_no_rotary_embedding(old: str, new: str, reason: str) -> None:
+    text = ROTARY.replace(old, new).replace(
+        "e = Concat", "g = Abs(f) d = Concat<axis = -1>(g, g) e = Concat", 1
+    )
+    text = text.replace("(float[b, 2, s, 4] y)", "(float[n, h, r, m] y)")
+    assert reason in misses(parser.parse_model(text), "RotaryEmbedding")
+
+
+def test_groups_of_names() -> None:
+    assert registry.operators(["attention"]) == {"Attention", "RotaryEmbedding"}
+    assert {"Clip", "HardSigmoid", "Softplus"} < registry.operators(["activations"])
+    found = registry.operators(["normalizations"])
+    assert {"GroupNormalization", "InstanceNormalization"} < found
