@@ -7,10 +7,11 @@ the values that a conversion adds are in `conversion_facts`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
-from onnx import GraphProto, ModelProto
+from onnx import GraphProto, ModelProto, NodeProto
 
+from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array, ModelConstants
 from onnxreduce_cli.model.overridable import Stated
@@ -30,6 +31,7 @@ class Facts:
         constants: what is known of its values before the run, in whole or in part.
         stated: what it states of their types.
         base_dir: the folder that external data is relative to.
+        sound: keys of nodes that can be there; see `node_inference.Contradictions`.
     """
 
     def __init__(self, model: ModelProto, found: Sequence[Scope], base_dir: str = "") -> None:
@@ -44,10 +46,12 @@ class Facts:
         self.scopes = list(found)
         self.calls = Calls(model, found)
         self.base_dir = base_dir
+        self.sound: set[Hashable] = set()
         self._trees = by_root(found)
         self._own = {id(scope) for scope in found}
         self._by_container: dict[int, Scope] = {}
         self._unread: dict[int, frozenset[str]] = {}
+        self._readers: dict[int, dict[str, list[NodeProto]]] = {}
         # Types follow from constants and constants from types. They don't hold on to each other:
         # objects that refer to themselves, and the model with them, are not freed at once.
         known = weakref.proxy(self)
@@ -79,6 +83,7 @@ class Facts:
         other = Facts(self.model, graphs, self.base_dir)
         # What shape inference found there is the same, whichever copy of a function is called.
         other._inference.take_graphs(self._inference)
+        other.sound = self.sound
         return other
 
     def add_scopes(self, tree: Sequence[Scope]) -> None:
@@ -103,11 +108,29 @@ class Facts:
             self._unread[id(root)] = frozenset(made)
         return name not in self._unread[id(root)]
 
+    def readers(self, scope: Scope, name: str) -> Sequence[NodeProto]:
+        """The nodes that read a value, those in graphs within the scope as well."""
+        root = scope.root
+        if id(root) not in self._readers:
+            found = self._readers[id(root)] = {}
+            for node in (node for item in self.tree(root) for node in item.nodes):
+                for given in node.input:
+                    found.setdefault(given, []).append(node)
+        return self._readers[id(root)].get(name, ())
+
     # Types
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """Return the type of the value that `scope` reads by a name; None if it is not known."""
         return self._types.type(scope, name)
+
+    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
+        """For each node those that differ in names alone, and read and make the same types.
+
+        None where the types of a scope's values are not inferred for one kind of node after the
+        other.
+        """
+        return self._types.groups(scope)
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
         """A dense tensor's `TensorProto.DataType`, if known."""

@@ -6,10 +6,11 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Protocol
 
 import onnx
-from onnx import NodeProto, TypeProto, helper, numpy_helper
+from onnx import AttributeProto, NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.constants import Array
+from onnxreduce_cli.model.input_forms import has_form, input_forms
 from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
@@ -17,8 +18,24 @@ from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 #: Inference reads numbers and lists of sizes, axes and the like of at most as many, not data.
 _READ = 1024
 
+#: Lists that are said to be longer are left out: a shape of so many sizes takes all memory.
+_LONGEST = 1 << 20
+
+#: Attributes that say how many parts there are, of whichever operator.
+_COUNTS = frozenset(
+    {
+        "blocksize",
+        "group",
+        "hidden_size",
+        "kv_num_heads",
+        "num_groups",
+        "offset_group",
+        "q_num_heads",
+    }
+)
+
 #: An input's name, its type where it is known to be of a dense one, and its constant value.
-_Input = tuple[str, ValueType | None, Array | None]
+Input = tuple[str, ValueType | None, Array | None]
 
 
 class KnownValues(Protocol):
@@ -42,17 +59,22 @@ def infer_outputs(
         ValidationError: it holds what onnx cannot read.
         ValueError: it holds graphs deeper than onnx reads.
     """
-    return _infer(node, _known_inputs(facts, scope, node), opset, ir_version)
+    return infer_from(node, _known_inputs(facts, scope, node), opset, ir_version)
 
 
 class Contradictions:
     """Finds the nodes of a model that cannot be there with inputs and outputs of known types."""
 
-    def __init__(self, facts: KnownValues, ir_version: int) -> None:
-        """Begin with a model of an IR version of which `facts` are known."""
-        self._facts, self._ir_version = facts, ir_version
-        #: What inference found nothing wrong with, and need not be asked of nodes that are alike.
-        self._sound: set[Hashable] = set()
+    def __init__(self, facts: KnownValues, ir_version: int, sound: set[Hashable]) -> None:
+        """Prepare.
+
+        Args:
+            facts: what is known of the values of a model.
+            ir_version: the model's.
+            sound: what inference found nothing wrong with, and need not be asked of nodes that are
+                alike; more is added.
+        """
+        self._facts, self._ir_version, self._sound = facts, ir_version, sound
 
     def of(self, scope: Scope, node: NodeProto, opset: int, signature: Hashable) -> str | None:
         """Return why a node cannot be there; None if nothing is wrong.
@@ -66,6 +88,9 @@ class Contradictions:
             opset: the opset that it is read by.
             signature: its `Scope.signatures`.
         """
+        problem = _counts_nothing(node) or self._of_another_form(scope, node, opset, node.input)
+        if problem is not None:
+            return problem
         if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
             return None
         # Looked at once more: a copy of a function has the values that its call gives attributes.
@@ -80,7 +105,7 @@ class Contradictions:
         if signature is not None and key in self._sound:
             return None
         try:
-            inferred = _infer(node, inputs, opset, self._ir_version)
+            inferred = infer_from(node, inputs, opset, self._ir_version)
         except onnx.shape_inference.InferenceError as error:
             said = str(error).strip().rpartition("Error] ")[2].partition("\n")[0]
             return _of_another_type(node, opset, inputs) or said
@@ -98,7 +123,20 @@ class Contradictions:
         if not schemas.exists(node.op_type, opset):
             return None  # What onnx removed has no definition that tells.
         inputs = [(name, self._constant_type(scope, name, names), None) for name in node.input]
-        return _of_another_type(node, opset, inputs)
+        return self._of_another_form(scope, node, opset, names) or _of_another_type(
+            node, opset, inputs
+        )
+
+    def _of_another_form(
+        self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
+    ) -> str | None:
+        """Return which of the named inputs of a node is no list or no number, though it must be."""
+        for index, form in input_forms(node.op_type, opset).items():
+            name = node.input[index] if index < len(node.input) else ""
+            array = self._facts.constant(scope, name) if name and name in names else None
+            if array is not None and not has_form(form, array.shape):
+                return f"its input {name!r} must be {form}, and it has shape {list(array.shape)}"
+        return None
 
     def _constant_type(self, scope: Scope, name: str, names: Collection[str]) -> ValueType | None:
         array = self._facts.constant(scope, name) if name in names else None
@@ -117,17 +155,26 @@ class Contradictions:
         return ValueType(known.kind, known.elem_type, None)
 
 
-def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[_Input]:
+def _known_inputs(facts: KnownValues, scope: Scope, node: NodeProto) -> list[Input]:
     """Return what is known of each input of a node, as far as inference reads it."""
-    found: list[_Input] = []
+    found: list[Input] = []
     for name in node.input:
         known = facts.type(scope, name) if name else None
         if known is None or not known.elem_type:
             found.append((name, None, None))
             continue
+        known = _of_length_in_reach(known)
         array = facts.constant(scope, name) if (known.rank or 0) <= 1 else None
         found.append((name, known, array if array is not None and array.size <= _READ else None))
     return found
+
+
+def _of_length_in_reach(known: ValueType) -> ValueType:
+    """Return the type of a list, without its length if inference would take all memory for it."""
+    length = known.dims[0] if known.dims is not None and len(known.dims) == 1 else None
+    if isinstance(length, int) and length > _LONGEST:
+        return ValueType(known.kind, known.elem_type, (None,))
+    return known
 
 
 def _content(array: Array | None) -> Hashable:
@@ -135,9 +182,14 @@ def _content(array: Array | None) -> Hashable:
     return None if array is None else (array.dtype, array.shape, tuple(array.ravel().tolist()))
 
 
-def _infer(
-    node: NodeProto, inputs: Iterable[_Input], opset: int, ir_version: int
+def infer_from(
+    node: NodeProto, inputs: Iterable[Input], opset: int, ir_version: int
 ) -> dict[str, TypeProto]:
+    """Return the types that inference gives for a node's outputs, from what is said of its inputs.
+
+    Raises:
+        InferenceError, SchemaError, ValidationError, ValueError: see `infer_outputs`.
+    """
     types, constants = {}, {}
     for name, known, array in inputs:
         if name:  # An absent input has no type, not an empty one.
@@ -156,12 +208,20 @@ def _infer(
     )
 
 
-def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[_Input]) -> str | None:
+def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> str | None:
     """Return which input of a node its definition does not allow the type of, if there is one."""
     allowed = schemas.allowed_types(node.op_type, opset)
     for index, (name, known, _) in enumerate(inputs):
         if known is not None and known.kind not in allowed.get(f"in{index}", {known.kind}):
             return f"its input {name!r} is {known.kind}, which {node.op_type} does not take"
+    return None
+
+
+def _counts_nothing(node: NodeProto) -> str | None:
+    """Return which attribute of a node is no number of parts, though it must be."""
+    for attribute in node.attribute:
+        if attribute.name in _COUNTS and attribute.type == AttributeProto.INT and attribute.i < 1:
+            return f"its attribute {attribute.name!r} must be at least 1, and it is {attribute.i}"
     return None
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable
 
 import onnx
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto
+from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxreduce_cli.model.attributes import find
 
@@ -25,12 +25,18 @@ _DOUBLING = frozenset({"Concat", "Gather", "GatherND"})
 #: Operators whose outputs onnx knows no elements of, whatever it knows of their inputs.
 _WITHOUT_ELEMENTS = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
 
+#: Operators whose graphs inference goes into.
+_WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
+
 #: Operators whose inference ends the process where the type of their input is not known.
 _ENDING = frozenset({"DictVectorizer", "RegexFullMatch"})
 
+#: Nodes of functions that are followed, as often as they are called, and calls in calls.
+_MOST_NODES, _DEEPEST = 200_000, 100
+
 #: What inference apart may take, in seconds and bytes.
 _SECONDS = 10
-_MEMORY = 1_000_000_000
+_MEMORY = 450_000_000
 
 _START = (
     "import sys; sys.path[:] = {!r}; from onnxreduce_cli.model.safe_inference import main; main()"
@@ -104,20 +110,26 @@ def main() -> None:
 def _may_end(model: ModelProto) -> bool:
     """Return whether inference may end the process; most models need one look."""
     imports = [(entry.domain, entry.version) for entry in model.opset_import]
+    if _longest_input(model.graph) > _MOST:
+        return True
     for function in model.functions:
         imports += [(entry.domain, entry.version) for entry in function.opset_import]
     # That of LabelEncoder-1 ends it; its later ones do not.
     ending = _ENDING | {"LabelEncoder"} if ("ai.onnx.ml", 1) in imports else _ENDING
-    bodies = [function.node for function in model.functions]
-    steps = sum(_doublings(nodes, ending) for nodes in (model.graph.node, *bodies))
-    if steps < math.log2(_MOST) or math.isinf(steps):
-        return math.isinf(steps)
-    bounds = _Bounds()
+    own = _doublings(model.graph.node, ending)
+    # A body may be gone through any number of times.
+    called = sum(_doublings(function.node, ending) for function in model.functions)
+    if math.isinf(own + called) or (own < math.log2(_MOST) and not called):
+        return math.isinf(own + called)
+    bounds = _Bounds(model.functions)
     bounds.enter(model.graph)
-    for function in model.functions:
-        # What a call gives is not followed; a body is, as if it were called with little.
-        bounds.follow(function.node)
     return bounds.largest > _MOST
+
+
+def _longest_input(graph: GraphProto) -> int:
+    """The length of a graph's longest input of rank 1: it may be taken for a list of sizes."""
+    shapes = [value.type.tensor_type.shape.dim for value in graph.input]
+    return max((dims[0].dim_value for dims in shapes if len(dims) == 1), default=0)
 
 
 def _doublings(nodes: Iterable[NodeProto], ending: frozenset[str]) -> float:
@@ -126,13 +138,14 @@ def _doublings(nodes: Iterable[NodeProto], ending: frozenset[str]) -> float:
     Infinitely often where inference of a node may end the process.
     """
     found = 0.0
-    for node in nodes:
+    looked_at = _DOUBLING | ending | _WITH_GRAPHS
+    for node in [node for node in nodes if node.op_type in looked_at]:
         op_type = node.op_type
         if op_type in _DOUBLING:
             found += math.log2(max(len(node.input), 1))
         elif op_type in ending:
             return math.inf
-        for attribute in node.attribute if op_type in ("If", "Loop", "Scan") else ():
+        for attribute in node.attribute if op_type in _WITH_GRAPHS else ():
             found += _doublings(attribute.g.node, ending)
     return found
 
@@ -141,11 +154,13 @@ class _Bounds:
     """Bounds of what inference computes for values, by name.
 
     Attributes:
-        largest: the largest of them.
+        largest: the largest of them; infinite where there is no end of calls to follow.
     """
 
-    def __init__(self) -> None:
-        self.largest = 0
+    def __init__(self, functions: Iterable[FunctionProto], depth: int = 0) -> None:
+        self.largest = 0.0
+        self._functions = {_name(item): item for item in functions}
+        self._depth, self._left = depth, _MOST_NODES
         self._elements: dict[str, int] = {}
         self._ranks: dict[str, int] = {}
 
@@ -165,6 +180,9 @@ class _Bounds:
             for attribute in node.attribute:
                 if attribute.type == AttributeProto.GRAPH:
                     self.enter(attribute.g)
+            self._left -= bool(self._depth)
+            if self._functions and self._call(node):
+                continue
             rank, elements = self._rank(node), self._count(node)
             for name in node.output:
                 self._ranks[name] = rank
@@ -173,6 +191,28 @@ class _Bounds:
             self.largest = max(self.largest, rank, elements or 0)
             if self.largest > _MOST:
                 return
+
+    def _call(self, node: NodeProto) -> bool:
+        """Follow the function that a node calls; return whether it calls one."""
+        function = self._functions.get((node.domain, node.op_type, node.overload))
+        if function is None:
+            return False
+        inner = _Bounds((), self._depth + 1)
+        inner._functions, inner._left = self._functions, self._left
+        for formal, name in zip(function.input, node.input, strict=False):
+            inner._ranks[formal] = self._ranks.get(name, 0)
+            if name in self._elements:
+                inner._elements[formal] = self._elements[name]
+        if inner._depth > _DEEPEST or inner._left < 0:
+            self.largest = math.inf
+            return True
+        inner.follow(function.node)
+        self._left, self.largest = inner._left, max(self.largest, inner.largest)
+        for formal, name in zip(function.output, node.output, strict=False):
+            self._ranks[name] = inner._ranks.get(formal, 0)
+            if formal in inner._elements:
+                self._elements[name] = inner._elements[formal]
+        return True
 
     def _rank(self, node: NodeProto) -> int:
         ranks = [self._ranks.get(name, 0) for name in node.input]
@@ -199,6 +239,10 @@ class _Bounds:
         if not known or len(known) < len(counts):
             return None
         return sum(known) if node.op_type == "Concat" else max(known)
+
+
+def _name(function: FunctionProto) -> tuple[str, str, str]:
+    return function.domain, function.name, function.overload
 
 
 def _constant(attribute: AttributeProto) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from onnx import FunctionProto, ModelProto
 
+from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import Scope
@@ -47,14 +50,18 @@ class Types:
             or (declared.dims is not None and all(isinstance(d, int) for d in declared.dims))
         ):
             return declared
-        return merge(declared, self._inference.of(owner).get(name)) or self._unify(owner, name)
+        return merge(declared, self._inference.type(owner, name)) or self._unify(owner, name)
+
+    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
+        """For each node those that it is alike, types included; None where that is not known."""
+        return self._inference.groups(scope)
 
     def kind(self, scope: Scope, name: str) -> str | None:
         """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
         owner = scope.resolve(name) if name else None
         if owner is None:
             return None
-        known = owner.declared.get(name) or self._inference.of(owner).get(name)
+        known = owner.declared.get(name) or self._inference.type(owner, name)
         if known is None:
             known = self._unify(owner, name)
         return None if known is None else known.kind
@@ -82,7 +89,7 @@ class Types:
         return found
 
     def _known_kind(self, owner: Scope, name: str) -> str | None:
-        found = owner.declared.get(name) or self._inference.of(owner).get(name)
+        found = owner.declared.get(name) or self._inference.type(owner, name)
         return None if found is None else found.kind
 
     def _opsets(self, root: Scope) -> dict[str, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import ModelProto, TensorProto, helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model import safe_inference
@@ -45,6 +45,57 @@ def test_what_stays_small_is_inferred_here(monkeypatch: pytest.MonkeyPatch) -> N
     assert infer_shapes(doubling("Concat", 12), data_prop=True) is not None
     # Features double along an axis; nobody computes their elements.
     assert infer_shapes(doubling("Concat", 41, "x"), data_prop=True) is not None
+
+
+@pytest.mark.parametrize("node", ["Slice(x, s, s)", "Cast<to = 1>(s)"])
+def test_a_list_that_is_said_to_be_long_is_inferred_apart(
+    node: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 14]>
+        g (float[2,3] x, int64[1073741824] s) => (float[] y) {{ y = {node} }}""")
+    asked: list[ModelProto] = []
+    monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
+    assert infer_shapes(found, data_prop=True) is None
+    assert asked == [found]
+
+
+def doubling_calls(count: int, *, within: int) -> ModelProto:
+    """Calls of a function that joins a list with itself, in so many functions that call it twice.
+
+    Args:
+        count: how many there are in the graph, each of what the one before gives.
+        within: how many functions there are around it.
+    """
+    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("f", 1)]
+    bodies = [[helper.make_node("Concat", ["a", "a"], ["b"], axis=0)]]
+    for level in range(within):
+        calls = [("a", "t"), ("t", "b")]
+        nodes = [helper.make_node(f"F{level}", [i], [o], domain="f") for i, o in calls]
+        bodies.append(nodes)
+    made = [
+        helper.make_function("f", f"F{level}", ["a"], ["b"], nodes, opsets)
+        for level, nodes in enumerate(bodies)
+    ]
+    found = doubling("Concat", count)
+    for node in found.graph.node[1:-1]:
+        node.domain, node.op_type = "f", f"F{within}"
+        del node.attribute[:], node.input[1:]
+    found.functions.extend(made)
+    found.opset_import.append(opsets[1])
+    return found
+
+
+@pytest.mark.parametrize(("count", "within"), [(41, 0), (6, 3), (1, 25)])
+def test_what_calls_give_doubles(count: int, within: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[ModelProto] = []
+    monkeypatch.setattr(safe_inference, "_apart", lambda found, _: asked.append(found))
+    assert infer_shapes(doubling_calls(count, within=within), data_prop=True) is None
+    assert len(asked) == 1
+
+
+def test_calls_that_give_little_are_inferred_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(safe_inference, "_apart", lambda *_: pytest.fail("in another process"))
+    assert infer_shapes(doubling_calls(3, within=2), data_prop=True) is not None
 
 
 def test_inference_apart_gives_the_same() -> None:

@@ -73,3 +73,43 @@ def test_shapes_with_large_weights_are_inferred_without_their_data() -> None:
     facts, (main,) = facts_of(found)
     assert facts.type(main, "m") == tensor_type(FLOAT, ("N", 64))
     assert found.SerializeToString() == content
+
+
+def test_groups_that_are_normalised_get_their_shape_back() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[b, 8, h, 6] x, float[8, 1, 1] s) => (float[p, q, r, t] y)
+        <int64[3] groups = {0, 4, -1}, float[4] one = {1, 1, 1, 1}> {
+            a = Reshape(x, groups)
+            n = InstanceNormalization(a, one, one)
+            shape = Shape(x)
+            back = Reshape(n, shape)
+            c = Mul(back, s)
+            a2 = Reshape(c, groups)
+            n2 = InstanceNormalization(a2, one, one)
+            shape2 = Shape(c)
+            back2 = Reshape(n2, shape2)
+            y = Mul(back2, s)
+        }""")
+    facts, (scope,) = facts_of(source)
+    for name in ("back", "c", "back2"):
+        known = facts.type(scope, name)
+        assert known is not None
+        assert known.dims == ("b", 8, "h", 6)
+
+
+def test_a_size_that_is_certain_takes_the_place_of_a_name() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 14]>
+        g (float[b, s, 32] x) => (float[b, s, 4, d] y) <int64 zero = {0}, int64 one = {1},
+         int64 two = {2}, int64 four = {4}, int64[1] front = {0}, int64[1] heads = {4}> {
+            shape = Shape(x)
+            b0 = Gather(shape, zero) b1 = Unsqueeze(b0, front)
+            s0 = Gather(shape, one) s1 = Unsqueeze(s0, front)
+            w0 = Gather(shape, two) w1 = Div(w0, four) w2 = Unsqueeze(w1, front)
+            to = Concat<axis = 0>(b1, s1, heads, w2)
+            split = Reshape(x, to)
+            y = Relu(split)
+        }""")
+    facts, (scope,) = facts_of(source)
+    known = facts.type(scope, "split")
+    assert known is not None
+    assert known.dims == ("b", "s", 4, 8)
