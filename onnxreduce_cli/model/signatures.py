@@ -8,6 +8,8 @@ that, which is done for many nodes side by side.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -29,31 +31,92 @@ _MOST = 15
 Signature = tuple[Hashable, ...]
 
 _Ints = npt.NDArray[np.int64]
+_Places = npt.NDArray[np.int32]
+
+#: So many inputs of a node are told by their places; few nodes have more.
+COLUMNS = 3
+
+#: The names of a node's inputs, of which those that it lacks are empty; None if it has more.
+Inputs = tuple[str, str, str]
 
 
-def signatures(nodes: Sequence[NodeProto]) -> list[Signature | None]:
-    """For each node a key that is equal for nodes that differ in names, texts and metadata alone.
+@dataclass
+class Walked:
+    """What a walk over nodes finds, for each of them.
 
-    None for nodes that have a name that is not UTF-8, and for those that are too large to compare.
+    Attributes:
+        signatures: a key that is equal for nodes that differ in names, texts and metadata alone;
+            None for nodes that have a name that is not UTF-8, and for those that are too large.
+        outputs: the name of the one output; None where there are several or none, or where the
+            fields tell.
     """
+
+    signatures: list[Hashable]
+    outputs: list[str | None]
+    _text: str = ""
+    #: For each place of an input, where in the text the nodes' names begin and end.
+    _places: list[_Places] = field(default_factory=list)
+    #: The nodes of which only the fields tell.
+    _untold: Sequence[int] = ()
+
+    @cached_property
+    def inputs(self) -> list[Inputs | None]:
+        """For each node the names of its inputs; None where the fields tell."""
+        if not self._places:
+            return [None] * len(self.signatures)
+        text = self._text
+        columns = [
+            [text[begin:end] for begin, end in zip(*places.tolist(), strict=True)]
+            for places in self._places
+        ]
+        found: list[Inputs | None] = [*zip(*columns, strict=True)]
+        for index in self._untold:
+            found[index] = None
+        return found
+
+    def among(self, places: Sequence[int], count: int) -> Walked:
+        """The same for `count` nodes, of which these stand at some places; nothing of others."""
+        found = Walked([None] * count, [None] * count, self._text)
+        for place, signature, output in zip(places, self.signatures, self.outputs, strict=True):
+            found.signatures[place], found.outputs[place] = signature, output
+        for own in self._places:
+            found._places.append(np.zeros((2, count), np.int32))
+            found._places[-1][:, places] = own
+        told = set(places) - {places[index] for index in self._untold}
+        found._untold = [place for place in range(count) if place not in told]
+        return found
+
+
+def walked(nodes: Sequence[NodeProto]) -> Walked:
+    """Look at all nodes, side by side where they are many."""
     contents = [node.SerializeToString() for node in nodes]
     if len(nodes) >= _FEW:
         return _walk(nodes, [item if len(item) <= _LARGE else b"" for item in contents])
-    return [
+    found: list[Hashable] = [
         _of_fields(node) if 0 < len(content) <= _LARGE else None
         for node, content in zip(nodes, contents, strict=True)
     ]
+    return Walked(found, [None] * len(nodes))
 
 
-def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> list[Signature | None]:
+def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
     """The same of many nodes by their serialised forms; an empty one is too large to compare."""
     joined = b"".join(contents)
     fields = _Fields(joined, np.array(list(map(len, contents))))
     first, shapes = fields.at.copy(), np.ones(len(nodes), np.int64)
-    for here, sizes in fields.passed(_INPUT):
+    made, begins, ends = np.zeros((3, len(nodes)), np.int64)
+    places = [np.zeros((2, len(nodes)), np.int32) for _ in range(COLUMNS)]
+    many = np.zeros(len(nodes), np.bool_)
+    for place, (here, sizes) in enumerate(fields.passed(_INPUT)):
         shapes[here] = shapes[here] << 2 | (sizes > 0)
+        if place < COLUMNS:
+            places[place][:, here] = fields.at[here] - sizes, fields.at[here]
+        else:
+            many[here] = True
     for here, sizes in fields.passed(_OUTPUT):
         shapes[here] = shapes[here] << 2 | 2 | (sizes > 0)
+        made[here] += 1
+        begins[here], ends[here] = fields.at[here] - sizes, fields.at[here]
     fields.skip(_NAME)
     start = fields.at.copy()
     fields.skip(_OP_TYPE)
@@ -63,7 +126,7 @@ def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> list[Signatu
     known &= fields.at <= fields.ends
     rows = zip(shapes.tolist(), start.tolist(), fields.at.tolist(), strict=True)
     plain = [(shape, joined[begin:end]) for shape, begin, end in rows]
-    keys: list[Signature | None] = [*plain]
+    keys: list[Hashable] = [*plain]
     for index in np.flatnonzero(fields.at < fields.ends).tolist():
         where = (nodes[index].domain, nodes[index].overload)
         keys[index] = (*plain[index], *where) if any(where) else plain[index]
@@ -71,7 +134,11 @@ def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> list[Signatu
         keys[index] = _of_fields(nodes[index])
     for index in np.flatnonzero(fields.ends == first).tolist():
         keys[index] = None
-    return keys
+    text = joined.decode("latin-1")  # Where the bytes are ASCII it is these letters.
+    names = zip((known & (made == 1)).tolist(), begins.tolist(), ends.tolist(), strict=True)
+    outputs = [text[begin:end] if alone else None for alone, begin, end in names]
+    untold = np.flatnonzero(many | ~known | (fields.ends == first)).tolist()
+    return Walked(keys, outputs, text, places, untold)
 
 
 class _Fields:
@@ -114,8 +181,8 @@ class _Fields:
 
     def are_ascii(self, first: _Ints) -> npt.NDArray[np.bool_]:
         """Return whether the bytes of each from `first` on, to where the walk is, are ASCII."""
-        beyond = np.concatenate([[0], np.cumsum(self._bytes > 127)])
-        found: npt.NDArray[np.bool_] = beyond[self.at] == beyond[first]
+        bounds = np.stack([first, self.at], axis=1).ravel()
+        found: npt.NDArray[np.bool_] = np.maximum.reduceat(self._bytes, bounds)[::2] < 128
         return found
 
 

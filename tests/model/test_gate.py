@@ -151,6 +151,10 @@ def call_of_more(found):
     node(found, "call").input.append("x")
 
 
+def call_of_less(found):
+    del node(found, "call").input[:]
+
+
 def data_cut_short(found):
     found.graph.initializer[0].dims[0] = 2
 
@@ -215,6 +219,7 @@ WRONG = {
     calls_itself: r"function local\.[FG] calls itself",
     defined_twice: r"there are several functions local\.F",
     call_of_more: r"it has 2 inputs, and the function local\.F has 1",
+    call_of_less: r"it leaves out 'a' of the function local\.F, whose .*it has 0 inputs",
     data_cut_short: r"initializer 'axes' has data that does not fit its dimensions \[2\] of int64",
     negative_dims: r"initializer 'axes' has dimensions below 0: \[-1, -1\]",
     no_dtype: "initializer 'axes' has no element type",
@@ -395,6 +400,19 @@ def test_a_node_contradicts_the_rank_that_is_stated_of_its_output(text, stated, 
         onnxreduce_cli.plan(found, 12)
 
 
+@pytest.mark.parametrize("version", [1 << 31, -(1 << 63)])
+@pytest.mark.parametrize("domain", ["ai.onnx.ml", "local"])
+def test_a_version_beyond_32_bits(domain, version):
+    for place in ("model", "function"):
+        found = model(TEXT)
+        owner = found if place == "model" else found.functions[0]
+        owner.opset_import.add(domain=domain, version=version)
+        with pytest.raises(
+            InvalidModelError, match=f"opset {version} of domain .{domain or 'ai.onnx'}. is no"
+        ):
+            admit(found)
+
+
 def test_what_is_of_a_later_onnx():
     later = onnx.defs.onnx_opset_version() + 1
     found = model(TEXT)
@@ -413,3 +431,18 @@ def test_what_onnx_runtime_has_optimised():
         g (float[1,2,4] x) => (y) { z = com.ms.internal.nhwc.Conv (x, x) y = Abs (z) }""")
     with pytest.raises(ConversionError, match=r"ONNX Runtime's own.*convert the model that it was"):
         onnxreduce_cli.convert(found, 13)
+
+
+def test_a_false_rank_of_what_no_step_looks_at() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3,4] x) => (float[2,3,4] y) <float[A,B] r> {
+            r = Selu (x)
+            y = Softmax <axis = 1> (r)
+        }"""
+    message = "Selu node making 'r' .* its output 'r' is stated to have rank 2, and it makes one of"
+    with pytest.raises(InvalidModelError, match=message):
+        onnxreduce_cli.convert(onnx.parser.parse_model(text), 11)
+    # Neither what does not change nor a size that is false is anybody's concern.
+    onnxreduce_cli.convert(onnx.parser.parse_model(text), 14)
+    with_size = text.replace("float[A,B] r", "float[2,3,5] r")
+    onnxreduce_cli.convert(onnx.parser.parse_model(with_size), 11)

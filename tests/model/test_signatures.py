@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import NodeProto, TensorProto, helper
 
-from onnxreduce_cli.model.signatures import _of_fields, signatures
+from onnxreduce_cli.model.signatures import _of_fields, walked
 
 #: As many nodes are walked over side by side; of fewer the fields are read.
 MANY = 50
@@ -24,7 +24,7 @@ def node(
 @pytest.mark.parametrize("count", [2, MANY])
 def test_what_nodes_have_in_common(count: int) -> None:
     def alike(one: NodeProto, other: NodeProto) -> bool:
-        found = signatures([one] * (count - 1) + [other])
+        found = walked([one] * (count - 1) + [other]).signatures
         assert None not in found
         return found[0] == found[-1]
 
@@ -41,7 +41,28 @@ def test_what_cannot_be_compared(count: int) -> None:
     value = helper.make_tensor("value", TensorProto.FLOAT, [200], [1.0] * 200)
     large = helper.make_node("Constant", [], ["y"], value=value)
     no_text = NodeProto.FromString(node("abc").SerializeToString().replace(b"abc", b"a\xffc"))
-    assert signatures([large, no_text, NodeProto()] * count)[:3] == [None] * 3
+    assert walked([large, no_text, NodeProto()] * count).signatures[:3] == [None] * 3
+
+
+def test_the_only_output_is_told_of_many_nodes() -> None:
+    two = node("a", outputs=("y", "z"))
+    not_ascii, none = node("a", outputs=("ä",)), helper.make_node("Op", ["a"], [])
+    found = [node("a"), node("a", outputs=("",)), two, not_ascii, none]
+    assert walked(found * MANY).outputs[:5] == ["y", "", None, None, None]
+
+
+def test_inputs_are_told_of_many_nodes() -> None:
+    crowd, not_ascii = helper.make_node("Op", ["a"] * 4, ["y"]), node("ä")
+    found = [node("a", "b"), helper.make_node("Op", [], ["y"]), crowd, not_ascii]
+    expected = [("a", "b", ""), ("", "", ""), None, None]
+    many = walked(found * MANY)
+    assert many.inputs[:4] == expected
+    assert walked(found).inputs == [None] * 4
+    places = [2 * place + 1 for place in range(len(found) * MANY)]
+    among = many.among(places, 2 * len(places))
+    assert among.inputs[1::2] == many.inputs
+    assert among.outputs[1::2] == many.outputs
+    assert set(among.inputs[::2]) == {None}
 
 
 names = st.sampled_from(["", "x", "y" * 40, "z" * 150, "ä", "10"])
@@ -67,12 +88,17 @@ crowded = st.builds(
 @given(st.lists(nodes | crowded, min_size=6, max_size=12))
 def test_nodes_are_equal_by_walking_where_they_are_by_their_fields(found: list[NodeProto]) -> None:
     fields = list(map(_of_fields, found))
-    walked = signatures(found * MANY)[: len(found)]
+    side_by_side = walked(found * MANY)
+    for one, output in zip(found, side_by_side.outputs, strict=False):
+        assert output is None or [output] == one.output
+    for one, inputs in zip(found, side_by_side.inputs, strict=False):
+        assert inputs is None or inputs == (*one.input, "", "", "")[:3]
+    keys = side_by_side.signatures
     for one, other in combinations(range(len(found)), 2):
-        if walked[one] is None or walked[other] is None:
+        if keys[one] is None or keys[other] is None:
             continue
-        if walked[one] == walked[other]:
+        if keys[one] == keys[other]:
             assert fields[one] == fields[other]
         elif fields[one] == fields[other]:
             # Nodes with long names and others are walked over to different ends.
-            assert type(walked[one][0]) is not type(walked[other][0])  # type: ignore[index]
+            assert type(keys[one][0]) is not type(keys[other][0])  # type: ignore[index]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.calls import FunctionKey
+from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.gate.text import first_no_text
-from onnxreduce_cli.model.scope import Scope, function_label
-from onnxreduce_cli.text import quoted
+from onnxreduce_cli.model.scope import Scope, function_label, with_inner
+from onnxreduce_cli.text import listed, quoted
 
 
 def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
@@ -32,14 +34,63 @@ def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
     return found
 
 
-def misfit(node: NodeProto, function: FunctionProto) -> str | None:
-    """Return what is wrong with a call of a function; None if nothing is."""
+def misfit(
+    node: NodeProto, function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]
+) -> str | None:
+    """Return what is wrong with a call of a function; None if nothing is.
+
+    Args:
+        node: the call.
+        function: what it calls.
+        functions: all of the model's, which that may call in turn.
+    """
     label = function_label(function)
     for side in ("input", "output"):
         given, has = len(getattr(node, side)), len(getattr(function, side))
         if given > has:
             return f"it has {given} {side}s, and the function {label} has {has}"
+    return _missed(node, function, functions)
+
+
+def _missed(
+    node: NodeProto, function: FunctionProto, functions: Mapping[FunctionKey, FunctionProto]
+) -> str | None:
+    """Return what a function wants of an input that a call leaves out; None if nothing."""
+    waiting, seen = [(node, function)], set()
+    while waiting:
+        call, callee = waiting.pop()
+        given = dict(zip(callee.input, call.input, strict=False))
+        left_out = frozenset(name for name in callee.input if not given.get(name))
+        if not left_out or (id(callee), left_out) in seen:
+            continue
+        seen.add((id(callee), left_out))
+        opsets = {entry.domain: entry.version for entry in callee.opset_import}
+        opset = next((opsets[domain] for domain in DEFAULT_DOMAINS if domain in opsets), None)
+        for inner in with_inner(callee.node):
+            if left_out.isdisjoint(inner.input):
+                continue
+            found = _without(inner, left_out)
+            called = functions.get((inner.domain, inner.op_type, inner.overload))
+            if called is not None:
+                waiting.append((found, called))
+            elif opset is not None and is_default(inner.domain):
+                problem = schemas.invalid(found, opset)
+                if problem is not None:
+                    names = listed([quoted(name) for name in sorted(left_out)])
+                    owner = f"{names} of the function {function_label(callee)}"
+                    return f"it leaves out {owner}, whose {inner.op_type} is wrong then: {problem}"
     return None
+
+
+def _without(node: NodeProto, names: Set[str]) -> NodeProto:
+    """A node that is not given some values."""
+    made = NodeProto()
+    made.CopyFrom(node)
+    inputs = ["" if name in names else name for name in node.input]
+    while inputs and not inputs[-1]:
+        inputs.pop()
+    made.input[:] = inputs
+    return made
 
 
 def check_recursion(

@@ -8,15 +8,17 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetId
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
-from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.equations import is_equation
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
+from onnxreduce_cli.model.gate.equations import Equations
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label
 from onnxreduce_cli.text import quoted
+
+#: The latest version that onnx can be asked about.
+_LATEST = (1 << 31) - 1
 
 
 def check(model: ModelProto, found: Sequence[Scope]) -> None:
@@ -35,7 +37,7 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
     _check_imports(model, "")
     for function in model.functions:
         _check_imports(function, f"function {function_label(function)}: ")
-    nodes = _Nodes(model, known)
+    nodes = _Nodes(model, known, Equations(found, known))
     for scope in found:
         if isinstance(scope.container, GraphProto):
             _check_graph(scope, scope.container)
@@ -48,6 +50,13 @@ def _check_imports(owner: ModelProto | FunctionProto, place: str) -> None:
     wrong = first_no_text(entry.domain for entry in owner.opset_import)
     if wrong is not None:
         raise InvalidModelError(f"{place}the imported domain {quoted(wrong)} is not UTF-8")
+    for entry in owner.opset_import:
+        if abs(entry.version) > _LATEST:
+            domain = quoted(entry.domain or "ai.onnx")
+            raise InvalidModelError(
+                f"{place}opset {entry.version} of domain {domain} is no opset: it has more than "
+                "32 bits; mend the model"
+            )
 
 
 def _check_graph(scope: Scope, graph: GraphProto) -> None:
@@ -78,8 +87,10 @@ class _Nodes:
         functions: the model's own, which nodes call by name.
     """
 
-    def __init__(self, model: ModelProto, known: Mapping[FunctionKey, FunctionProto]) -> None:
-        self._model, self._functions = model, known
+    def __init__(
+        self, model: ModelProto, known: Mapping[FunctionKey, FunctionProto], equations: Equations
+    ) -> None:
+        self._model, self._functions, self._equations = model, known, equations
 
     def check(self, scope: Scope) -> None:
         """Refuse what is wrong with the nodes of a scope."""
@@ -118,7 +129,8 @@ class _Nodes:
         if found is not None:
             return found
         if function is not None:
-            return functions.misfit(node, function)
+            found = functions.misfit(node, function, self._functions)
+            return found or self._equations.call_problem(node, function)
         read_at = opset if default else imports.get(domain)
         if read_at is None:
             return None
@@ -128,13 +140,5 @@ class _Nodes:
         if found is None and default and op_type == "Split":
             found = split_problem(node)
         if found is None and default and op_type == "Einsum":
-            found = _of_einsum(node)
+            found = self._equations.problem(node)
         return found
-
-
-def _of_einsum(node: NodeProto) -> str | None:
-    """Return what is wrong with an Einsum: onnx's shape inference would never end."""
-    equation = find(node, "equation")
-    if equation is None or equation.ref_attr_name or is_equation(equation.s.decode()):
-        return None
-    return f"its attribute 'equation' is {quoted(equation.s.decode())}, which is none"

@@ -1,0 +1,94 @@
+"""The equations of Einsum: shape inference of what is none may never end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from onnx import AttributeProto, FunctionProto, NodeProto
+
+from onnxreduce_cli.model.attributes import find
+from onnxreduce_cli.model.calls import FunctionKey
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.equations import is_equation
+from onnxreduce_cli.model.scope import Scope, function_label
+from onnxreduce_cli.text import quoted
+
+
+class Equations:
+    """What is an equation in a model: attributes of Einsum, and of functions that hand them on."""
+
+    def __init__(
+        self, scopes: Sequence[Scope], functions: Mapping[FunctionKey, FunctionProto]
+    ) -> None:
+        """Find the attributes of functions that become equations, perhaps of functions they call.
+
+        Args:
+            scopes: those of the model.
+            functions: its functions, by what nodes call.
+        """
+        #: By a function's identity, the names of those of its attributes.
+        self._handed_on: dict[int, set[str]] = {}
+        bodies = [scope for scope in scopes if scope.function is not None]
+        waiting = list(_own(bodies))
+        calls = _calls(bodies, functions) if waiting else {}
+        while waiting:
+            function, name = waiting.pop()
+            known = self._handed_on.setdefault(id(function), set())
+            if name in known:
+                continue
+            known.add(name)
+            for caller, call in calls.get(id(function), ()):
+                given = find(call, name)
+                if given is not None and given.ref_attr_name:
+                    waiting.append((caller, given.ref_attr_name))
+
+    def problem(self, node: NodeProto) -> str | None:
+        """Return what is wrong with an Einsum; None if nothing is."""
+        equation = find(node, "equation")
+        if equation is None or _is_sound(equation):
+            return None
+        return f"its attribute 'equation' is {quoted(_text(equation))}, which is none"
+
+    def call_problem(self, node: NodeProto, function: FunctionProto) -> str | None:
+        """Return what is wrong with what a call of a function hands on; None if nothing is."""
+        names = self._handed_on.get(id(function), ())
+        given = {item.name: item for item in (*function.attribute_proto, *node.attribute)}
+        for name in sorted(names):
+            equation = given.get(name)
+            if equation is not None and not _is_sound(equation):
+                return (
+                    f"its attribute {quoted(name)} is {quoted(_text(equation))}, which is no "
+                    f"equation, and function {function_label(function)} has it for one"
+                )
+        return None
+
+
+def _is_sound(equation: AttributeProto) -> bool:
+    return bool(equation.ref_attr_name) or is_equation(_text(equation))
+
+
+def _own(bodies: Iterable[Scope]) -> Iterator[tuple[FunctionProto, str]]:
+    """The functions' attributes to which an Einsum of their bodies refers."""
+    for scope in bodies:
+        for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
+            if op_type == "Einsum" and is_default(node.domain):
+                equation = find(node, "equation")
+                if equation is not None and equation.ref_attr_name and scope.function is not None:
+                    yield scope.function, equation.ref_attr_name
+
+
+def _calls(
+    bodies: Iterable[Scope], functions: Mapping[FunctionKey, FunctionProto]
+) -> dict[int, list[tuple[FunctionProto, NodeProto]]]:
+    """By the identity of each function, the nodes of other functions that call it."""
+    found: dict[int, list[tuple[FunctionProto, NodeProto]]] = {}
+    for scope in bodies:
+        for node in scope.nodes:
+            called = functions.get((node.domain, node.op_type, node.overload))
+            if called is not None and scope.function is not None:
+                found.setdefault(id(called), []).append((scope.function, node))
+    return found
+
+
+def _text(equation: AttributeProto) -> str:
+    return equation.s.decode(errors="replace")
