@@ -90,8 +90,52 @@ class FileRange:
             file.seek(self.start)
             return file.read(len(self))
 
+    def chunks(self) -> Iterator[bytes]:
+        """Read the bytes part by part, each a mebibyte but for the last.
 
-ByteRange = bytes | memoryview | FileRange
+        Raises:
+            InvalidModelError: the file has changed.
+            OSError: it cannot be read.
+        """
+        with self.file.opened() as file:
+            for start in range(self.start, self.end, _BUFFER):
+                file.seek(start)
+                yield file.read(min(_BUFFER, self.end - start))
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """The bytes of a file's part in another form, of which `size` there are.
+
+    Attributes:
+        part: the part of the file.
+        size: how many bytes they become.
+        recode: makes them of some mebibyte of the part.
+    """
+
+    part: FileRange
+    size: int
+    recode: Callable[[bytes], bytes]
+
+    def __len__(self) -> int:
+        """The number of bytes."""
+        return self.size
+
+    def read(self) -> bytes:
+        """Read all of them."""
+        return b"".join(self.chunks())
+
+    def chunks(self) -> Iterator[bytes]:
+        """Read them part by part.
+
+        Raises:
+            InvalidModelError: the file has changed.
+            OSError: it cannot be read.
+        """
+        return map(self.recode, self.part.chunks())
+
+
+ByteRange = bytes | memoryview | FileRange | Recoded
 
 
 def size_of(byte_ranges: Iterable[ByteRange]) -> int:
@@ -109,6 +153,10 @@ def write(byte_ranges: Iterable[ByteRange], target: IO[bytes]) -> None:
     with ExitStack() as stack:
         opened: dict[StoredFile, BinaryIO] = {}
         for byte_range in byte_ranges:
+            if isinstance(byte_range, Recoded):
+                for chunk in byte_range.chunks():
+                    target.write(chunk)
+                continue
             if not isinstance(byte_range, FileRange):
                 target.write(byte_range)
                 continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from onnx import NodeProto
@@ -42,7 +42,7 @@ class DeadValues:
 
     def of(self, scope: Scope) -> tuple[set[int], set[str]]:
         """Return the identities of a scope's dead nodes, and the names of its dead values."""
-        _, nodes, names = self._by_scope[id(scope)]
+        _, nodes, names = self._by_scope.get(id(scope), (scope, set(), set()))
         return nodes, names
 
     def add(self, scope: Scope, name: str, node: NodeProto | None) -> None:
@@ -60,6 +60,8 @@ def dead_values(
     scopes: Sequence[Scope],
     replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
     bound: Iterable[str] = (),
+    absorbed: Collection[int] = (),
+    reading_on: Collection[int] = (),
 ) -> DeadValues:
     """Find the values and nodes that are dead once nodes are replaced.
 
@@ -67,23 +69,27 @@ def dead_values(
         scopes: every scope of the model, the main graph's first.
         replaced: each replaced node with its scope and what takes its place.
         bound: names that the model refers to outside its graphs.
+        absorbed: the identities of nodes that go with those that are replaced.
+        reading_on: those of replaced nodes of which the inputs are known to be read as before.
     """
     found = DeadValues()
-    candidates = list(dict.fromkeys(_dropped_reads(replaced)))
+    changed = [item for item in replaced if id(item[1]) not in reading_on]
+    candidates = deque(dict.fromkeys(_dropped_reads(changed)))
     if not candidates:
         return found
     by_id = {id(scope): scope for scope in scopes}
     replacements = {id(node): result for _, node, result in replaced}
-    readers = _Readers(scopes, replacements, bound)
+    readers = _Readers(by_id, replacements, absorbed)
+    readers.count(readers.behind(candidates), bound)
     while candidates:
-        value = candidates.pop(0)
+        value = candidates.popleft()
         scope, name = by_id[value[0]], value[1]
         if name in scope.inputs:
             continue
         node = scope.producers.get(name)
         values = [(id(scope), output) for output in node.output] if node is not None else [value]
         if any(readers.any(item) for item in values) or (
-            node is not None and (found.covers(node) or not _removable(node))
+            node is not None and (found.covers(node) or not readers.may_go(node))
         ):
             continue
         found.add(scope, name, node)
@@ -101,13 +107,9 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
             kept.append(node)
             needed.update(node.input[:])
             if node.op_type in GRAPH_OPERATORS:
-                needed.update(_reads_within(node))
+                needed.update(reads_within(node))
             needed.discard("")  # An input that is absent is no output that is not given.
     return kept[::-1]
-
-
-def _removable(node: NodeProto) -> bool:
-    return is_default(node.domain) and node.op_type in _REMOVABLE
 
 
 def _dropped_reads(
@@ -117,20 +119,29 @@ def _dropped_reads(
         before = node.input[:]
         if len(result) == 1 and result[0].input[: len(before)] == before:
             continue  # It reads what it read, and maybe more.
-        still = {name for new in result for name in reads(new)}
+        still: set[str] = set()
+        for new in result:
+            still.update(new.input[:])
+            if _has_graphs(new):
+                still.update(reads_within(new))
         for name in before:
             owner = scope.resolve(name) if name and name not in still else None
             if owner is not None:
                 yield id(owner), name
 
 
+def _has_graphs(node: NodeProto) -> bool:
+    """Return whether a node may hold graphs: those of other domains may as well."""
+    return node.op_type in GRAPH_OPERATORS or not is_default(node.domain)
+
+
 def reads(node: NodeProto) -> Iterator[str]:
     """Return the names of the values that a node reads, its subgraphs included."""
     yield from node.input
-    yield from _reads_within(node)
+    yield from reads_within(node)
 
 
-def _reads_within(node: NodeProto) -> Iterator[str]:
+def reads_within(node: NodeProto) -> Iterator[str]:
     """Return the names that a node's subgraphs read, their outputs included."""
     waiting = [graph for _, graph in subgraphs(node)]
     while waiting:
@@ -142,32 +153,75 @@ def _reads_within(node: NodeProto) -> Iterator[str]:
 
 
 class _Readers:
-    """The number of reads that each value has left."""
+    """The number of reads that each value has left, of those that may go."""
 
     def __init__(
         self,
-        scopes: Sequence[Scope],
+        scopes: Mapping[int, Scope],
         replacements: Mapping[int, Sequence[NodeProto]],
-        bound: Iterable[str],
+        absorbed: Collection[int],
     ) -> None:
+        self._scopes = scopes
         self._replacements = replacements
+        self._absorbed = absorbed
         self._counts: Counter[Value] = Counter()
         self._resolved: defaultdict[int, dict[str, int]] = defaultdict(dict)
-        self._count(scopes[0], bound)
-        for scope in scopes:
-            reads = chain.from_iterable(map(self._reads_of, scope.nodes))
-            self._count(scope, chain(scope.outputs, _parameters(scope), reads))
+
+    def may_go(self, node: NodeProto) -> bool:
+        """Return whether a node goes when nothing reads what it makes."""
+        return id(node) in self._absorbed or (
+            is_default(node.domain) and node.op_type in _REMOVABLE
+        )
+
+    def behind(self, candidates: Iterable[Value]) -> set[str]:
+        """Return the names of all values that may go when the candidates do, and those of these."""
+        found: set[Value] = set()
+        waiting = list(candidates)
+        while waiting:
+            value = waiting.pop()
+            if value in found:
+                continue
+            found.add(value)
+            scope = self._scopes[value[0]]
+            node = scope.producers.get(value[1])
+            if node is None or not self.may_go(node):
+                continue
+            found.update((value[0], name) for name in node.output)
+            for name in self._reads_of(node):
+                owner = scope.resolve(name) if name else None
+                if owner is not None:
+                    waiting.append((id(owner), name))
+        return {name for _, name in found}
+
+    def count(self, names: Collection[str], bound: Iterable[str]) -> None:
+        """Count the reads of values of some names.
+
+        Args:
+            names: the names; reads of others are not counted.
+            bound: names that the model refers to outside its graphs.
+        """
+        for index, scope in enumerate(self._scopes.values()):
+            outside = bound if index == 0 else ()
+            replacements = self._replacements
+            of_nodes = chain.from_iterable(
+                self._reads_of(node) if inputs is None or id(node) in replacements else inputs
+                for node, inputs in zip(scope.nodes, scope.node_inputs, strict=True)
+            )
+            read = chain(outside, scope.outputs, _parameters(scope), of_nodes)
+            self._count(scope, filter(names.__contains__, read))
 
     def _reads_of(self, node: NodeProto) -> list[str]:
         """Return the reads of a node or of its replacement, without the model's subgraphs."""
         result = self._replacements.get(id(node))
         if result is None:
             return node.input[:]
-        own = set(_reads_within(node))
         found = []
         for new in result:
             found += new.input[:]
-            found += [name for name in _reads_within(new) if name not in own]
+        if any(map(_has_graphs, result)):
+            own = set(reads_within(node))
+            for new in result:
+                found += [name for name in reads_within(new) if name not in own]
         return found
 
     def _count(self, scope: Scope, names: Iterable[str]) -> None:

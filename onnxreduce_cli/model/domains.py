@@ -8,6 +8,9 @@ from onnxreduce_cli.errors import InvalidModelError
 
 DEFAULT_DOMAINS = ("", "ai.onnx")
 
+#: The domain of the operators that ONNX Runtime adds, most of them when it optimises a model.
+MICROSOFT = "com.microsoft"
+
 
 def is_default(domain: str) -> bool:
     """Return whether `domain` names the default operator set, which has two spellings."""

@@ -94,14 +94,6 @@ class Edits:
 
 def apply_edits(scope: Scope, edits: Edits) -> None:
     """Edit one scope's container in place; its inner scopes are edited already."""
-    if edits.successors:
-        for node in scope.nodes:
-            for successor in edits.successors.get(id(node), ()):
-                _give_subgraphs(node, successor)
-    for key, taken_over in edits.taken_over.items():
-        graphs = {item.name: item.g for item in edits.originals[key].attribute}
-        for new in edits.replaced[key]:
-            _take_over_within(new, {name: graphs[source] for name, source in taken_over.items()})
     container = scope.container
     if isinstance(container, GraphProto):
         container.initializer.extend(edits.initializers)
@@ -110,8 +102,26 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
         _remove_values(container, edits.removed_values)
 
 
+def _give_graphs(edits: Edits, key: int, planned: NodeProto, new: NodeProto) -> None:
+    """Give a new node the graphs of the one that it replaces, which are edited already.
+
+    Args:
+        edits: those of the scope.
+        key: the identity of the node that is replaced.
+        planned: one of the nodes in its place.
+        new: that one, or a copy of it.
+    """
+    node = edits.originals[key]
+    if any(item is planned for item in edits.successors.get(key, ())):
+        _give_subgraphs(node, new)
+    if key in edits.taken_over:
+        graphs = {item.name: item.g for item in node.attribute}
+        taken_over = {name: graphs[source] for name, source in edits.taken_over[key].items()}
+        _take_over_within(new, taken_over)
+
+
 def _give_subgraphs(node: NodeProto, successor: NodeProto) -> None:
-    """Move a node's subgraphs, already edited, to the node that replaces it.
+    """Let the node that replaces another have its subgraphs.
 
     Inputs and outputs that a step added to a graph stay, with the nodes that make the outputs;
     so do the nodes that make what was an input before.
@@ -137,15 +147,12 @@ def _take_over_within(node: NodeProto, done: Mapping[str, GraphProto]) -> None:
 
 
 def _take_over(graph: GraphProto, done: GraphProto) -> None:
-    """Make a graph one that is done, but for its name and what a step added to it."""
+    """Make a graph one that is done, but for its name and what a step added to it.
+
+    What was added when `done` was not done yet is found by the inputs and outputs: the nodes that
+    make what is none of these any more.
+    """
     given = GraphProto.FromString(graph.SerializeToString())
-    graph.CopyFrom(done)
-    graph.name = given.name
-    _keep_added(graph, given, done)
-
-
-def _keep_added(graph: GraphProto, given: GraphProto, done: GraphProto) -> None:
-    """Add to a graph what a step did to it, which is in `given`, when `done` was not done yet."""
     wanted = _names(done.input) - _names(given.input)
     first: list[NodeProto] = []
     for node in reversed(given.node):
@@ -154,8 +161,13 @@ def _keep_added(graph: GraphProto, given: GraphProto, done: GraphProto) -> None:
             wanted.update(node.input)
     added = _names(given.output) - _names(done.output)
     last = [node for node in given.node if not added.isdisjoint(node.output)]
-    del graph.node[:], graph.input[:], graph.output[:]
-    graph.node.extend([*first, *done.node, *last])
+    # One copy of what is done, which may be large: graphs nest.
+    graph.Clear()
+    graph.node.extend(first)
+    graph.MergeFrom(done)
+    graph.node.extend(last)
+    graph.name = given.name
+    del graph.input[:], graph.output[:]
     graph.input.extend(given.input)
     typed = {output.name: output for output in done.output}
     for output in given.output:
@@ -203,8 +215,9 @@ def read_by(results: Iterable[Sequence[NodeProto]], names: Iterable[str]) -> set
 def _edit_nodes(scope: Scope, edits: Edits) -> None:
     in_place = scope.misplaced is None and not edits.first and not edits.removed_nodes
     if in_place and all(len(result) == 1 for result in edits.replaced.values()):
-        for key, result in edits.replaced.items():
-            edits.originals[key].CopyFrom(result[0])
+        for key, (new,) in edits.replaced.items():
+            _give_graphs(edits, key, new, new)
+            edits.originals[key].CopyFrom(new)
         return
     # Messages that stay are moved, never copied: they may hold weights.
     nodes = scope.container.node
@@ -212,10 +225,12 @@ def _edit_nodes(scope: Scope, edits: Edits) -> None:
     kept: list[NodeProto] = []
     position = 0
 
-    def append(node: NodeProto) -> None:
+    def append(node: NodeProto, replaced: int | None = None) -> None:
         nonlocal position
         new = nodes.add()
         new.CopyFrom(node)
+        if replaced is not None:
+            _give_graphs(edits, replaced, node, new)
         order[id(new)] = position
         kept.append(new)
         position += 1
@@ -231,7 +246,7 @@ def _edit_nodes(scope: Scope, edits: Edits) -> None:
             position += 1
         else:
             for new in new_nodes:
-                append(new)
+                append(new, id(node))
     nodes.sort(key=lambda node: order.get(id(node), position))
     del nodes[position:]
 
@@ -308,14 +323,27 @@ def set_ir_version(model: ModelProto, scopes: Sequence[Scope], ir_version: int) 
 
 def _move_outer_constants(graph: GraphProto) -> None:
     """Let Constant nodes that no node of the graph itself reads become initializers."""
-    read = {name for node in graph.node for name in node.input}
-    read |= {output.name for output in graph.output}
-    for index in reversed(range(len(graph.node))):
+    going = outer_constants(graph.node, [output.name for output in graph.output])
+    for index in reversed(going):
         node = graph.node[index]
-        if node.op_type == "Constant" and node.output[0] not in read:
-            for attribute in node.attribute:
-                if attribute.name == "value":
-                    tensor = graph.initializer.add()
-                    tensor.CopyFrom(attribute.t)
-                    tensor.name = node.output[0]
-                    del graph.node[index]
+        tensor = graph.initializer.add()
+        tensor.CopyFrom(next(item.t for item in node.attribute if item.name == "value"))
+        tensor.name = node.output[0]
+        del graph.node[index]
+
+
+def outer_constants(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[int]:
+    """The places of the Constant nodes, with a tensor, that none of a graph's own nodes reads.
+
+    Args:
+        nodes: those of the graph.
+        outputs: what it gives.
+    """
+    read = {*outputs, *(name for node in nodes for name in node.input)}
+    return [
+        index
+        for index, node in enumerate(nodes)
+        if node.op_type == "Constant"
+        and node.output[0] not in read
+        and any(item.name == "value" for item in node.attribute)
+    ]

@@ -94,7 +94,7 @@ def relocate(document: Document, files: list[DataFile], folder: str) -> bool:
         whether any reference changed: those relative to the model's own folder that lead out of it.
     """
     staying = {
-        file.location: os.path.relpath(file.path, folder)
+        file.location: _reference(file.path, folder)
         for file in files
         if not file.inside and not os.path.isabs(file.location)
     }
@@ -103,6 +103,14 @@ def relocate(document: Document, files: list[DataFile], folder: str) -> bool:
             if entry.key == "location":
                 entry.value = staying.get(entry.value, entry.value)
     return bool(staying)
+
+
+def _reference(path: str, folder: str) -> str:
+    """A file's location from a folder, as models write it: whole where it is on another drive."""
+    try:
+        return os.path.relpath(path, folder).replace(os.sep, "/")
+    except ValueError:
+        return path
 
 
 def destinations(files: list[DataFile], folder: str) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ from onnx.serialization import registry
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import nesting
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
+from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of, write
 from onnxreduce_cli.model.foreign import foreign
 from onnxreduce_cli.model.outline import Outline
 from onnxreduce_cli.model.tensors import tensors
@@ -230,10 +230,54 @@ def replacing(path: str | os.PathLike[str], *, lasting: bool = False) -> Iterato
             os.replace(temporary, final)
             undo.pop_all()
     except OSError as error:
+        if temporary is None:
+            raise _no_place(error, final) from error
         # Users know the file by its own name.
-        if temporary is None or error.filename in (None, temporary):
+        if error.filename in (None, temporary):
             error.filename = final
         raise
+
+
+@contextmanager
+def temporary(content: list[ByteRange], folder: str = "") -> Iterator[str]:
+    """Write a model to a file that is there for a while, and give its path.
+
+    It is closed, as Windows lets nobody else open a temporary file that is not.
+
+    Args:
+        content: the model's bytes.
+        folder: where; empty for where temporary files go.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    handle, path = tempfile.mkstemp(".onnx", "onnxreduce-", folder or None)
+    with ExitStack() as undo:
+        undo.callback(_remove, path)
+        with os.fdopen(handle, "wb") as file:
+            write(content, file)
+        yield path
+
+
+def make_folder(path: str | os.PathLike[str]) -> None:
+    """Make a folder, and those that it is in, where there is none.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    try:
+        os.makedirs(path, exist_ok=True)
+    except OSError as error:
+        raise _no_place(error, os.path.abspath(path)) from error
+
+
+def _no_place(error: OSError, path: str) -> OSError:
+    """Say of a file or folder that cannot be made where that is, and what to do."""
+    if isinstance(error, FileExistsError):
+        return FileExistsError(error.errno, "it is a file, not a folder; name another", path)
+    folder = os.path.dirname(path)
+    problem = f"nothing can be made in the folder {folder} ({error.strerror}); name another folder"
+    return OSError(error.errno, problem, path)
 
 
 def _remove(path: str) -> None:

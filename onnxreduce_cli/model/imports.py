@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
+from onnxreduce_cli.model.domains import MICROSOFT
 from onnxreduce_cli.model.scope import subgraphs
 
 
 def _is_known(domain: str) -> bool:
     """Return whether a domain is Microsoft's, or onnx's own and not the default one."""
-    return domain == "com.microsoft" or domain.startswith(("ai.onnx.", "com.microsoft.", "com.ms."))
+    return domain == MICROSOFT or domain.startswith(("ai.onnx.", "com.microsoft.", "com.ms."))
 
 
 def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:

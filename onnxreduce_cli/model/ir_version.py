@@ -22,6 +22,7 @@ from onnx import (
 )
 
 from onnxreduce_cli.errors import ConversionError
+from onnxreduce_cli.model.dead_values import DeadValues
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.imports import unread_imports
 from onnxreduce_cli.model.scope import Scope
@@ -76,7 +77,11 @@ def least_for_opset(opset: int) -> int:
 
 
 def choose(
-    wanted: Wanted, model: ModelProto, scopes: Sequence[Scope], opset: int
+    wanted: Wanted,
+    model: ModelProto,
+    scopes: Sequence[Scope],
+    opset: int,
+    dead: DeadValues | None = None,
 ) -> tuple[int, str]:
     """Return the IR version that a model gets at an opset, and why it is not the opset's own.
 
@@ -86,6 +91,8 @@ def choose(
         model: the model before it changes.
         scopes: its scopes.
         opset: the opset of the default domain that it gets.
+        dead: the initializers and nodes that go, with their dtypes; None while that is not known,
+            when no tensor is looked at.
 
     Returns:
         the number, and what needs it, for people; empty where the opset does or the user says so.
@@ -97,7 +104,7 @@ def choose(
         if model.ir_version < IMPORTS and opset > 1:
             raise _misread(model.ir_version, (IMPORTS, f"the import of opset {opset}"))
         return model.ir_version, ""
-    needed = max(_features(model, scopes), key=_number)
+    needed = max(_features(model, scopes, dead), key=_number)
     overridable, constant = _initializers(model, scopes)
     if wanted == "auto":
         own = least_for_opset(opset)
@@ -122,7 +129,9 @@ def _misread(wanted: int, needed: Feature) -> ConversionError:
     )
 
 
-def _features(model: ModelProto, scopes: Sequence[Scope]) -> Iterator[Feature]:
+def _features(
+    model: ModelProto, scopes: Sequence[Scope], dead: DeadValues | None
+) -> Iterator[Feature]:
     yield IMPORTS, "operator set imports"
     unread = unread_imports(model)
     for entry in model.opset_import:
@@ -138,20 +147,26 @@ def _features(model: ModelProto, scopes: Sequence[Scope]) -> Iterator[Feature]:
         if function.overload:
             yield 10, f"overload {function.overload!r} of function {function.name!r}"
     for scope in scopes:
+        if dead is not None:
+            yield from _tensor_features(scope, dead)
         yield from _scope_features(scope)
 
 
-def _scope_features(scope: Scope) -> Iterator[Feature]:
+def _tensor_features(scope: Scope, dead: DeadValues) -> Iterator[Feature]:
     # Looking at the attributes of all nodes would take as long as converting them.
     looked_at = {kind for kind in {*scope.op_types} if kind in _WITH_TENSORS or not defs.has(kind)}
     for op_type, node in zip(scope.op_types, scope.nodes, strict=True) if looked_at else ():
-        if op_type in looked_at:
+        if op_type in looked_at and not dead.covers(node):
             yield from _node_features(node)
+    for name, tensor in scope.initializers.items():
+        if tensor.data_type in _BY_ELEM_TYPE and name not in dead.of(scope)[1]:
+            yield from _elem_type(tensor.data_type, f"initializer {name!r}")
+
+
+def _scope_features(scope: Scope) -> Iterator[Feature]:
     container = scope.container
     if isinstance(container, FunctionProto):
         return
-    for name, tensor in scope.initializers.items():
-        yield from _elem_type(tensor.data_type, f"initializer {name!r}")
     if container.sparse_initializer:
         yield 6, f"sparse initializers in {scope.label or 'the main graph'}"
     for info in (*container.input, *container.output):

@@ -23,7 +23,7 @@ from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.model import wire
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
+from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
 from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.tensors import holders, single_holders
 
@@ -116,7 +116,8 @@ class Outline:
             if left_out.stated:
                 tensor.data_location = TensorProto.DEFAULT
             byte_ranges = (
-                p.read() if isinstance(p, FileRange) else bytes(p) for p in left_out.byte_ranges
+                p.read() if isinstance(p, (FileRange, Recoded)) else bytes(p)
+                for p in left_out.byte_ranges
             )
             tensor.MergeFromString(left_out.header + b"".join(byte_ranges))
 

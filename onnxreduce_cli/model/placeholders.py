@@ -14,10 +14,9 @@ from typing import Any
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.domains import MICROSOFT, is_default
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
 
-MICROSOFT = "com.microsoft"
 LEARNING = "ai.onnx.ml"
 
 #: What a node's copy becomes: operator, inputs, attributes kept; None leaves it as it is.
@@ -62,21 +61,18 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Collection[Functi
         functions: the model's own, which an operator's name may mean instead.
     """
     called = {(function.domain, function.name) for function in functions}
-    waiting = [*graph.node]
-    while waiting:
-        node = waiting.pop()
-        op_type = node.op_type
-        if op_type not in _OPERATORS and op_type not in GRAPH_OPERATORS and not node.domain:
-            continue  # The usual case.
-        for _, subgraph in subgraphs(node):
-            waiting += subgraph.node
-        key = ("" if is_default(node.domain) else node.domain, node.op_type)
-        rule = None if key in called else _RULES.get(key)
-        found = rule(node, opset) if opset and rule is not None and node.input else None
-        if found is not None:
-            found.name = node.name
-            found.output.append(node.output[0])
-            node.CopyFrom(found)
+    looked_at = _OPERATORS | GRAPH_OPERATORS
+    graphs = [graph]
+    while graphs:
+        for node in [n for n in graphs.pop().node if n.op_type in looked_at or n.domain]:
+            graphs += [subgraph for _, subgraph in subgraphs(node)]
+            key = ("" if is_default(node.domain) else node.domain, node.op_type)
+            rule = None if key in called else _RULES.get(key)
+            found = rule(node, opset) if opset and rule is not None and node.input else None
+            if found is not None:
+                found.name = node.name
+                found.output.append(node.output[0])
+                node.CopyFrom(found)
 
 
 def _node(op_type: str, inputs: list[str], **values: Any) -> NodeProto:
@@ -183,3 +179,6 @@ _RULES |= {
 }
 
 _OPERATORS = frozenset(op_type for _, op_type in _RULES)
+
+#: Those of the default domain.
+REPLACED = frozenset(op_type for domain, op_type in _RULES if not domain)

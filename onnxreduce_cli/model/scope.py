@@ -9,7 +9,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
 from onnxreduce_cli.model.order import in_order, misplaced
-from onnxreduce_cli.model.signatures import signatures
+from onnxreduce_cli.model.signatures import Inputs, Walked, walked
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
@@ -87,23 +87,41 @@ class Scope:
         """The operator of each of `nodes`."""
         return [node.op_type for node in self.nodes]
 
-    @cached_property
+    @property
     def signatures(self) -> list[Hashable]:
         """For each of `nodes` its signature, or None; see `model.signatures`."""
-        alike = [index for index, name in enumerate(self.op_types) if name not in _UNLIKE]
+        return self._walked.signatures
+
+    @property
+    def node_inputs(self) -> list[Inputs | None]:
+        """For each of `nodes` what it reads; None where only its fields tell."""
+        return self._walked.inputs
+
+    @property
+    def node_outputs(self) -> list[str | None]:
+        """For each of `nodes` the only value that it makes; None for others, and where not told."""
+        return self._walked.outputs
+
+    @cached_property
+    def _walked(self) -> Walked:
+        """What a walk over the nodes finds, but for those that are unlike any other."""
+        unlike = not _UNLIKE.isdisjoint(self.op_types)
+        alike = [i for i, name in enumerate(self.op_types) if name not in _UNLIKE] if unlike else ()
+        some = walked([self.nodes[index] for index in alike] if unlike else self.nodes)
         shared: dict[Hashable, Hashable] = {}
-        found: list[Hashable] = [None] * len(self.nodes)
-        for index, item in zip(
-            alike, signatures([self.nodes[index] for index in alike]), strict=True
-        ):
-            found[index] = shared.setdefault(item, item)
-        return found
+        some.signatures = [shared.setdefault(item, item) for item in some.signatures]
+        return some.among(alike, len(self.nodes)) if unlike else some
 
     @cached_property
     def producers(self) -> dict[str, NodeProto]:
         """The node that makes each value."""
+        # Those that were walked over tell their only output, which else takes longest to ask for.
+        known = self._walked.outputs if "_walked" in self.__dict__ else [None] * len(self.nodes)
         found: dict[str, NodeProto] = {}
-        for node in self.nodes:
+        for node, name in zip(self.nodes, known, strict=True):
+            if name is not None:
+                found[name] = node
+                continue
             outputs = node.output
             # Nearly all nodes have one; asking for it alone costs half of walking the field.
             if len(outputs) == 1:
@@ -154,7 +172,8 @@ class Scope:
         """The nearest scope, from here outwards, that defines `name`."""
         scope: Scope | None = self
         while scope is not None:
-            if name in scope.producers or name in scope.initializers or name in scope.inputs:
+            # Those that nodes make are asked for last: finding them takes longest.
+            if name in scope.initializers or name in scope.inputs or name in scope.producers:
                 return scope
             scope = scope.parent
         return None

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import wire
-from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of
+from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, Recoded, StoredFile, size_of
 from onnxreduce_cli.model.external import DataFile, data_files
 from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.outline import LeftOut
+from onnxreduce_cli.model.outline import LARGE, LeftOut
 from onnxreduce_cli.model.tensors import tensors
+
+#: Makes bytes of bytes.
+Recode = Callable[[bytes], bytes]
 
 #: Data begins at a multiple of a page, large data at one of what Windows maps, so that a runtime
 #: can map it.
@@ -77,17 +80,107 @@ def mappable(document: Document) -> ModelProto:
             tensor refers to.
         OSError: a file cannot be looked at.
     """
-    stored = {file.location: StoredFile.at(file.path) for file in data_files(document)}
+    stored = stored_files(document)
     for tensor in tensors(document.model) if stored or document.outline else ():
         if tensor.data_location == TensorProto.EXTERNAL:
-            left_out = document.outline.of(tensor) is not None
-            data = _raw(document, tensor)[0] if left_out else _file_range(tensor, stored)
+            (data,) = data_of(document, tensor, stored)
             if isinstance(data, FileRange):
                 _refer(tensor, data.file.path, data.start, len(data))
             else:
-                _clear(tensor)
-                tensor.raw_data = bytes(data)
+                clear_data(tensor)
+                tensor.raw_data = data.read() if isinstance(data, Recoded) else bytes(data)
     return document.model
+
+
+def stored_files(document: Document) -> dict[str, StoredFile]:
+    """Return the files that a model has external data in, by what it calls them.
+
+    Raises:
+        InvalidModelError: one is outside the model's folder.
+        OSError: one cannot be looked at.
+    """
+    return {file.location: StoredFile.at(file.path) for file in data_files(document)}
+
+
+def data_of(
+    document: Document, tensor: TensorProto, stored: Mapping[str, StoredFile]
+) -> Sequence[ByteRange]:
+    """Return a tensor's data as raw data, wherever it is; nothing for strings.
+
+    Args:
+        document: the model that has the tensor.
+        tensor: the tensor.
+        stored: the files that the model has external data in.
+
+    Raises:
+        InvalidModelError: a file does not have what the tensor refers to, or its data does not fit
+            its dimensions.
+    """
+    if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None:
+        return (_file_range(tensor, stored),)
+    return _raw(document, tensor)
+
+
+def recode(
+    document: Document, chosen: Iterable[TensorProto], width: tuple[int, int], how: Recode
+) -> bool:
+    """Give tensors the data that is made of theirs; large data is made when it is written.
+
+    Where any of them has external data, all that the model has becomes data within it, so that the
+    files of the old data are needed no more.
+
+    Args:
+        document: the model; it is edited.
+        chosen: the tensors.
+        width: how many bytes an element takes, and how many it is to take.
+        how: makes bytes of bytes.
+
+    Returns:
+        whether the model had external data that is within it now.
+
+    Raises:
+        InvalidModelError: a file does not have what a tensor refers to.
+        OSError: a file cannot be looked at.
+    """
+    wanted = {id(tensor): tensor for tensor in chosen}
+    stored = stored_files(document) if wanted else {}
+    outside = {
+        id(tensor): tensor
+        for tensor in tensors(document.model)
+        if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None
+    }
+    moving = not wanted.keys().isdisjoint(outside)
+    for key, tensor in {**wanted, **(outside if moving else {})}.items():
+        data = data_of(document, tensor, stored)
+        size = size_of(data)
+        if key in wanted:
+            size = size // width[0] * width[1]
+            data = [_recoded(part, width, how) for part in data]
+        clear_data(tensor)
+        if size < LARGE:
+            tensor.raw_data = b"".join(
+                part.read() if isinstance(part, (FileRange, Recoded)) else bytes(part)
+                for part in data
+            )
+        else:
+            left_out = LeftOut(_RAW, wire.header(_RAW, size), tuple(data))
+            tensor.MergeFrom(document.outline.leave_out(left_out))
+    if moving:
+        document.has_external_data = False
+    return moving
+
+
+def _recoded(part: ByteRange, width: tuple[int, int], how: Recode) -> ByteRange:
+    if isinstance(part, FileRange):
+        return Recoded(part, len(part) // width[0] * width[1], how)
+    return how(bytes(part.read() if isinstance(part, Recoded) else part))
+
+
+def clear_data(tensor: TensorProto) -> None:
+    """Clear a tensor's data, and the reference to external data."""
+    for field, _ in tensor.ListFields():
+        if field.name.endswith("_data") or field.name == "data_location":
+            tensor.ClearField(field.name)
 
 
 def _raw(document: Document, tensor: TensorProto) -> Sequence[ByteRange]:
@@ -129,7 +222,7 @@ def move_in(document: Document, files: Sequence[DataFile]) -> bool:
     for tensor in tensors(document.model) if stored else ():
         if tensor.data_location == TensorProto.EXTERNAL and document.outline.of(tensor) is None:
             stored_range = _file_range(tensor, stored)
-            _clear(tensor)
+            clear_data(tensor)
             left_out = LeftOut(_RAW, wire.header(_RAW, len(stored_range)), (stored_range,))
             tensor.MergeFrom(document.outline.leave_out(left_out))
     document.has_external_data = False
@@ -156,14 +249,7 @@ def _file_range(tensor: TensorProto, stored: Mapping[str, StoredFile]) -> FileRa
 
 def _refer(tensor: TensorProto, location: str, start: int, size: int) -> None:
     """Let a tensor have its data in a file."""
-    _clear(tensor)
+    clear_data(tensor)
     tensor.data_location = TensorProto.EXTERNAL
     for key, value in (("location", location), ("offset", start), ("length", size)):
         tensor.external_data.add(key=key, value=str(value))
-
-
-def _clear(tensor: TensorProto) -> None:
-    """Clear a tensor's data, and the reference to external data."""
-    for field, _ in tensor.ListFields():
-        if field.name.endswith("_data") or field.name == "data_location":
-            tensor.ClearField(field.name)

@@ -11,7 +11,8 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.ir_version import choose, least_for_opset
+from onnxreduce_cli.model.dead_values import DeadValues
+from onnxreduce_cli.model.ir_version import Wanted, choose, least_for_opset
 from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.schemas import newest_opset
 from tests.support import model, run
@@ -22,6 +23,11 @@ def test_the_least_for_each_opset() -> None:
     assert {opset: least_for_opset(opset) for opset in expected} == expected
     every = [least_for_opset(opset) for opset in range(1, newest_opset() + 1)]
     assert every == sorted(every)
+
+
+def chosen(wanted: Wanted, found: ModelProto, opset: int) -> tuple[int, str]:
+    """What is chosen for a model that nothing goes of."""
+    return choose(wanted, found, scopes(found), opset, DeadValues())
 
 
 def plain() -> ModelProto:
@@ -113,8 +119,8 @@ def test_what_would_be_misread(
     found = plain()
     change(found)
     reason = f"needed by {what}" if what else ""
-    assert choose("auto", found, scopes(found), 8) == (least, reason)
-    assert choose("auto", found, scopes(found), 23) == (11, "")
+    assert chosen("auto", found, 8) == (least, reason)
+    assert chosen("auto", found, 23) == (11, "")
 
 
 @pytest.mark.parametrize("change", SKIPPED)
@@ -122,8 +128,8 @@ def test_what_readers_skip(change: Callable[[ModelProto], object]) -> None:
     found = plain()
     change(found)
     found.ir_version = 11
-    assert choose("auto", found, scopes(found), 8) == (3, "")
-    assert choose(3, found, scopes(found), 8) == (3, "")
+    assert chosen("auto", found, 8) == (3, "")
+    assert chosen(3, found, 8) == (3, "")
 
 
 def test_of_functions_what_readers_skip() -> None:
@@ -131,7 +137,7 @@ def test_of_functions_what_readers_skip() -> None:
     function(found)
     found.functions[0].value_info.add(name="a")
     found.functions[0].metadata_props.add(key="a")
-    assert choose("auto", found, scopes(found), 8)[0] == 8
+    assert chosen("auto", found, 8)[0] == 8
 
 
 def test_an_initializer_that_a_caller_may_override() -> None:
@@ -139,16 +145,16 @@ def test_an_initializer_that_a_caller_may_override() -> None:
     found.ir_version = 4
     listed_initializer(found)
     reason = "needed by initializer 'w', which a caller may override"
-    assert choose("auto", found, scopes(found), 8) == (4, reason)
+    assert chosen("auto", found, 8) == (4, reason)
     with pytest.raises(ConversionError, match="IR version 3 has no place for initializer 'w'"):
-        choose(3, found, scopes(found), 8)
+        chosen(3, found, 8)
 
 
 def test_operators_of_other_domains_that_are_read() -> None:
     found = plain()
     found.opset_import.add(domain="ai.onnx.ml", version=3)
     found.graph.node.add(op_type="Scaler", domain="ai.onnx.ml", input=["x"], output=["z"])
-    assert choose("auto", found, scopes(found), 8) == (8, "needed by opset 3 of ai.onnx.ml")
+    assert chosen("auto", found, 8) == (8, "needed by opset 3 of ai.onnx.ml")
 
 
 def test_features_in_branches() -> None:
@@ -160,7 +166,7 @@ def test_features_in_branches() -> None:
             >
         }""")
     reason = "needed by initializer 'w', which is no graph input"
-    assert choose("auto", found, scopes(found), 8) == (4, reason)
+    assert chosen("auto", found, 8) == (4, reason)
 
 
 def test_a_number_and_keep() -> None:
@@ -168,14 +174,14 @@ def test_a_number_and_keep() -> None:
     function(found)
     found.ir_version = 10
     for opset in (8, 13, 28):
-        assert choose(8, found, scopes(found), opset) == (8, "")
-        assert choose("keep", found, scopes(found), opset) == (10, "")
+        assert chosen(8, found, opset) == (8, "")
+        assert chosen("keep", found, opset) == (10, "")
         with pytest.raises(ConversionError, match="function 'F', which needs 8: say --ir-version"):
-            choose(7, found, scopes(found), opset)
+            chosen(7, found, opset)
     found.ir_version = 2
-    assert choose("keep", found, scopes(found), 1) == (2, "")
+    assert chosen("keep", found, 1) == (2, "")
     with pytest.raises(ConversionError, match="the import of opset 13, which needs 3"):
-        choose("keep", found, scopes(found), 13)
+        chosen("keep", found, 13)
 
 
 def test_an_opset_that_is_in_no_release_yet(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,3 +216,36 @@ def test_an_ir_version_that_nobody_asked_for_never_stands_in_the_way() -> None:
     assert result.ir_version == 9
     with pytest.raises(onnxreduce_cli.ConversionError, match="default attributes of"):
         onnxreduce_cli.convert(source, 12, ir_version=8)
+
+
+def four_bits(*, constant: bool) -> ModelProto:
+    source = parser.parse_model("""<ir_version: 10, opset_import: ["" : 21]>
+        g (float[2, 4] x) => (float[2, 2] y) <float scale = {0.5}> {
+            w = DequantizeLinear(q, scale)
+            y = MatMul(x, w)
+        }""")
+    tensor = helper.make_tensor("q", TensorProto.INT4, [4, 2], [-8, 7, 1, 2, 3, -4, 5, 6])
+    if constant:
+        source.graph.node.insert(0, helper.make_node("Constant", [], ["q"], value=tensor))
+    else:
+        source.graph.initializer.append(tensor)
+    return source
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_dtype_that_goes_needs_no_ir_version(constant: bool) -> None:
+    source = four_bits(constant=constant)
+    result = onnxreduce_cli.convert(source, 13)
+    assert result.ir_version == 7
+    assert onnxreduce_cli.convert(source, 13, ir_version=7).ir_version == 7
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    weights = np.array([[-8, 7], [1, 2], [3, -4], [5, 6]], np.float32)
+    assert run(result, {"x": x})["y"].tolist() == (x @ weights / 2).tolist()
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_a_dtype_that_stays_does(constant: bool) -> None:
+    source = four_bits(constant=constant)
+    source.graph.output.append(helper.make_tensor_value_info("q", TensorProto.INT4, [4, 2]))
+    with pytest.raises(onnxreduce_cli.ConversionError, match="of dtype int4, which needs 10"):
+        onnxreduce_cli.convert(source, 22, ir_version=9)

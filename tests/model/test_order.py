@@ -42,7 +42,7 @@ def test_casts_at_the_end(target: int) -> None:
     assert [name for name in names(result) if name in "abs y"] == ["a", "b", "s", "y"]
     expected = -X[:1].astype(np.float16)
     assert np.array_equal(run(result, {"x": X, "c": np.array(True)})["y"], expected)
-    said = [change.steps[-1] for change in onnxreduce_cli.plan(source, target).changes]
+    said = [change.edits[-1] for change in onnxreduce_cli.plan(source, target).changes]
     assert sum("nodes of its graph are put in order" in words for words in said) == 1
 
 

@@ -346,7 +346,7 @@ def test_a_damaged_file_means_what_it_means_to_protobuf(elem_type, rounds, tmp_p
     assert left_out > rounds / 2
 
 
-def test_a_stand_in_is_not_to_be_had_by_its_name(tmp_path: Path) -> None:
+def test_a_placeholder_is_not_to_be_had_by_its_name(tmp_path: Path) -> None:
     """A model that has the names of an earlier reading in it gets nothing by them."""
     found, outlined = read(model_of(raw()).SerializeToString(), tmp_path)
     fake = outlined.SerializeToString()

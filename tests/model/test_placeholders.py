@@ -38,7 +38,7 @@ def _rank(body: str, opset: int = 13) -> int | None:
         ("z = SimplifiedLayerNormalization(x, x)", 2),
     ],
 )  # fmt: skip
-def test_a_stand_in_tells_the_rank(body: str, rank: int | None) -> None:
+def test_a_placeholder_tells_the_rank(body: str, rank: int | None) -> None:
     assert _rank(body + "  y = Relu(z)") == rank
 
 
