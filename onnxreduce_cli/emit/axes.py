@@ -56,7 +56,8 @@ def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, 
         return reference
     array = context.constant(name)
     if array is None:
-        return None
+        known = context.type(name)
+        return () if known is not None and known.dims == (0,) else None
     if array.dtype.kind not in "iu":
         raise Blocked(f"its input {name!r} holds {array.dtype}, not integers", "mend the model")
     return tuple(int(axis) for axis in array.reshape(-1))

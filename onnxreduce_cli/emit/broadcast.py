@@ -289,5 +289,6 @@ def aligned(context: Context, name: str, other: str) -> str:
     def unsqueezed(body: Body) -> tuple[list[str], list[Carried]]:
         return [body.Unsqueeze(*body.values, axes=[0])], []
 
-    inputs, body = loop(context, missing, [Carried(name, elem_type, None)], unsqueezed)
+    carried = [Carried(name, elem_type, None)]
+    inputs, body = loop(context, missing, carried, unsqueezed, "that gives values one rank")
     return op.Loop(*inputs, like=tensor_type(elem_type, None), body=body)

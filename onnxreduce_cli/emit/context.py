@@ -12,11 +12,24 @@ from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value, check, fill
-from onnxreduce_cli.emit.node_facts import Array, DependsOn, Lookups, NodeFacts, Workspace
+from onnxreduce_cli.emit.node_facts import Array, Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.edit import reference_node
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
+
+
+def as_array(values: Any, dtype: np.dtype[Any]) -> Array:
+    """Return numbers as an array of a dtype.
+
+    Raises:
+        Blocked: one of them is beyond it.
+    """
+    try:
+        return np.asarray(values, dtype)
+    except (OverflowError, ValueError) as error:
+        reason = f"numbers that it needs are beyond {dtype.name}"
+        raise Blocked(reason, "mend the model") from error
 
 
 class Emitted(NamedTuple):
@@ -33,7 +46,7 @@ class Emitted(NamedTuple):
 
 @dataclass
 class _Description:
-    """The step's own description of this node; one for all bindings of a context."""
+    """What a step says of what it does to this node; one for all bindings of a context."""
 
     text: str = ""
 
@@ -52,8 +65,8 @@ class Context(NodeFacts):
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
         taken_over: the names of graphs within what is emitted, each with that of the node's
-            attribute whose graph it takes over: with the nodes as they are here, and maybe others
-            around.
+            attribute whose graph it takes over: with the nodes as they are here, or none of them
+            yet, and maybe others around.
     """
 
     def __init__(
@@ -86,6 +99,14 @@ class Context(NodeFacts):
         bound._opset = opset
         return bound
 
+    def afresh(self) -> Context:
+        """Return the same context as it was at first: what was emitted through it is left out."""
+        fresh = shallow_copy(self)
+        fresh.emitted, fresh.initializers, fresh.warnings = [], [], []
+        fresh.taken_over = {}
+        fresh._description = _Description()
+        return fresh
+
     @property
     def op(self) -> Builder:
         """The operators of the opset by which emitted nodes are read."""
@@ -93,7 +114,7 @@ class Context(NodeFacts):
 
     @property
     def description(self) -> str:
-        """A description of what is done to this node, where the step's own says less."""
+        """What is to be said of what is done to this node beside what the nodes emitted show."""
         return self._description.text
 
     @description.setter
@@ -101,12 +122,13 @@ class Context(NodeFacts):
         self._description.text = text
 
     def warn(self, text: str) -> None:
-        """Leave a remark for the user about this site."""
-        self.warnings.append(text)
+        """Leave a remark for the user about this site, once."""
+        if text not in self.warnings:
+            self.warnings.append(text)
 
     def fresh(self, hint: str) -> Value:
         """Return a new value name, derived from the node's own."""
-        self._lookups.depends_on = DependsOn.MORE
+        self._lookups.more = True
         return Value(self._fresh(hint), self)
 
     def _fresh(self, hint: str) -> str:
@@ -210,13 +232,10 @@ class Context(NodeFacts):
             name = self._constants.get(quick)
             if name is not None:
                 return Value(name, self)
-        try:
-            array = np.asarray(values, np.int64 if quick is not None else None)
-        except OverflowError as error:
-            raise Blocked("sizes that it needs are beyond int64", "mend the model") from error
+        array = np.asarray(values) if quick is None else as_array(values, np.dtype(np.int64))
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
         strings = elem_type == TensorProto.STRING
-        key = (elem_type, array.shape, (*array.flat,) if strings else array.tobytes())
+        key = (elem_type, array.shape, (*array.ravel(),) if strings else array.tobytes())
         name = self._constants.get(key)
         if name is None:
             name = self._fresh(hint)
@@ -236,7 +255,7 @@ class Context(NodeFacts):
             dtype = numpy_dtype(elem_type)
         else:
             dtype = np.dtype(np.int64 if isinstance(value, int) else np.float32)
-        return self.array(np.array(value).astype(dtype), hint)
+        return self.array(as_array(value, dtype), hint)
 
     def reference(self, attribute: AttributeProto, hint: str) -> Value:
         """Return what a reference to an attribute of the function holds, int64 of shape [n]."""
@@ -266,7 +285,7 @@ class Builder(Operators):
         self._context = context
 
     def _fresh(self, op_type: str) -> str:
-        self._context._lookups.depends_on = DependsOn.MORE
+        self._context._lookups.more = True
         return self._context._fresh(op_type)
 
     def _new(self) -> NodeProto:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import squeezed
@@ -11,48 +13,70 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.emit.sizes import END, sliced
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import is_default
 
 #: Operators of which no output is negative.
 _WITHOUT_NEGATIVES = frozenset({"ArgMax", "ArgMin", "NonZero", "Shape", "Size"})
-#: Operators that only move the elements of their first input.
-_MOVING = frozenset(
-    {
-        "Expand",
-        "Flatten",
-        "Gather",
-        "Identity",
-        "Reshape",
-        "Slice",
-        "Split",
-        "Squeeze",
-        "Tile",
-        "Transpose",
-        "Unsqueeze",
-    }
-)
-#: How many nodes that move elements are looked through.
-_DEPTH = 16
+#: By operator the inputs of which the elements are moved, or rounded.
+_MOVING = {
+    **dict.fromkeys(("Concat", "Min"), slice(None)),
+    "Range": slice(0, 3, 2),
+    "Where": slice(1, 3),
+    **dict.fromkeys(("Cast", "Ceil", "Floor", "Expand", "Flatten", "Gather"), slice(1)),
+    **dict.fromkeys(("Identity", "Reshape", "Slice", "Split", "Squeeze"), slice(1)),
+    **dict.fromkeys(("Tile", "Transpose", "Unsqueeze"), slice(1)),
+}
+#: How many values are looked at.
+_LOOKED_AT = 24
+
+_NEVER_BELOW_ZERO = UNSIGNED | {TensorProto.BOOL}
 
 
 def never_negative(context: Context, name: str) -> bool:
-    """Return whether no element of an integer value is ever negative, as far as is known."""
-    for _ in range(_DEPTH):
-        array = context.constant(name)
-        if array is not None:
-            return bool((array >= 0).all())
-        if context.elem_type(name) in UNSIGNED:
-            return True
-        producer = context.producer(name)
-        if producer is None or producer.domain not in ("", "ai.onnx"):
+    """Return whether no element of a value of numbers is ever negative, as far as is known."""
+    waiting = [name]
+    for _ in range(_LOOKED_AT):
+        decisive = _decisive(context, waiting.pop())
+        if decisive is None:
             return False
-        if producer.op_type in _WITHOUT_NEGATIVES:
+        waiting += decisive
+        if not waiting:
             return True
-        if producer.op_type == "TopK":
-            return name == producer.output[1]
-        if producer.op_type not in _MOVING:
-            return False
-        name = producer.input[0]
     return False
+
+
+def _decisive(context: Context, name: str) -> Sequence[str] | None:
+    """The values without negative elements of which a value has none; None if it may have some."""
+    array = context.constant(name)
+    if array is not None:
+        return () if array.dtype.kind in "iubf" and bool((array >= 0).all()) else None
+    if context.elem_type(name) in _NEVER_BELOW_ZERO:
+        return ()
+    maker = context.maker(name)
+    if maker is None or not is_default(maker.domain):
+        return None
+    op_type, given = maker.op_type, maker.input[:]
+    if op_type in _WITHOUT_NEGATIVES or (op_type == "TopK" and name == maker.output[1]):
+        return ()
+    if op_type == "Max":
+        limits = [context.constant(item) for item in given]
+        return () if any(limit is not None and (limit >= 0).all() for limit in limits) else None
+    if op_type == "Mod":
+        divisor, fmod = context.constant(given[1]), attributes.find(maker, "fmod")
+        positive = divisor is not None and bool((divisor > 0).all())
+        return () if positive and (fmod is None or fmod.i == 0) else None
+    if op_type == "Cast" and _may_wrap(context, given[0], name):
+        return None
+    read = _MOVING.get(op_type)
+    return None if read is None else given[read]
+
+
+def _may_wrap(context: Context, given: str, name: str) -> bool:
+    """Whether a Cast may give something negative of what is not, being beyond the dtype."""
+    if context.elem_type(name) != TensorProto.INT64:
+        return True
+    return context.elem_type(given) in (None, TensorProto.UINT64)
 
 
 def size_along(context: Context, name: str, axis: int, elem_type: int) -> str:

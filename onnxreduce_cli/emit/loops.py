@@ -143,15 +143,22 @@ def loop(
     count: str,
     carried: Sequence[Carried],
     write: Round,
+    purpose: str,
 ) -> tuple[list[str], GraphProto]:
-    """Return the inputs and the body of a Loop of `count` rounds, an int64 of one element.
+    """Return the inputs and the body of a Loop, and say that there is one.
 
-    What is carried has the dtypes and shapes that `carried` says.
+    Args:
+        context: the node's.
+        count: how many rounds there are, an int64 of one element.
+        carried: what goes from round to round, of the dtypes and shapes that it says.
+        write: emits the nodes of a round.
+        purpose: what its rounds are of or for, as in ``a Loop over its indices``.
 
     Raises:
         Blocked: the conversion leads below opset 7.
     """
     need_loops(context)
+    context.description = f"a Loop {purpose}"
     body = Body(context, carried)
     following, collected = write(body)
     unfinished = context.fresh("unfinished")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Any
 
 import numpy.typing as npt
@@ -21,19 +21,6 @@ from onnxreduce_cli.model.specialisation import could_know_more
 from onnxreduce_cli.model.values import ValueType
 
 Array = npt.NDArray[Any]
-
-
-class DependsOn(IntEnum):
-    """The facts about values that what a step emits depends on; each includes the former.
-
-    Nodes alike in these, in operator and attributes get the same replacement.
-    """
-
-    NOTHING = 0
-    #: The kinds of a node's inputs and outputs.
-    KINDS = 1
-    #: Other facts about values, or a new name.
-    MORE = 2
 
 
 @dataclass(frozen=True)
@@ -60,14 +47,15 @@ class Lookups:
     """What the steps of one node of the model looked up so far.
 
     Attributes:
-        depends_on: the facts that what they emit depends on.
         constants: the names of the values of which the elements were.
         types: whether the type of a value was, or its shape.
+        more: whether what they emit depends on more than the node's operator and attributes, the
+            elements of `constants`, and with `types` the kinds of its inputs and outputs.
     """
 
-    depends_on: DependsOn = DependsOn.NOTHING
     constants: set[str] = field(default_factory=set)
     types: bool = False
+    more: bool = False
 
 
 class NodeFacts:
@@ -95,8 +83,13 @@ class NodeFacts:
         self._lookups = lookups
 
     @property
+    def lookups(self) -> Lookups:
+        """What was looked up so far."""
+        return self._lookups
+
+    @property
     def _facts(self) -> ConversionFacts:
-        self._lookups.depends_on = DependsOn.MORE
+        self._lookups.more = True
         return self._workspace.facts
 
     @property
@@ -107,7 +100,6 @@ class NodeFacts:
     @property
     def _facts_of_kinds(self) -> ConversionFacts:
         self._lookups.types = True
-        self._lookups.depends_on = max(self._lookups.depends_on, DependsOn.KINDS)
         return self._workspace.facts
 
     @property
@@ -171,7 +163,7 @@ class NodeFacts:
     def constant(self, name: str) -> Array | None:
         """The value, if it is the same for every run; see `Constants.constant`."""
         self._lookups.constants.add(name)
-        return self._facts.constant(self.scope, name)
+        return self._workspace.facts.constant(self.scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
         """The elements of a list of integers, None for each that is only known at run time.
@@ -188,13 +180,24 @@ class NodeFacts:
 
     def producer(self, name: str) -> NodeProto | None:
         """The node of the model that makes the value, if one does."""
-        self._lookups.depends_on = DependsOn.MORE
+        self._lookups.more = True
         owner = self.scope.resolve(name) if name else None
         return None if owner is None else owner.producers.get(name)
+
+    def maker(self, name: str) -> NodeProto | None:
+        """The node that makes the value, if one does: one that was emitted, or the model's."""
+        emitted = self._facts.generated(self.scope, name)
+        return self.producer(name) if emitted is None else emitted[1]
 
     def is_read(self, name: str) -> bool:
         """Return whether anything in the model reads the value."""
         return bool(name) and self._facts.model.is_read(self.scope, name)
+
+    def readers(self, name: str) -> Sequence[NodeProto] | None:
+        """The nodes that read the value; None where they are not known, as of one generated."""
+        if self.scope.function is not None or self._facts.generated(self.scope, name) is not None:
+            return None
+        return self._facts.model.readers(self.scope, name)
 
     def type(self, name: str) -> ValueType | None:
         """The value's type as far as it is known."""
@@ -298,7 +301,7 @@ class NodeFacts:
 
     def tensor(self, name: str) -> TensorProto | None:
         """The tensor that holds a constant, however large; None where there is none."""
-        self._lookups.depends_on = DependsOn.MORE
+        self._lookups.more = True
         owner = self.scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
             return None
@@ -310,7 +313,9 @@ class NodeFacts:
 
     def reference_behind(self, name: str) -> AttributeProto | None:
         """The attribute reference that a constant holds; None where it holds none."""
-        self._lookups.depends_on = DependsOn.MORE
+        if self.scope.function is None:
+            return None  # Only the attributes of a function are referred to.
+        self._lookups.more = True
         reference = self._constants.references.get(name)
         if reference is not None:
             return reference

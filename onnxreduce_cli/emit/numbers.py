@@ -18,7 +18,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.axes import reduced, squeezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
-from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.context import Context, as_array
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.model.values import numpy_dtype
@@ -220,7 +220,7 @@ class Term:
 
     def _beside(self, number: float) -> Term:
         """Return a number in the same dtype: of shape [1] beside sizes, else of rank 0."""
-        array = np.array([number] if self.is_sizes else number, numpy_dtype(self.elem_type))
+        array = as_array([number] if self.is_sizes else number, numpy_dtype(self.elem_type))
         return Term(self.context, array, self.elem_type, self.is_sizes)
 
     def _later(self, write: Callable[[], str], elem_type: int | None = None) -> Term:
@@ -252,7 +252,7 @@ Number = int | Term
 
 def term(context: Context, value: Any, elem_type: int) -> Term:
     """Return known numbers, of any shape, as a term of that shape in the dtype `elem_type`."""
-    return Term(context, np.array(value).astype(numpy_dtype(elem_type)), elem_type)
+    return Term(context, as_array(value, numpy_dtype(elem_type)), elem_type)
 
 
 def sizes(context: Context, value: str | Callable[[], str]) -> Term:

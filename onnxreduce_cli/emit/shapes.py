@@ -188,7 +188,8 @@ def reshaped_like(context: Context, name: str, data: str, shape: str, output: st
     def write(body: Body) -> tuple[list[str], list[Carried]]:
         return [body.Reshape(name, shape)], []
 
-    inputs, graph = loop(context, count, [Carried(data, elem_type, None)], write)
+    carried = [Carried(data, elem_type, None)]
+    inputs, graph = loop(context, count, carried, write, "that gives the result its shape")
     op.Loop(*inputs, outputs=[output], body=graph)
 
 

@@ -106,8 +106,16 @@ def size_of(context: Context, name: str, axis: int) -> Number:
 
 
 def list_elements(context: Context, name: str, count: int) -> list[Number]:
-    """Return the first `count` elements of an int64 tensor of shape [n], each as a number."""
+    """Return the first `count` elements of an int64 tensor of shape [n], each as a number.
+
+    Raises:
+        Blocked: it has fewer.
+    """
     known = context.elements(name)
+    if known is not None and len(known) < count:
+        raise Blocked(
+            f"its input {str(name)!r} has {len(known)} numbers, not {count}", "mend the model"
+        )
 
     def number(index: int) -> Number:
         found = None if known is None else known[index]
@@ -122,8 +130,8 @@ def list_elements(context: Context, name: str, count: int) -> list[Number]:
 def arange(context: Context, count: Number) -> str:
     """Return the numbers from 0 to before `count`, int64 of shape [count].
 
-    From opset 9 on they are the places of the non-zero elements of as many ones; before, what a
-    Loop of that many rounds gives.
+    From opset 11 on that is a Range, from 9 on the places of the non-zero elements of as many ones;
+    before, what a Loop of that many rounds gives.
 
     Raises:
         Blocked: the count is not known, and the conversion leads below opset 7.
@@ -131,8 +139,10 @@ def arange(context: Context, count: Number) -> str:
     op = context.op
     if isinstance(count, int) and count <= LARGEST_CONSTANT:
         return context.array(np.arange(count, dtype=np.int64), "range")
-    name = as_name(context, count)
-    if min(op.opset, context.target_opset) >= 9:
+    oldest, name = min(op.opset, context.target_opset), as_name(context, count)
+    if oldest >= 11:
+        return _range(context, squeezed(context, name, [0]))
+    if oldest >= 9:
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = op.ConstantOfShape(name, value=one)
         return squeezed(context, op.NonZero(ones), [0])
@@ -145,8 +155,13 @@ def arange(context: Context, count: Number) -> str:
 
     # Something must be carried from round to round.
     carried = [Carried(rounds, TensorProto.INT64, ())]
-    inputs, body = loop(context, rounds, carried, write)
+    inputs, body = loop(context, rounds, carried, write, "that counts")
     return op.Loop(*inputs, outputs=2, body=body)[1]
+
+
+def _range(context: Context, count: str) -> str:
+    """Return the numbers from 0 to before `count`, an int64 of rank 0; from opset 11 on."""
+    return context.op.Range(context.scalar(0, "zero"), count, context.scalar(1, "one"))
 
 
 def along_axis(context: Context, data: str, axis: int) -> Value:
@@ -185,6 +200,8 @@ def range_of(count: Term, elem_type: int) -> Term:
     def write() -> str:
         if known is not None:
             return arange(context, int(known))
+        if min(context.op.opset, context.target_opset) >= 11:
+            return _range(context, count.name)
         return arange(context, sizes(context, unsqueezed(context, count.name, [0])))
 
     return Term(context, Later(write), TensorProto.INT64).cast(elem_type)

@@ -121,10 +121,10 @@ def test_what_is_said_of_the_node_is_said_to_all_bindings() -> None:
     later.warn("look")
     later.elem_type("x")
     later.taken_over["a"] = "b"
-    assert (here.description, here.warnings, here._lookups.depends_on, here.taken_over) == (
+    assert (here.description, here.warnings, here._lookups.types, here.taken_over) == (
         "done",
         ["look"],
-        later._lookups.depends_on,
+        later._lookups.types,
         {"a": "b"},
     )
     assert (later.source_opset, later.op.opset, later.target_opset) == (12, 13, 11)
@@ -149,9 +149,10 @@ def test_a_loops_body_is_written_like_the_rest() -> None:
         return [body.cumulative], []
 
     carried = [Carried("w", TensorProto.FLOAT, ())]
-    inputs, graph = loop(here, here.array(np.array(2), "count"), carried, write)
+    inputs, graph = loop(here, here.array(np.array(2), "count"), carried, write, "of two rounds")
     result = here.op.Loop(*inputs, body=graph)
     assert nodes(here) == [("Loop", 11)]
+    assert here.description == "a Loop of two rounds"
     assert [node.op_type for node in graph.node] == ["Add", "Identity", "Identity"]
     assert isinstance(here.emitted[0].node, NodeProto)
     assert result.elem_type == TensorProto.FLOAT

@@ -22,7 +22,7 @@ def test_what_is_collected_is_no_input_of_the_body() -> None:
     def write(body):
         return body.values, [Carried(body.round, TensorProto.INT64, ())]
 
-    _, graph = loop(here, count, carried, write)
+    _, graph = loop(here, count, carried, write, "that counts")
     given = {value.name for value in graph.input}
     assert given.isdisjoint(value.name for value in graph.output)
     assert [node.op_type for node in graph.node] == ["Identity"] * 3
@@ -30,7 +30,7 @@ def test_what_is_collected_is_no_input_of_the_body() -> None:
 
 def test_a_count_of_rank_0_is_taken_as_it_is() -> None:
     here = context()
-    inputs, _ = loop(here, "w", [], lambda body: ([], []))
+    inputs, _ = loop(here, "w", [], lambda body: ([], []), "of nothing")
     assert inputs[0] == "w"
     assert nodes(here) == []
 
@@ -120,9 +120,13 @@ def test_up_to_a_size_at_run_time_a_loop_counts_before_opset_9() -> None:
     here.target_opset = 8
     arange(here, size_of(here, "x", 1))
     assert [op for op, _ in nodes(here)] == ["Shape", "Gather", "Squeeze", "Loop"]
-    here = context()
+    here = context().at(10)
+    here.target_opset = 10
     arange(here, size_of(here, "x", 1))
     assert [op for op, _ in nodes(here)][2:] == ["ConstantOfShape", "NonZero", "Squeeze"]
+    here = context()
+    arange(here, size_of(here, "x", 1))
+    assert [op for op, _ in nodes(here)][2:] == ["Squeeze", "Range"]
 
 
 def test_below_opset_7_no_loop_is_written() -> None:

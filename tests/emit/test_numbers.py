@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import pytest
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import as_name, scalar, sizes, term
 from onnxreduce_cli.emit.sizes import range_of, size_of
 from tests.emit.test_context import context, nodes
@@ -79,3 +84,18 @@ def test_terms_that_are_known_are_computed_in_their_dtype() -> None:
     assert counted.known is not None
     assert counted.known.tolist() == [0.0, 1.0, 2.0]
     assert nodes(here) == []
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda here: sizes(here, "n") * (1 << 63),
+        lambda here: scalar(here, sizes(here, "n")) - (1 << 70),
+        lambda here: term(here, 1 << 63, TensorProto.INT64),
+        lambda here: here.scalar(1 << 64, "size"),
+        lambda here: here.scalar(float("inf"), "size", TensorProto.INT64),
+    ],
+)
+def test_numbers_beyond_their_dtype_block(write: Callable[[Context], object]) -> None:
+    with pytest.raises(Blocked, match="beyond int64"):
+        write(context())
