@@ -1,5 +1,5 @@
 """Steps: crossing one boundary of one operator, up or down.
 
 Each module holds one group of operators, with the step up and the step down of each boundary side
-by side; importing this package registers them all.
+by side, and registers them when it is imported: see `loading`.
 """

@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
+from functools import cache, partial
 
 import onnx
 
-from onnxreduce_cli import schemas, steps
+from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context, Emitted
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.steps import audit
-from onnxreduce_cli.steps.reduction import function_bodies as bodies
-from onnxreduce_cli.steps.registry import STEPS, Direction, Step
-from onnxreduce_cli.steps.removed import OPSET, REMOVED
+from onnxreduce_cli.steps.loading import load, load_all
+from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS, Alternative, Direction, Step
 from onnxreduce_cli.steps.type_constraints import fit_types, leaves_types_out
 
-# Every module of the package registers its steps when it is imported.
-for _module in pkgutil.walk_packages(steps.__path__, f"{steps.__name__}."):
-    if _module.name != __name__:
-        import_module(_module.name)
-
+#: The opset that function bodies are written in; steps take them to the target from there.
+BODY_OPSET = 18
 
 #: Operators that ONNX Runtime's optimiser puts into the default domain at any opset: its own there,
 #: with the meaning that the domain's gave those of the same name later.
@@ -36,12 +31,10 @@ class NextStep:
 
     Attributes:
         opset: the opset on the other side of the boundary.
-        description: what happens there, for people.
         take: does it: emits through the context, or raises `Blocked`.
     """
 
     opset: int
-    description: str
     take: Callable[[Context], None]
 
 
@@ -59,8 +52,9 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
     since = schemas.versions(op_type)
     if op_type in RUNTIME_OWN and (not since or opset < since[0]):
         return _from_the_runtime(op_type, since[0]) if since and target >= since[0] else None
-    if op_type in REMOVED and (not since or opset < since[0]):
-        return _removed(op_type)
+    removed = None if since and opset >= since[0] else _removed(op_type)
+    if removed is not None:
+        return removed
     if not since:
         return _blocking(
             target,
@@ -83,7 +77,7 @@ def next_step(op_type: str, opset: int, target: int) -> NextStep | None:
         narrows = after >= since[0] and leaves_types_out(op_type, before, after)
         if step.apply is None and step.status == "unchanged" and not narrows:
             continue
-        return NextStep(after, step.description, _application(step, before, after, narrows))
+        return NextStep(after, _application(step, before, after, narrows))
     return None
 
 
@@ -98,22 +92,20 @@ def _from_the_runtime(op_type: str, introduced: int) -> NextStep:
                 "cast them to one, or export the model without ONNX Runtime's optimisations",
             )
 
-    description = f"ONNX Runtime's own {op_type} is the default domain's now"
-    return NextStep(introduced, description, take)
+    return NextStep(introduced, take)
 
 
-def _removed(op_type: str) -> NextStep:
-    """An experimental operator that ONNX removed becomes others, where some stand for it."""
-    replace = REMOVED[op_type]
-    return NextStep(
-        OPSET,
-        f"{op_type}, which ONNX removed, written in operators of opset {OPSET}",
-        lambda context: replace(context.at(OPSET)),
-    )
+def _removed(op_type: str) -> NextStep | None:
+    """An experimental operator that ONNX removed becomes others; None for any that is none."""
+    from onnxreduce_cli.steps.removed import OPSET, REMOVED
+
+    replace = REMOVED.get(op_type)
+    return replace and NextStep(OPSET, lambda context: replace(context.at(OPSET)))
 
 
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across one boundary: from code, or else what the audit says of it."""
+    load(op_type)
     step = STEPS.get((op_type, boundary, direction))
     if step is not None:
         return step
@@ -138,7 +130,7 @@ def _blocking(opset: int, reason: str, advice: str) -> NextStep:
     def take(_: Context) -> None:
         raise Blocked(reason, advice)
 
-    return NextStep(opset, reason, take)
+    return NextStep(opset, take)
 
 
 def _application(step: Step, before: int, after: int, narrows: bool) -> Callable[[Context], None]:
@@ -168,13 +160,71 @@ def _application(step: Step, before: int, after: int, narrows: bool) -> Callable
 
 
 def body(op_type: str) -> Callable[[Context], str]:
-    """Return what replaces an operator by its function body, and then says what it did.
+    """Return what writes an operator out in others, and then says what it did.
+
+    That is its function body, or what stands for it below the opset that introduced it.
 
     Raises:
-        UsageError: the operator has none.
+        UsageError: there is neither.
     """
-    replace_by_body = bodies.BODIES.get(op_type)
-    if replace_by_body is None:
-        known = ", ".join(sorted(bodies.BODIES))
-        raise UsageError(f"{op_type} has no function body here; there is one for {known}")
-    return replace_by_body
+    from onnxreduce_cli.steps.reduction.function_bodies import BODIES
+
+    replace_by_body = BODIES.get(op_type)
+    if replace_by_body is not None:
+        return replace_by_body
+    if op_type not in _written_out():
+        from difflib import get_close_matches
+
+        near = get_close_matches(op_type, _written_out(), 1)
+        known = f"did you mean {near[0]}?" if near else f"there is for {', '.join(_written_out())}"
+        raise UsageError(f"{op_type} is not written in other operators here; {known}")
+    return partial(_as_before, op_type)
+
+
+@cache
+def _written_out() -> tuple[str, ...]:
+    """The operators that are written in others: by a function body, or before they came."""
+    from onnxreduce_cli.steps.reduction.function_bodies import BODIES
+
+    load_all()
+    came = {
+        op_type
+        for (op_type, boundary, direction), step in STEPS.items()
+        if direction == "down" and step.apply and schemas.versions(op_type)[:1] == (boundary,)
+    }
+    return tuple(sorted(came | BODIES.keys()))
+
+
+def alternatives(op_type: str, form: str) -> list[Alternative]:
+    """Return what else can stand for a node of an operator in a form, in the order to try it.
+
+    After what is registered for the form that is how the node was written before its operator last
+    changed, or came, and then its function body.
+    """
+    from onnxreduce_cli.steps.reduction.function_bodies import BODIES
+
+    load(op_type)
+    found = [item for item in ALTERNATIVES.get(op_type, ()) if form in item.forms]
+
+    def before(context: Context) -> None:
+        _as_before(op_type, context)
+
+    def written_out(context: Context) -> None:
+        BODIES[op_type](context.at(BODY_OPSET))
+
+    found.append(Alternative(frozenset({form}), "written as at an older opset", before))
+    if op_type in BODIES:
+        found.append(Alternative(frozenset({form}), "written in other operators", written_out))
+    return found
+
+
+def _as_before(op_type: str, context: Context) -> str:
+    """Replace a node as below the opset at which its operator last changed, or came."""
+    load(op_type)
+    for boundary in reversed(schemas.versions(op_type)):
+        step = STEPS.get((op_type, boundary, "down"))
+        if boundary <= context.source_opset and step is not None and step.apply is not None:
+            step.apply(context.at(boundary - 1))
+            if not context.unchanged:
+                return context.description
+    return ""

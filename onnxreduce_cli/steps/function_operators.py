@@ -1,9 +1,8 @@
 """Function operators: those that the specification defines by a function body, which replaces them.
 
-Attention, CausalConvWithState, CenterCropPad, DynamicQuantizeLinear, LinearAttention, losses,
-RotaryEmbedding and windows. The body is that of the operator's first version, read by the opset it
-is written for; the steps of its own nodes take it on. Operators whose official body loses precision
-have steps of their own elsewhere.
+CausalConvWithState, CenterCropPad, DynamicQuantizeLinear, LinearAttention, losses and windows. The
+body is that of the operator's first version, read by the opset it is written for; the steps of its
+own nodes take it on. Operators whose official body loses precision have steps elsewhere.
 """
 
 from __future__ import annotations
@@ -32,9 +31,11 @@ _OPERATORS = {
     12: ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
     17: ("BlackmanWindow", "HammingWindow", "HannWindow"),
     18: ("CenterCropPad",),
-    23: ("Attention", "RotaryEmbedding"),
     27: ("CausalConvWithState", "LinearAttention"),
 }
+
+
+_NEWER = "install a newer onnx, or choose opset 23 or later"
 
 
 def inline(context: Context) -> None:
@@ -43,8 +44,8 @@ def inline(context: Context) -> None:
     Constants are made as for every step, references to attributes are bound to the node's or to
     their defaults, and nodes that only make outputs that nobody reads are left out.
     """
+    check_causal(context)
     function = _body(context)
-    _check_causal(context, function)
     _share_states(context, function)
     context = context.at(default_opset(function) or context.op.opset)
     actual_inputs = dict(zip(function.input, context.node.input, strict=False))
@@ -58,19 +59,41 @@ def inline(context: Context) -> None:
     _emit_all(context, nodes, names)
 
 
-def _check_causal(context: Context, function: FunctionProto) -> None:
+def check_causal(context: Context) -> None:
     """Raise `Blocked` for an Attention whose body does not do what is_causal says.
 
-    That of older releases of onnx leaves it out where there is a mask.
+    That of older releases of onnx leaves it out where there is a mask, and so does what checks the
+    replacement.
     """
     if context.node.op_type != "Attention" or not context.value("is_causal", 0):
         return
-    if not any(node.op_type in ("Trilu", "Less") for node in function.node):
+    if not any(node.op_type in ("Trilu", "Less") for node in _body(context).node):
         raise Blocked(
             "the function body that the installed onnx has for it leaves out is_causal where "
             "there is a mask",
-            "install a newer onnx, or choose opset 23 or later",
+            _NEWER,
         )
+
+
+def check_definition(context: Context, *, grouped: bool) -> None:
+    """Raise `Blocked` for an Attention that older releases of onnx define in another way.
+
+    Their body repeats all heads of keys one after the other, not each by itself, and caps scores
+    with the mask in them; so does what checks the replacement.
+
+    Args:
+        context: the node's.
+        grouped: whether there are fewer heads of keys than of queries.
+    """
+    masked = context.input(3) or context.value("is_causal", 0)
+    op_types = [node.op_type for node in _body(context).node]
+    if grouped and "Tile" in op_types:
+        what = "repeats heads of keys and values in another order than the definition"
+    elif masked and "Tanh" in op_types and "Add" not in op_types[op_types.index("Tanh") :]:
+        what = "caps scores after the mask is added to them, not before"
+    else:
+        return
+    raise Blocked(f"the function body that the installed onnx has for it {what}", _NEWER)
 
 
 def _share_states(context: Context, function: FunctionProto) -> None:
@@ -110,6 +133,9 @@ def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str
         if tensor is not None and names.get(node.output[0]) is None:
             array = context.array(numpy_helper.to_array(tensor), node.output[0])
             names[node.output[0]] = array
+            continue
+        if node.op_type == "Identity" and node.output[0] not in names:
+            names[node.output[0]] = names[node.input[0]]
             continue
         for name in node.output:
             if name and name not in names:
@@ -269,9 +295,9 @@ def _state_types(context: Context, node: NodeProto) -> None:
             value.type.CopyFrom(tensor_type(known.elem_type, dims).to_proto())
 
 
-_BLOCKS = (
+BLOCKS = (
     "the type of an input is not known, or its body has operators that block, or that have graphs, "
     f"and it leads below opset {LOOPS_FROM}"
 )
 for _opset, _op_types in _OPERATORS.items():
-    introduced(_op_types, _opset, "the operator's function body", blocks=_BLOCKS)(inline)
+    introduced(_op_types, _opset, "the operator's function body", blocks=BLOCKS)(inline)

@@ -118,6 +118,45 @@ def _registrar(
     return register
 
 
+@dataclass(frozen=True)
+class Alternative:
+    """Another way to write a node that means the same at the same opset.
+
+    Attributes:
+        forms: the forms of the node that it avoids, names of `targets.forms`.
+        description: what it writes, for people.
+        apply: the function.
+    """
+
+    forms: frozenset[str]
+    description: str
+    apply: StepFunction
+
+
+#: By operator, in the order in which they are tried.
+ALTERNATIVES: dict[str, list[Alternative]] = {}
+
+
+def instead(
+    op_types: str | Iterable[str], forms: Iterable[str], description: str
+) -> Callable[[StepFunction], StepFunction]:
+    """Register what can be written in place of a node of a form that a runtime gets wrong.
+
+    Args:
+        op_types: the operators.
+        forms: the forms of the node, names of `targets.forms`.
+        description: what it writes, for people.
+    """
+
+    def register(function: StepFunction) -> StepFunction:
+        found = Alternative(frozenset(forms), description, function)
+        for op_type in [op_types] if isinstance(op_types, str) else op_types:
+            ALTERNATIVES.setdefault(op_type, []).append(found)
+        return function
+
+    return register
+
+
 def introduced(
     op_types: str | Iterable[str], opset: int, description: str, *, blocks: str = ""
 ) -> Callable[[StepFunction], StepFunction]:
@@ -149,6 +188,7 @@ def _folded(context: Context) -> bool:
     value = context.constant(outputs[0]) if len(outputs) == 1 else None
     if value is None:
         return False
+    context.description = "its result is known at conversion"
     context = context.at(max(context.op.opset, 13))  # From 13 on a Constant takes any dtype.
     context.replace("Constant", [], keep=(), value=numpy_helper.from_array(value))
     return True

@@ -20,6 +20,8 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.steps import widening
 
+_BFLOAT16 = "tensor(bfloat16)"
+
 
 def leaves_types_out(op_type: str, before: int, after: int) -> bool:
     """Return whether an operator's definition at opset `after` lacks types of that at `before`."""
@@ -156,12 +158,14 @@ def _not_taken(context: Context, node: NodeProto, formal: str, name: str, opset:
     )
     since = next(taking, None)
     advice = "choose an opset that does" if since is None else f"choose opset {since} or later"
+    if value_type == _BFLOAT16:
+        advice += ", or change it throughout the model: --dtype bfloat16=float"
     if not is_own and since is not None:
         return Blocked(
             f"what takes its place needs {op_type} of {value_type}, which came with opset {since}",
             advice,
         )
-    if value_type.startswith("tensor"):
+    if value_type.startswith("tensor") and value_type != _BFLOAT16:
         advice += f", or cast {name!r}"
     first = schemas.came_with(value_type)
     if first > opset:

@@ -6,12 +6,12 @@ import inspect
 
 import onnx
 
-import onnxreduce_cli.steps.dispatch  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
 from onnxreduce_cli.executor import reference
 from onnxreduce_cli.executor.registry import find
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit, without_equivalent
+from onnxreduce_cli.steps.loading import load_all
 from onnxreduce_cli.steps.registry import STEPS, Step
 
 #: Where steps are, their tests, and the kernels that tests run models with.
@@ -20,6 +20,7 @@ _STEPS, _TESTS, _KERNELS = "onnxreduce_cli/steps", "tests/steps", "onnxreduce_cl
 
 def undeclared() -> list[tuple[str, int]]:
     """The boundaries of the installed onnx that neither the audit nor, for new ones, a step has."""
+    load_all()
     return [
         (op_type, boundary)
         for op_type in schemas.operators()

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto
 
-import onnxreduce_cli.steps.dispatch  # noqa: F401 - registers the steps
 from onnxreduce_cli.steps.registry import STEPS
 
 Function = Callable[..., Any]
@@ -57,8 +56,9 @@ class Notes:
         if changed:
             self._changed.add(function)
 
-    def converted(self, result: ModelProto) -> None:
-        self._converted.add(result.SerializeToString())
+    def converted(self, result: Any) -> None:
+        if isinstance(result, ModelProto):  # Models of onnx-ir are made of one, too.
+            self._converted.add(result.SerializeToString())
 
     def ran(self, model: ModelProto, outputs: Any) -> None:
         key = model.SerializeToString()

@@ -97,4 +97,4 @@ def test_axes_at_ir_version_3_are_constants_not_inputs() -> None:
 def test_the_plan_says_what_is_done() -> None:
     (change,) = onnxreduce_cli.plan(calling(17, ATTRIBUTE, "[1]"), 18).changes
     assert change.scope == "function local.F"
-    assert change.steps == ("axes: attribute to input",)
+    assert change.edits == ("axes @dims → input",)

@@ -37,7 +37,7 @@ DIRECTED: list[tuple[str, int, Direction]] = [
     if audit.change(op_type, boundary) is not None
     for direction in ("up", "down")  # type: ignore[misc]
 ]
-BIRTHS = [(op_type, since[0]) for op_type, since in sorted(HISTORIES.items()) if since[0] > 1]
+INTRODUCED = [(op_type, since[0]) for op_type, since in sorted(HISTORIES.items()) if since[0] > 1]
 
 
 def test_the_tables_know_every_schema() -> None:
@@ -79,14 +79,14 @@ def test_no_words_put_off() -> None:
         )
 
 
-@pytest.mark.parametrize(("op_type", "birth"), BIRTHS)
-def test_births(op_type: str, birth: int) -> None:
-    step = step_for(op_type, birth, "down")
-    if (op_type, birth, "down") in STEPS:
+@pytest.mark.parametrize(("op_type", "opset"), INTRODUCED)
+def test_introduced(op_type: str, opset: int) -> None:
+    step = step_for(op_type, opset, "down")
+    if (op_type, opset, "down") in STEPS:
         assert step.status in ("step", "conditional")
     else:
         assert step.status == "impossible"
-        assert step.description == f"{op_type} does not exist before opset {birth}"
+        assert step.description == f"{op_type} does not exist before opset {opset}"
 
 
 def test_steps_are_of_boundaries() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
+from onnxreduce_cli import convert
 from onnxreduce_cli.steps import function_operators
 from tests.support import blockers, converts, model, one_node, op_types, run
 
@@ -18,8 +19,11 @@ def _floats(*shape: int) -> np.ndarray:
     return RNG.normal(size=shape).astype(np.float32)
 
 
-def _body_is_causal() -> bool:
-    """Return whether the installed onnx is one whose body minds is_causal where there is a mask."""
+def _body_is_right() -> bool:
+    """Return whether the installed onnx is one whose body minds is_causal where there is a mask.
+
+    Such a one repeats heads of keys, and caps scores, as the definition says, too.
+    """
     return tuple(map(int, onnx.__version__.split(".")[:2])) >= (1, 23)
 
 
@@ -33,14 +37,16 @@ ATTENTIONS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("options", ATTENTIONS)
 def test_attention(options: dict[str, Any]) -> None:
-    inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 2, 5, 8), "v": _floats(2, 2, 5, 6)}
+    inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 4, 5, 8), "v": _floats(2, 4, 5, 6)}
     masked = {**inputs, "mask": RNG.random((3, 5)) > 0.3}
     masked["mask"][:, 0] = True
-    for given in (inputs, masked):
+    grouped = {**masked, "k": inputs["k"][:, :2], "v": inputs["v"][:, :2]}
+    for given in (inputs, masked, grouped) if _body_is_right() else (inputs, masked):
         source = one_node("Attention", 23, given, **options)
         for target in (22, 18, 17, 14, 13):
-            if not _body_is_causal() and options.get("is_causal") and "mask" in given:
-                assert "leaves out is_causal" in blockers(source, target)[0].reason
+            special = options.keys() & {"is_causal", "softcap"}
+            if not _body_is_right() and special and "mask" in given:
+                assert "that the installed onnx has" in blockers(source, target)[0].reason
                 continue
             found = converts(source, target, given)
             assert "Attention" not in op_types(found)
@@ -77,7 +83,7 @@ def test_attention_of_unknown_type() -> None:
     del source.graph.node[:]
     source.graph.node.extend(copies)
     del source.graph.input[:]  # Nothing tells a type any more, not even the other inputs.
-    assert "function body depends on it" in blockers(source, 22)[0].reason
+    assert "its mask and scale have it" in blockers(source, 22)[0].reason
 
 
 @pytest.mark.parametrize("interleaved", [0, 1])
@@ -218,6 +224,31 @@ def test_within_a_subgraph_and_a_function() -> None:
     inputs = {"x": _floats(2, 4), "s": _floats(4), "c": np.array(True)}
     for target in (16, 13, 11):
         converts(source, target, inputs, {**inputs, "c": np.array(False)})
+
+
+def test_attention_whose_body_is_of_an_older_release(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a body repeats heads in another order, and caps scores last; here any is made one."""
+    whole = function_operators._body
+
+    def older(context: Any) -> Any:
+        found = whole(context)
+        found.node.add(op_type="Tile")
+        if context.value("softcap", 0.0):
+            found.node.add(op_type="Tanh")
+            tanh = next(node for node in found.node if node.op_type == "Tanh")
+            tanh.op_type = "Identity"
+        return found
+
+    inputs = {"q": _floats(2, 4, 3, 8), "k": _floats(2, 2, 5, 8), "v": _floats(2, 2, 5, 6)}
+    same = {**inputs, "q": _floats(2, 2, 3, 8)}
+    masked = {**same, "mask": _floats(3, 5)}
+    monkeypatch.setattr(function_operators, "_body", older)
+    (found,) = blockers(one_node("Attention", 23, inputs), 22)
+    assert "repeats heads of keys and values in another order" in found.reason
+    (found,) = blockers(one_node("Attention", 23, masked, softcap=2.0), 22)
+    assert "caps scores after the mask is added" in found.reason
+    for given, cap in ((same, 0.0), (same, 2.0), (masked, 0.0)):
+        convert(one_node("Attention", 23, given, softcap=cap), 22, check=False)
 
 
 def test_attention_whose_body_leaves_out_is_causal(monkeypatch: pytest.MonkeyPatch) -> None:

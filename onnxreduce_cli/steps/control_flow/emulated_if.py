@@ -36,9 +36,8 @@ def as_loops(context: Context, types_of_branches: list[list[ValueType | None]]) 
         assert attribute is not None
         taken = condition if name == BRANCHES[0] else op.Not(condition)
         count = cast(context, taken, TensorProto.INT64)
-        body = GraphProto()
-        body.CopyFrom(attribute.g)
-        body.name = context.fresh(name)
+        # Its nodes follow when the plan is applied: Ifs may nest, and nobody asks for them before.
+        body = GraphProto(name=context.fresh(name), output=attribute.g.output)
         context.taken_over[body.name] = name
         carried = []
         for output, elem_type in zip(body.output, types, strict=True):

@@ -9,71 +9,55 @@ Half precision is computed in float, as the kernels do, so that nothing is round
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
+from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.idioms import activations as idioms
+from onnxreduce_cli.idioms.expansion import Expansion, replace_by_last
+from onnxreduce_cli.idioms.writer import Writer
 from onnxreduce_cli.steps.registry import down, introduced, up
 
 
-@introduced("Gelu", 20, "written out with Erf or Tanh")
+@introduced("Gelu", 20, "written out with Erf or Tanh, as runtimes know it")
 def gelu(context: Context) -> None:
-    """``Gelu(x)`` becomes ``x / 2 * (1 + Erf(x / sqrt(2)))``, and ``Gelu<approximate="tanh">(x)``
-    ``x / 2 * (1 + Tanh(sqrt(2 / pi) * (x + 0.044715 * x * x * x)))``.
+    """``Gelu(x)`` becomes ``x * 0.5 * (Erf(x / sqrt(2)) + 1)``, and ``Gelu<approximate="tanh">(x)``
+    ``x * 0.5 * (Tanh(sqrt(2 / pi) * (x + 0.044715 * Pow(x, 3))) + 1)``.
     """
-    op = context.op
-    approximate = context.value("approximate", "none")
-    data, elem_type, working = widened(context, 0)
-
-    def number(value: float, hint: str) -> str:
-        return context.scalar(value, hint, working)
-
-    if approximate == "tanh":
-        square = op.Mul(data, data)
-        cube = op.Mul(square, data)
-        part = op.Mul(cube, number(0.044715, "factor"))
-        inner = op.Add(data, part)
-        scaled = op.Mul(inner, number(math.sqrt(2 / math.pi), "root"))
-        curve = op.Tanh(scaled)
-    else:
-        scaled = op.Mul(data, number(math.sqrt(0.5), "root"))
-        curve = op.Erf(scaled)
-    raised = op.Add(curve, number(1, "one"))
-    half = op.Mul(data, number(0.5, "half"))
-    replace_and_cast_back(context, "Mul", [half, raised], elem_type, working)
+    by_tanh = context.value("approximate", "none") == "tanh"
+    _written_out(context, idioms.gelu_by_tanh if by_tanh else idioms.gelu)
 
 
 @introduced("Mish", 18, "x * Tanh(Softplus(x))")
 def mish(context: Context) -> None:
     """``Mish(x)`` becomes ``Mul(x, Tanh(Softplus(x)))``."""
-    op = context.op
-    data, elem_type, working = widened(context, 0)
-    curve = op.Tanh(op.Softplus(data))
-    replace_and_cast_back(context, "Mul", [data, curve], elem_type, working)
+    _written_out(context, idioms.mish)
 
 
 @introduced("HardSwish", 14, "x * HardSigmoid(x)")
 def hard_swish(context: Context) -> None:
     """``HardSwish(x)`` becomes ``Mul(x, HardSigmoid<alpha=1/6, beta=0.5>(x))``."""
-    gate = context.op.HardSigmoid(context.input(0), alpha=1 / 6, beta=0.5)
-    context.replace("Mul", [context.input(0), gate], keep=())
+    elem_type = context.elem_type(context.input(0)) or 0
+    to = Expansion(context, elem_type)
+    replace_by_last(context, idioms.hard_swish(to, context.input(0)), elem_type, elem_type)
 
 
 @introduced("Swish", 24, "x * Sigmoid(alpha * x)")
 def swish(context: Context) -> None:
     """``Swish<alpha=2.0>(x)`` becomes ``Mul(x, Sigmoid(Mul(x, 2.0)))``."""
-    op = context.op
-    alpha = context.value("alpha", 1.0)
+    plain = context.value("alpha", 1.0) == 1
+    _written_out(context, idioms.swish if plain else idioms.swish_with_alpha)
+
+
+def _written_out(context: Context, idiom: Callable[[Writer, str], Value]) -> None:
+    """Write out an idiom of one input; halves in float."""
     data, elem_type, working = widened(context, 0)
-    scaled = data
-    if alpha != 1:
-        scaled = op.Mul(data, context.scalar(alpha, "alpha", working))
-    gate = op.Sigmoid(scaled)
-    replace_and_cast_back(context, "Mul", [data, gate], elem_type, working)
+    replace_by_last(context, idiom(Expansion(context, working), data), elem_type, working)
 
 
 @introduced("SwiGLU", 28, "Swish(a) * b")

@@ -120,6 +120,8 @@ def _code(context: Context, name: str, elem_type: int) -> str:
     signed = dtype_name(elem_type) != "float8e8m0"
     number = cast(context, name, TensorProto.FLOAT)
     positive = numbers[: len(numbers) // 2] if signed else numbers[:-1]
+    number_of = len(positive)
+    context.warn(f"each element is compared with {number_of} numbers: memory for all those pairs")
     size = op.Abs(number)
     below = op.Less(context.array(positive, "numbers"), unsqueezed(context, size, [-1]))
     code = reduced(context, "ReduceSum", cast(context, below, TensorProto.INT64), [-1], keep=False)

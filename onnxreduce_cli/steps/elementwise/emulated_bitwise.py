@@ -11,6 +11,7 @@ from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.emit.reversed_dims import with_reversed_dims
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
@@ -21,77 +22,91 @@ _BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
 @introduced(_BITWISE, 18, "the bits divided out, combined and summed again")
 def bitwise(context: Context) -> None:
     """``BitwiseAnd(x, y)`` becomes ``ReduceSum(a * b * powers)`` over a last dimension that has one
-    index for each bit, with ``a = x / powers - x / powers / 2 * 2`` and b the same of y.
+    index for each bit, with ``a = Mod(x, 2 * powers) / powers`` and b the same of y.
 
-    For BitwiseOr it is ``a + b - a * b``, for BitwiseXor ``a + b - 2 * a * b``. All is computed in
-    int64, less the sign of those of 64 bits, which is combined by itself; of uint64 each half is.
+    For BitwiseOr it is ``a + b - a * b``, for BitwiseXor ``a + b - 2 * a * b``. Bits are int64. Of
+    64 bits they are ``Mod(x / powers, 2)``; of int64 the sign is combined by itself.
     """
-    op = context.op
+    op, names = context.op, context.node.input[:]
     elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
-    if elem_type == TensorProto.UINT64:
-        _bitwise_in_halves(context)
-        return
     width = np.iinfo(numpy_dtype(elem_type)).bits
-    numbers, signs = [], []
-    for name in context.node.input:
-        whole = name if elem_type == TensorProto.INT64 else cast(context, name, TensorProto.INT64)
-        below = op.Less(whole, context.scalar(0, "zero"))
-        sign = cast(context, below, TensorProto.INT64)
-        signs.append(sign)
-        # Added to a negative number, this gives the unsigned one of the same bits; subtracted from
-        # one of 64 bits, it gives the bits without the sign.
-        missing = context.scalar(2**width if width < 64 else -(2**63), "missing")
-        operator = "Add" if width < 64 else "Sub"
-        added = op.Mul(sign, missing)
-        numbers.append(op.emit(operator, whole, added))
-    total = _bitwise(context, numbers, min(width, 63))
-    if width == 64:
-        lowest = context.scalar(-(2**63), "lowest")
-        part = op.Mul(_combined(context, signs), lowest)
-        context.replace("Add", [total, part], keep=())
+    context.warn(f"each element is taken apart into {width} bits of int64: memory for all of them")
+    if elem_type == TensorProto.INT64:
+        _bitwise_of_int64(context, names)
+        return
+    taken = _bits_of_64 if elem_type == TensorProto.UINT64 else _bits
+    bits = [taken(context, name, width) for name in names]
+    low, high = _sums_of_bits(context, _combined(context, bits), width)
+    if high:
+        unit = context.scalar(2**32, "unit", elem_type)
+        raised = op.Mul(cast(context, high, elem_type), unit)
+        context.replace("Add", [raised, cast(context, low, elem_type)], keep=())
     else:
-        context.replace("Cast", [total], keep=(), to=elem_type)  # It cuts off what is too high.
+        context.replace("Cast", [low], keep=(), to=elem_type)  # It cuts off what is too high.
 
 
-def _bitwise_in_halves(context: Context) -> None:
-    """Replace a node of uint64, combining the higher and the lower 32 bits apart, each in int64."""
+def _bitwise_of_int64(context: Context, names: Sequence[str]) -> None:
+    """Replace a node of int64: the numbers less their signs, and the signs by themselves."""
     op = context.op
-    unit = context.scalar(2**32, "unit", TensorProto.UINT64)
-    high, low = [], []
-    for name in context.node.input:
-        quotient = op.Div(name, unit)
-        rest = op.Sub(name, op.Mul(quotient, unit))
-        high.append(cast(context, quotient, TensorProto.INT64))
-        low.append(cast(context, rest, TensorProto.INT64))
-    upper, lower = (
-        cast(context, _bitwise(context, half, 32), TensorProto.UINT64) for half in (high, low)
-    )
-    context.replace("Add", [op.Mul(upper, unit), lower], keep=())
+    lowest = context.scalar(-(2**63), "lowest")
+    bits, signs = [], []
+    for name in names:
+        below = op.Less(name, context.scalar(0, "zero"))
+        signs.append(cast(context, below, TensorProto.INT64))
+        number = op.Sub(name, op.Mul(signs[-1], lowest))
+        bits.append(_bits_of_64(context, number, 63))
+    low, high = _sums_of_bits(context, _combined(context, bits), 63)
+    total = op.Add(low, op.Mul(high, context.scalar(2**32, "unit")))
+    part = op.Mul(_combined(context, signs), lowest)
+    context.replace("Add", [total, part], keep=())
 
 
-def _bitwise(context: Context, numbers: Sequence[str], count: int) -> str:
-    """Return the numbers whose bits are combined from those of two tensors, int64.
+def _bits(context: Context, name: str, count: int) -> str:
+    """Return the bits of integers of fewer than 64: int64 of shape [..., count], the lowest first.
 
-    Args:
-        context: the node's.
-        numbers: the two tensors, int64, none of their elements negative.
-        count: the number of bits.
+    Before Mod, 2**n is added to a number of n bits, so that it is not negative; it changes none.
     """
     op = context.op
     powers = context.array([2**bit for bit in range(count)], "powers")
-    two = context.scalar(2, "two")
-    bits = []
-    for number in numbers:
-        quotient = op.Div(unsqueezed(context, number, [-1]), powers)
-        double = op.Mul(op.Div(quotient, two), two)
-        bits.append(op.Sub(quotient, double))
-    return _number_of_bits(context, _combined(context, bits), count)
+    twice = context.array([2 ** (bit + 1) for bit in range(count)], "twice")
+    numbers = unsqueezed(context, cast(context, name, TensorProto.INT64), [-1])
+    if context.elem_type(name) not in UNSIGNED and not _has_mod(context):
+        numbers = op.Add(numbers, context.scalar(2**count, "above"))
+    return op.Div(_remainder(context, numbers, twice), powers)
 
 
-def _number_of_bits(context: Context, bits: str, count: int) -> str:
-    """Return the numbers that have given bits, int64 without the last dimension of `bits`.
+def _bits_of_64(context: Context, name: str, count: int) -> str:
+    """Return the lowest bits of int64 or uint64 that are not negative: int64 of shape [..., count],
+    the lowest first.
+    """
+    op = context.op
+    elem_type = context.need_elem_type(name, "the powers of two have it")
+    powers = [2**bit for bit in range(count)]
+    column = unsqueezed(context, name, [-1])
+    quotient = op.Div(column, context.array(np.array(powers, numpy_dtype(elem_type)), "powers"))
+    bits = _remainder(context, quotient, context.scalar(2, "two", elem_type))
+    return bits if elem_type == TensorProto.INT64 else cast(context, bits, TensorProto.INT64)
 
-    The bits from 32 on are summed apart: ONNX Runtime sums in double, which represents 53 of them.
+
+def _remainder(context: Context, numbers: str, divisor: str) -> Value:
+    """Return what is left of integers by positive ones, in their dtype; before Mod they must not be
+    negative.
+    """
+    op = context.op
+    if _has_mod(context):
+        return op.Mod(numbers, divisor)
+    return op.Sub(numbers, op.Mul(op.Div(numbers, divisor), divisor))
+
+
+def _has_mod(context: Context) -> bool:
+    return min(context.op.opset, context.target_opset) >= 10
+
+
+def _sums_of_bits(context: Context, bits: str, count: int) -> tuple[str, str]:
+    """Return the numbers that have given bits, and those that the bits from 32 on have by
+    themselves, if there are any: int64 without the last dimension of `bits`.
+
+    ONNX Runtime sums in double, which represents 53 bits.
 
     Args:
         context: the node's.
@@ -103,11 +118,9 @@ def _number_of_bits(context: Context, bits: str, count: int) -> str:
     low = np.where(exponents < 32, 2 ** np.minimum(exponents, 31), 0)
     total = _summed_last(context, op.Mul(bits, context.array(low, "low_powers")))
     if count <= 32:
-        return total
+        return total, ""
     high = np.where(exponents < 32, 0, 2 ** np.maximum(exponents - 32, 0))
-    rest = _summed_last(context, op.Mul(bits, context.array(high, "high_powers")))
-    raised = op.Mul(rest, context.scalar(2**32, "unit"))
-    return op.Add(total, raised)
+    return total, _summed_last(context, op.Mul(bits, context.array(high, "high_powers")))
 
 
 def _summed_last(context: Context, numbers: Value) -> str:

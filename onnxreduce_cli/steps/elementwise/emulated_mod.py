@@ -122,7 +122,9 @@ def _doubled(context: Context, start: Value, dividend: Value) -> tuple[Value, Va
         Carried(start, TensorProto.DOUBLE, dims_of(context, dividend)),
         Carried(context.scalar(0, "none"), TensorProto.INT64, ()),
     ]
-    inputs, graph = loop(context, context.scalar(_MOST_DOUBLINGS, "most"), carried, write)
+    inputs, graph = loop(
+        context, context.scalar(_MOST_DOUBLINGS, "most"), carried, write, "that doubles divisors"
+    )
     largest, count = op.Loop(*inputs, outputs=2, body=graph)
     return largest, count
 
@@ -163,6 +165,6 @@ def _remainder(
     rounds = op.Add(count, context.scalar(2, "two"))
     dims = dims_of(context, dividend)
     carried = [Carried(name, TensorProto.DOUBLE, dims) for name in (dividend, largest)]
-    inputs, graph = loop(context, rounds, carried, write)
+    inputs, graph = loop(context, rounds, carried, write, "that subtracts multiples of divisors")
     rest, _ = op.Loop(*inputs, outputs=2, body=graph)
     return rest

@@ -117,6 +117,8 @@ def _run_time_power(
 
     values = ((base, TensorProto.INT64), (ones, TensorProto.INT64), (exponent, elem_type))
     carried = [Carried(name, dtype, dims_of(context, name)) for name, dtype in values]
-    inputs, graph = loop(context, context.scalar(bits, "bits"), carried, write)
+    inputs, graph = loop(
+        context, context.scalar(bits, "bits"), carried, write, "over the exponent's bits"
+    )
     _, power, _ = op.Loop(*inputs, outputs=3, body=graph)
     return power

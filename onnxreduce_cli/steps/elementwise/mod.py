@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS, UNSIGNED
+from onnxreduce_cli.emit.indices import never_negative
 from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.steps.elementwise.emulated_mod import fmod_of_doubles, fmod_of_floats
 from onnxreduce_cli.steps.registry import down, introduced
@@ -26,11 +28,7 @@ def floor_of_floats(context: Context) -> None:
     divisor, output = context.input(1), context.node.output[0]
     rest = context.replace(outputs=[context.fresh("rest")], fmod=1).output[0]
     zero = context.scalar(0, "zero", elem_type)
-    signs = [
-        op.And(op.emit(first, rest, zero), op.emit(second, divisor, zero))
-        for first, second in (("Less", "Greater"), ("Greater", "Less"))
-    ]
-    differ = op.Or(*signs)
+    differ = _differ_in_sign(rest, divisor, zero, op)
     moved = op.Add(rest, divisor)
     size = op.Abs(rest)
     sign = op.Sign(divisor)
@@ -73,15 +71,23 @@ def mod(context: Context) -> None:
     whole = op.Div(first, divisor)
     covered = op.Mul(whole, divisor)
     rest = op.Sub(first, covered)
-    if not context.value("fmod", 0) and elem_type not in UNSIGNED:
+    positive = known is not None and bool(np.all(known > 0))
+    whole_numbers = positive and never_negative(context, context.input(0))
+    if not context.value("fmod", 0) and elem_type not in UNSIGNED and not whole_numbers:
         zero = context.scalar(0, "zero", working)
-        rest_signs = [op.emit(op_type, rest, zero) for op_type in ("Less", "Greater")]
-        divisor_signs = [op.emit(op_type, divisor, zero) for op_type in ("Greater", "Less")]
-        pairs = [op.And(a, b) for a, b in zip(rest_signs, divisor_signs, strict=True)]
-        signs_differ = cast(context, op.Or(*pairs), working)
-        added = op.Mul(divisor, signs_differ)
+        signs_differ = op.Less(rest, zero) if positive else _differ_in_sign(rest, divisor, zero, op)
+        added = op.Mul(divisor, cast(context, signs_differ, working))
         rest = op.Add(rest, added)
     if working == elem_type:
         context.replace("Identity", [rest], keep=())
     else:
         context.replace("Cast", [rest], keep=(), to=elem_type)
+
+
+def _differ_in_sign(rest: str, divisor: str, zero: str, op: Operators) -> Value:
+    """Return whether one of two tensors of one dtype is below zero and the other above: bool."""
+    signs = [
+        op.And(op.emit(first, rest, zero), op.emit(second, divisor, zero))
+        for first, second in (("Less", "Greater"), ("Greater", "Less"))
+    ]
+    return op.Or(*signs)

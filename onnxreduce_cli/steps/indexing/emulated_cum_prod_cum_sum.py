@@ -89,6 +89,7 @@ def _scan(
     initial = op.ConstantOfShape(slice_shape, value=start)
     body = _accumulation(context, op_type, elem_type, rank - 1)
     direction = [1 if reverse else 0]
+    context.description = "a Scan along its axis"
     context.replace(
         "Scan",
         [initial, data],

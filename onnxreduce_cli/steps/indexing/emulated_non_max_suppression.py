@@ -46,7 +46,9 @@ def non_max_suppression(context: Context) -> None:
     write = _round(context, scores, areas)
     dims = dims_of(context, scores)
     carried = Carried(candidates, TensorProto.BOOL, dims)
-    inputs, body = loop(context, _rounds(context, count, scores), [carried], write)
+    inputs, body = loop(
+        context, _rounds(context, count, scores), [carried], write, "over the boxes taken"
+    )
     _, taken, was_left = op.Loop(*inputs, outputs=3, body=body)
     perm = [1, 2, 0, 3]
     taken, was_left = (op.Transpose(name, perm=perm) for name in (taken, was_left))

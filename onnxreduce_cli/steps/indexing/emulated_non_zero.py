@@ -77,7 +77,7 @@ def _descending(context: Context, numbers: str, count: str, size: int | None) ->
         return [body.Mul(left, kept)], [taken]
 
     carried = Carried(numbers, TensorProto.DOUBLE, (size,))
-    inputs, graph = loop(context, count, [carried], write)
+    inputs, graph = loop(context, count, [carried], write, "over the elements taken")
     _, taken = context.op.Loop(*inputs, outputs=2, body=graph)
     return taken
 

@@ -23,6 +23,7 @@ def positions_at_run_time(context: Context) -> Value:
         an int64 tensor of shape [elements of the data].
     """
     op = context.op
+    context.warn("each element of the data is compared with each index: memory for all those pairs")
     pointed = element_positions(context)
     size, count = (_element_count(context, context.input(index)) for index in (0, 1))
     own = arange(context, size)

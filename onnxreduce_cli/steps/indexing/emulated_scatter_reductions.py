@@ -34,7 +34,7 @@ def reduced_elements(context: Context, op_type: str) -> None:
         return [body.ScatterElements(now, where, new, axis=axis)], []
 
     length = as_name(context, size_of(context, indices, axis))
-    inputs, graph = loop(context, length, [data], write)
+    inputs, graph = loop(context, length, [data], write, "over its indices")
     context.replace("Loop", inputs, keep=(), body=graph)
 
 
@@ -61,7 +61,7 @@ def reduced_slices(context: Context, op_type: str) -> None:
         new = body.emit(op_type, old, body.this(values, 0))
         return [body.ScatterND(now, where, new)], []
 
-    inputs, graph = loop(context, as_name(context, count), [data], write)
+    inputs, graph = loop(context, as_name(context, count), [data], write, "over its indices")
     context.replace("Loop", inputs, keep=(), body=graph)
 
 

@@ -44,6 +44,7 @@ def order_by_counting(context: Context, numbers: str, first: str, axis: int, ran
         rank: the rank of the data.
     """
     op = context.op
+    context.warn("along its axis each element is compared with each: memory for all those pairs")
     data = context.input(0)
     behind = list(range(2, rank - axis + 1))
     one, other = (unsqueezed(context, data, [at]) for at in (axis + 1, axis))

@@ -140,7 +140,9 @@ def _order(context: Context, keys: list[str], numbers: str, count: str, axis: in
 
     dims = dims_of(context, numbers) or (None,)
     carried = Carried(numbers, TensorProto.INT64, dims)
-    inputs, body = loop(context, as_name(context, width), [carried], write)
+    inputs, body = loop(
+        context, as_name(context, width), [carried], write, "over the columns that it sorts by"
+    )
     like = tensor_type(TensorProto.INT64, dims)
     return op.Loop(*inputs, like=like, body=body)
 

@@ -67,7 +67,7 @@ def det(context: Context) -> None:
         Carried(others, TensorProto.INT64, (None,)),
         Carried(ones, _DOUBLE, (None, 1)),
     ]
-    inputs, graph = loop(context, as_name(context, size), carried, step)
+    inputs, graph = loop(context, as_name(context, size), carried, step, "over the columns")
     _, _, result = op.Loop(*inputs, outputs=3, body=graph)
     if given != _DOUBLE:
         result = cast(context, result, given)

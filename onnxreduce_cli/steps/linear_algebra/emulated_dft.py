@@ -56,6 +56,7 @@ def matrix_at_run_time(
     It is gathered from a table of angles, or the table's values are computed too if it is large.
     """
     op = context.op
+    context.warn("a matrix of the transform's length squared is made when the model runs")
     counts = [arange(context, count) for count in (taken, given)]
     turns = op.Mul(unsqueezed(context, counts[0], [1]), counts[1])
     angles = op.Mod(turns, as_name(context, length))

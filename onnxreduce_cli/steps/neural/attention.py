@@ -14,9 +14,9 @@ from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import sizes
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import arange
+from onnxreduce_cli.emit.sizes import arange, known_size
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
@@ -47,15 +47,19 @@ def _known_lengths(context: Context) -> tuple[int | None, int | None]:
     return dim(_MASK, -1), total
 
 
-def _length(context: Context, index: int) -> Value:
-    """Return the length of queries, keys or past keys (inputs 0, 1, 4), an int64 of shape [1]."""
-    return context.op.Shape(context.input(index), start=-2, end=-1)
+def _length(context: Context, index: int) -> Number:
+    """Return the length of queries, keys or past keys (inputs 0, 1, 4)."""
+    data = context.input(index)
+    known = known_size(context, data, -2)
+    if known is not None:
+        return known
+    return sizes(context, lambda: context.op.Shape(data, start=-2, end=-1))
 
 
-def _total_length(context: Context) -> Value:
-    """Return the length of past and present keys together, an int64 of shape [1]."""
-    lengths = [_length(context, index) for index in (1, _PAST_KEY) if context.input(index)]
-    return lengths[0] if len(lengths) == 1 else context.op.Add(*lengths)
+def _total_length(context: Context) -> Number:
+    """Return the length of past and present keys together."""
+    own = _length(context, 1)
+    return own + _length(context, _PAST_KEY) if context.input(_PAST_KEY) else own
 
 
 def _with_mask(context: Context, mask: str, *, dropped: Sequence[str] = ()) -> None:
@@ -78,7 +82,8 @@ def mask_expanded(context: Context) -> None:
     last, total = _known_lengths(context)
     if last not in (None, 1) or (last == 1 and total == 1):
         return
-    mask = context.op.Expand(context.input(_MASK), _total_length(context))
+    whole = as_name(context, _total_length(context))
+    mask = context.op.Expand(context.input(_MASK), whole)
     _with_mask(context, mask)
 
 
@@ -102,7 +107,7 @@ def mask_padded(context: Context) -> None:
         if mask != context.input(_MASK):
             _with_mask(context, mask)
         return
-    key = arange(context, sizes(context, _total_length(context)))
+    key = arange(context, _total_length(context))
     lengths = unsqueezed(context, valid, [1, 2, 3])
     seen = op.Less(key, lengths)
     if context.value("is_causal", 0):
@@ -111,7 +116,7 @@ def mask_padded(context: Context) -> None:
     else:
         # ONNX Runtime takes no mask of dimension 1 for several queries.
         one = context.array([1], "one")
-        shape = op.Concat(one, one, _length(context, 0), one, axis=0)
+        shape = op.Concat(one, one, as_name(context, _length(context, 0)), one, axis=0)
         seen = op.Expand(seen, shape)
     _with_mask(context, _limited(context, seen), dropped=["is_causal"])
 
@@ -127,7 +132,7 @@ def windows_in_mask(context: Context) -> None:
         if any(context.attribute(name) is not None for name in _WINDOW):
             context.replace(drop=_WINDOW)
         return
-    position, key = _position(context), arange(context, sizes(context, _total_length(context)))
+    position, key = _position(context), arange(context, _total_length(context))
     limits = []
     for size, ends in ((left, [position, key]), (right, [key, position])):
         if size != _OPEN:
@@ -142,13 +147,13 @@ def _position(context: Context) -> str:
     """Return the places of queries among keys, of shape [queries, 1] or [batch, 1, queries, 1]."""
     op = context.op
     queries = _length(context, 0)
-    row = unsqueezed(context, arange(context, sizes(context, queries)), [1])
+    row = unsqueezed(context, arange(context, queries), [1])
     valid = context.input(_VALID)
     if valid:
-        before = op.Sub(valid, queries)
+        before = op.Sub(valid, as_name(context, queries))
         return op.Add(row, unsqueezed(context, before, [1, 2, 3]))
     if context.input(_PAST_KEY):
-        return op.Add(row, _length(context, _PAST_KEY))
+        return op.Add(row, as_name(context, _length(context, _PAST_KEY)))
     return row
 
 
@@ -162,7 +167,7 @@ def _padded(context: Context) -> Value:
     elem_type = context.need_elem_type(name, "it may have to be padded")
     excluded = False if elem_type == TensorProto.BOOL else -np.inf
     given = op.Shape(name, start=-1)
-    missing = op.Sub(_total_length(context), given)
+    missing = op.Sub(as_name(context, _total_length(context)), given)
     pads = op.Concat(context.array([0], "none"), missing, axis=0)
     value = context.array(np.array(excluded, numpy_dtype(elem_type)), "excluded")
     return op.Pad(name, pads, value, context.array([-1], "axes"))

@@ -20,7 +20,12 @@ from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name
 from onnxreduce_cli.emit.sizes import END, dims_of, known_dims, size_of, sliced
 from onnxreduce_cli.model.values import Dims, numpy_dtype
-from onnxreduce_cli.steps.normalization.moments import in_dtype, replace_and_cast, root_mean
+from onnxreduce_cli.steps.normalization.moments import (
+    in_dtype,
+    replace_and_cast,
+    root_mean,
+    stash_type,
+)
 from onnxreduce_cli.steps.registry import down, introduced, up
 
 
@@ -87,7 +92,7 @@ def with_instance_normalization(context: Context) -> None:
         context.replace("Identity", [data], keep=())  # Nothing to normalise.
         return
     elem_type = context.need_elem_type(data, "it is normalised in a dtype of its own")
-    working = context.value("stash_type", TensorProto.FLOAT)
+    working = stash_type(context)
     groups = context.value("num_groups")
     wide = data if working == elem_type else cast(context, data, working)
     grouped = op.Reshape(wide, context.array([0, groups, -1], "shape"))

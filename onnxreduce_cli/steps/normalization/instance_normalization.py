@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_shape, sizes
 from onnxreduce_cli.emit.shapes import product
 from onnxreduce_cli.emit.sizes import END, known_dims, sliced
-from onnxreduce_cli.steps.registry import down, up
+from onnxreduce_cli.steps.registry import down, instead, up
 
 
 @up("InstanceNormalization", 6, "consumed_inputs dropped")
@@ -29,6 +29,12 @@ def instance_before_6(context: Context) -> None:
     """
     if context.specialised_rank(context.input(0)) != 4:
         with_rank_4(context)
+
+
+@instead("InstanceNormalization", {"no epsilon"}, "its default epsilon written out")
+def with_epsilon(context: Context) -> None:
+    """``InstanceNormalization(x, ...)`` becomes ``InstanceNormalization<epsilon=1e-5>(x, ...)``."""
+    context.replace(epsilon=1e-5)
 
 
 def with_rank_4(context: Context, **values: Any) -> None:

@@ -9,64 +9,111 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 from onnxreduce_cli.emit.sizes import END, sliced
+from onnxreduce_cli.idioms.expansion import Expansion, replace_by_last
+from onnxreduce_cli.idioms.normalizations import Square, affine, by_mul, by_pow, standardised
+from onnxreduce_cli.idioms.normalizations import rms_normalization as idiom
+from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.steps.normalization.moments import (
     Axes,
     TrailingAxes,
     in_dtype,
     mean_over,
-    replace_and_cast,
-    root_mean,
+    stash_type,
 )
 from onnxreduce_cli.steps.registry import introduced
 
 
-@introduced("LayerNormalization", 17, "mean and deviation written out")
+@introduced("LayerNormalization", 17, "mean and deviation written out, as runtimes know them")
 def layer_normalization(context: Context) -> None:
     """``LayerNormalization(x, scale, bias)`` becomes
-    ``d / Sqrt(ReduceMean(d * d) + epsilon) * scale + bias`` with ``d = x - ReduceMean(x)``.
+    ``d / Sqrt(ReduceMean(Pow(d, 2)) + epsilon) * scale + bias`` with ``d = x - ReduceMean(x)``; a
+    bias of zeros is added where runtimes know it by that (see `_bias`), and behind a Transpose x is
+    flattened to a matrix first (see `_back_behind_transpose`).
     """
     op = context.op
     axes = _axes_from(context)
     data, elem_type, working = _in_working_dtype(context)
-    mean = mean_over(context, data, axes)
-    centred = op.Sub(data, mean)
-    square = op.Mul(centred, centred)
-    epsilon = context.value("epsilon", 1e-5)
-    deviation = root_mean(context, square, axes, epsilon, working)
-    stash = context.value("stash_type", TensorProto.FLOAT)
+    last = axes[0] if isinstance(axes, list) and len(axes) == 1 else None
+    recognised = last is not None and elem_type not in HALVES and not any(context.node.output[1:])
+    back = _back_behind_transpose(context) if recognised and working == elem_type else None
+    if back:
+        data, axes = op.Flatten(data, axis=last), [1]
+    to = Expansion(context, working, lambda _, name, __: mean_over(context, name, axes))
+    normal = standardised(to, data, _square(elem_type))
+    stash = stash_type(context)
     extra = [*context.node.output[1:], "", ""]
     if extra[0]:
-        _output(context, mean, extra[0], working, stash)
+        _output(context, normal.mean, extra[0], working, stash)
     if extra[1]:
-        inverse = op.Reciprocal(deviation)
+        inverse = op.Reciprocal(normal.deviation)
         _output(context, inverse, extra[1], working, stash)
-    result = op.Div(centred, deviation)
     scale = in_dtype(context, context.input(1), working)
-    if not context.input(2):
-        replace_and_cast(context, "Mul", [result, scale], elem_type, working)
-        return
-    scaled = op.Mul(result, scale)
-    replace_and_cast(
-        context, "Add", [scaled, in_dtype(context, context.input(2), working)], elem_type, working
-    )
+    bias = _bias(context, working, recognised)
+    result = affine(to, normal.result, scale, bias)
+    if back:
+        shape, allowzero = back
+        context.replace("Reshape", [result, shape], keep=(), allowzero=allowzero)
+    else:
+        replace_by_last(context, result, elem_type, working)
 
 
-@introduced("RMSNormalization", 23, "the root mean square written out")
+@introduced("RMSNormalization", 23, "the root mean square written out, as runtimes know it")
 def rms_normalization(context: Context) -> None:
     """``RMSNormalization(x, scale)`` becomes
-    ``x / Sqrt(ReduceMean(x * x) + epsilon) * scale``.
+    ``x / Sqrt(ReduceMean(Pow(x, 2)) + epsilon) * scale``.
     """
-    op = context.op
     axes = _axes_from(context)
-    data, _, working = _in_working_dtype(context)
-    to = context.need_elem_type(context.input(1), "the output has it")
-    square = op.Mul(data, data)
-    root = root_mean(context, square, axes, context.value("epsilon", 1e-5), working)
-    result = op.Div(data, root)
-    replace_and_cast(
-        context, "Mul", [result, in_dtype(context, context.input(1), working)], to, working
-    )
+    data, given, working = _in_working_dtype(context)
+    elem_type = context.need_elem_type(context.input(1), "the output has it")
+    scale = in_dtype(context, context.input(1), working)
+    to = Expansion(context, working, lambda _, name, __: mean_over(context, name, axes))
+    replace_by_last(context, idiom(to, data, scale, _square(given)), elem_type, working)
+
+
+def _back_behind_transpose(context: Context) -> tuple[str, int | None] | None:
+    """Return the shape of what a Transpose gives the node, int64 of shape [rank], and `allowzero`
+    for a Reshape to it; None where nothing does, and where tensors of size 0 would be in the way.
+
+    ONNX Runtime moves a Transpose into what follows, and does not know those nodes any more, but
+    not past a matrix made of it.
+    """
+    data = context.input(0)
+    maker, dims = context.maker(data), data.dims
+    if maker is None or maker.op_type != "Transpose" or not dims or len(dims) < 3:
+        return None
+    inner = [dim for dim in dims[1:] if isinstance(dim, int) and dim > 0]
+    if len(inner) == len(dims) - 1:
+        return context.array([-1, *inner], "shape"), None
+    return (context.op.Shape(data), 1) if context.target_opset >= 14 else None
+
+
+def _square(elem_type: int) -> Square:
+    """How to square data of a dtype.
+
+    ONNX Runtime before 1.20 makes one node of what it knows of halves too, and has no kernel for
+    that: such a model does not load.
+    """
+    return by_mul if elem_type in HALVES else by_pow
+
+
+def _bias(context: Context, working: int, recognised: bool) -> str:
+    """Return the bias of a LayerNormalization in the dtype `working`; empty for none.
+
+    Runtimes do not know it without one. Zeros change no number but the sign of a zero.
+
+    Args:
+        context: the node.
+        working: the dtype to compute in.
+        recognised: whether runtimes know the rest of what is written.
+    """
+    if context.input(2):
+        return in_dtype(context, context.input(2), working)
+    dims = context.input(1).dims if recognised else None
+    if dims is None or len(dims) != 1 or not isinstance(dims[0], int) or dims[0] > LARGEST_CONSTANT:
+        return ""
+    return context.array(np.zeros(dims[0], numpy_dtype(working)), "zeros")
 
 
 def _axes_from(context: Context) -> Axes:
@@ -96,19 +143,21 @@ def _in_working_dtype(context: Context) -> tuple[str, int, int]:
     """
     data = context.input(0)
     elem_type = context.need_elem_type(data, "the dtype to compute in depends on it")
-    working = elem_type if elem_type == TensorProto.DOUBLE else _stash_type(context)
+    working = elem_type if elem_type == TensorProto.DOUBLE else _wide_stash_type(context)
     return in_dtype(context, data, working), elem_type, working
 
 
-def _stash_type(context: Context) -> int:
+def _wide_stash_type(context: Context) -> int:
     """Return the dtype that the node says to compute in; float where that has 16 bits."""
-    stash: int = context.value("stash_type", TensorProto.FLOAT)
+    stash = stash_type(context)
     return TensorProto.FLOAT if stash in HALVES else stash
 
 
 def _output(context: Context, name: str, output: str, working: int, to: int) -> None:
-    """Emit one of the node's further outputs: a value of dtype `working`, cast to `to`."""
-    if working == to:
-        context.op.Identity(name, outputs=[output])
-    else:
+    """Give one of the node's further outputs, a value of dtype `working`, in the dtype `to`."""
+    if working != to:
         cast(context, name, to, [output])
+        return
+    for node in [item.node for item in context.emitted]:
+        for names in (node.input, node.output):
+            names[:] = [output if given == name else given for given in names]

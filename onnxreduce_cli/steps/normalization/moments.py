@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from onnx import TensorProto
+
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import reduced
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16
 
 
 @dataclass(frozen=True)
@@ -62,3 +66,15 @@ def replace_and_cast(
         context.replace(op_type, inputs, output, keep=())
     else:
         context.replace("Cast", [context.op.emit(op_type, *inputs)], output, keep=(), to=to)
+
+
+def stash_type(context: Context) -> int:
+    """Return the dtype that a node's attribute `stash_type` says to compute in, float if none.
+
+    Raises:
+        Blocked: it is no dtype of floats.
+    """
+    stash: int = context.value("stash_type", TensorProto.FLOAT)
+    if stash not in FLOATS_WITH_BFLOAT16:
+        raise Blocked(f"its stash_type {stash} is no dtype of floats", "mend the model")
+    return stash

@@ -61,7 +61,7 @@ def col2im(context: Context) -> None:
     pads = context.value("pads") or [0] * (2 * axes)
     counts, tables = [], []
     for at in range(axes):
-        reach = (blocks[at] - 1) * dilations[at] + 1
+        reach = blocks[at] * dilations[at] - (dilations[at] - 1)
         room = images[at] + (pads[at] + pads[at + axes]) - reach
         count = room // strides[at] + 1
         layout = (pads[at], dilations[at], strides[at])
@@ -157,28 +157,31 @@ def _table(
         block: the size of a block.
         count: the number of blocks.
         layout: the padding before the image, the dilation and the stride.
+
+    Raises:
+        Blocked: a size is known to be negative.
     """
     op = context.op
     begin, dilation, stride = layout
     numbers = [number for number in (image, block, count) if isinstance(number, int)]
+    if any(isinstance(size, int) and size < 0 for size in (image, block)):
+        raise Blocked("sizes of its image or its blocks are negative", "mend the model")
     if len(numbers) == 3 and math.prod(numbers[:2]) <= LARGEST_CONSTANT:
         return _known_table(numbers, layout)
-    own = arange(context, block)
-    within = op.Mul(own, context.array([dilation], "dilation"))
+    own = sizes(context, arange(context, block))
     element = sizes(context, arange(context, image)) + begin
     place = unsqueezed(context, element.name, [1])
-    start = op.Sub(place, within)
-    steps = context.array([stride], "stride")
-    number = op.Div(start, steps)
-    zero, end = context.array([0], "zero"), as_name(context, count)
-    conditions = [
-        op.Equal(op.Mod(start, steps), zero),
+    start = op.Sub(place, (own * dilation).name)
+    end = as_name(context, count)
+    number = (sizes(context, start) // stride).name
+    is_there = op.And(
         op.Less(context.array([-1], "before"), start),
         op.Less(number, end),
-    ]
-    both = op.And(*conditions[:2])
-    is_there = op.And(both, conditions[2])
-    row = op.Mul(own, end)
+    )
+    if stride != 1:
+        rest = op.Mod(start, context.array([stride], "stride"))
+        is_there = op.And(is_there, op.Equal(rest, context.array([0], "zero")))
+    row = op.Mul(own.name, end)
     found = op.Add(row, number)
     nothing = as_name(context, block * count)
     return op.Where(is_there, found, nothing)

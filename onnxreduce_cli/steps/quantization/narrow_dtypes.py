@@ -134,6 +134,7 @@ def _rounded_to_steps(
     powers = np.arange(form.max_exponent, form.min_exponent, -1, dtype=np.float32)
     # Nothing is below 0: so many powers are above a number as come before the first that is not.
     bounds = context.array(np.append(np.exp2(powers), np.float32(0)), "powers")
+    context.warn(f"each element is compared with {len(powers)} numbers: memory for all those pairs")
     below = cast(context, op.Less(op.Abs(column), bounds), TensorProto.INT32)
     count = op.ArgMin(below, axis=rank, keepdims=0)
     steps = np.exp2(np.append(powers, np.float32(form.min_exponent)) - form.fraction_bits)

@@ -10,10 +10,12 @@ from typing import Any
 
 from onnx import TensorProto, helper
 
+from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Nodes, branch, turn_into_loop_body
+from onnxreduce_cli.emit.numbers import Term
 from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
@@ -50,8 +52,9 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     value, elem_type, working = widened(context, exact)
     like = tensor_type(working, None)
     all_axes = None if noop else _axes_are_empty(context)
+    conditions = _are_reduced(context, rank, all_axes)
     for axis in reversed(range(rank)):
-        condition = _is_reduced(context, axis, rank, all_axes)
+        condition = conditions.at(axis).name
         op_type, inputs, graphs = (
             _as_if(context, condition, value, (axis,), working)
             if context.target_opset >= 11
@@ -76,22 +79,28 @@ def _axes_are_empty(context: Context) -> Value | None:
     return op.Equal(count, context.scalar(0, "zero"))
 
 
-def _is_reduced(context: Context, axis: int, rank: int, all_axes: str | None) -> Value:
-    """Return a bool scalar that is true where `axis` is among the axes, counted from either end.
+def _are_reduced(context: Context, rank: int, all_axes: str | None) -> Term:
+    """Return bools of shape [rank] that say which axes are among the node's, counted from either
+    end.
 
     Args:
         context: the node's.
-        axis: the axis, counted from the front.
-        rank: the rank of the data.
+        rank: the rank of the data, not 0.
         all_axes: a bool scalar that is true where all axes are reduced; None for never.
     """
     op = context.op
-    axes = context.input(1)
-    hits = [op.Equal(axes, context.scalar(number, "axis")) for number in (axis, axis - rank)]
-    either = cast(context, op.Or(*hits), TensorProto.INT32)
-    total = op.ReduceSum(either, keepdims=0)
-    is_among = cast(context, total, TensorProto.BOOL)
-    return is_among if all_axes is None else op.Or(is_among, all_axes)
+    axes = int64_list(context, context.input(1))
+    column = unsqueezed(context, axes, [1])
+    hits = [
+        op.Equal(column, context.array(list(numbers), "axes"))
+        for numbers in (range(rank), range(-rank, 0))
+    ]
+    counted = cast(context, op.Or(*hits), TensorProto.INT32)
+    total = reduced(context, "ReduceSum", counted, [0], keep=False)
+    are_among = cast(context, total, TensorProto.BOOL)
+    return Term(
+        context, are_among if all_axes is None else op.Or(are_among, all_axes), TensorProto.BOOL
+    )
 
 
 #: An operator with control flow: its type, inputs and graph attributes.

@@ -16,12 +16,18 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.idioms import reductions
+from onnxreduce_cli.idioms.expansion import Expansion, replace_by_last
+from onnxreduce_cli.idioms.writer import Writer
 
 #: The highest finite number of the dtypes that bodies compute in.
 _HIGHEST: dict[int, float] = {
     TensorProto.FLOAT: float(np.finfo(np.float32).max),
     TensorProto.DOUBLE: float(np.finfo(np.float64).max),
 }
+
+#: What stands for an operator.
+Definition = Callable[[Writer, str], str]
 
 #: Emits a body at opset 18 for a node at the target opset, and returns its formula for the report.
 Body = Callable[[Context], str]
@@ -61,43 +67,44 @@ def _reduce(
     return context.op.emit(op_type, data, axes, keepdims=keepdims, noop_with_empty_axes=noop)
 
 
-def _l1(context: Context) -> str:
-    """``ReduceSum(Abs(x))``."""
-    positive = context.op.Abs(context.input(0))
-    context.replace("ReduceSum", [positive, _axes(context)], drop=("axes",))
-    return "ReduceSum(Abs(x))"
+def _written_out(
+    context: Context,
+    definition: Definition,
+    axes: str,
+    integers: int | None = 0,
+    keepdims: AttributeProto | int | None = None,
+) -> None:
+    """Emit a definition in place of the node.
+
+    Args:
+        context: the node's.
+        definition: what stands for its operator.
+        axes: the axes, int64 of shape [k]; empty for all.
+        integers: the dtype to compute integers in, 0 for their own; None where everything is
+            computed in its own dtype, halves too.
+        keepdims: the node's, if it has that.
+    """
+    data: str = context.input(0)
+    elem_type = working = 0
+    if integers is not None:
+        data, elem_type, working = widened(context, integers)
+
+    def reduce(op_type: str, name: str, keep: bool) -> Value:
+        return _reduce(context, op_type, name, axes, None if keep else keepdims)
+
+    result = definition(Expansion(context, working, reduce), data)
+    replace_by_last(context, result, elem_type, working)
 
 
-def _sum_square(context: Context) -> str:
-    """``ReduceSum(Mul(x, x))``."""
-    data, elem_type, working = widened(context, 0)
-    square = context.op.Mul(data, data)
-    keepdims = context.attribute("keepdims")
-    noop = context.attribute("noop_with_empty_axes")
-    options = {"keepdims": keepdims, "noop_with_empty_axes": noop}
-    replace_and_cast_back(
-        context, "ReduceSum", [square, _axes(context)], elem_type, working, **options
-    )
-    return "ReduceSum(Mul(x, x))"
+def _of_reduction(definition: Definition, formula: str, integers: int | None = 0) -> Body:
+    """The body of a Reduce operator."""
 
+    def body(context: Context) -> str:
+        keepdims = context.attribute("keepdims")
+        _written_out(context, definition, _axes(context), integers, keepdims)
+        return formula
 
-def _l2(context: Context) -> str:
-    """``Sqrt(ReduceSum(Mul(x, x)))``; integers in double."""
-    data, elem_type, working = widened(context, TensorProto.DOUBLE)
-    square = context.op.Mul(data, data)
-    keepdims = context.attribute("keepdims")
-    total = _reduce(context, "ReduceSum", square, _axes(context), keepdims)
-    replace_and_cast_back(context, "Sqrt", [total], elem_type, working)
-    return "Sqrt(ReduceSum(Mul(x, x)))"
-
-
-def _log_sum(context: Context) -> str:
-    """``Log(ReduceSum(x))``; integers in double."""
-    data, elem_type, working = widened(context, TensorProto.DOUBLE)
-    keepdims = context.attribute("keepdims")
-    total = _reduce(context, "ReduceSum", data, _axes(context), keepdims)
-    replace_and_cast_back(context, "Log", [total], elem_type, working)
-    return "Log(ReduceSum(x))"
+    return body
 
 
 def _log_sum_exp(context: Context) -> str:
@@ -201,47 +208,26 @@ def _softmax_axes(context: Context) -> Value:
     return context.array(list(range(non_negative_axes((axis,), rank)[0], rank)), "axes")
 
 
-def _minus_maximum(context: Context) -> tuple[str, str, int, int]:
-    """Return ``x - m``, m being the maximum over the axes, for Softmax and LogSoftmax.
-
-    Returns:
-        the difference, the axes, the dtype of x, the dtype to compute in.
-    """
-    op = context.op
-    data, elem_type, working = widened(context, 0)
-    axes = _softmax_axes(context)
-    # Not made finite: where the maximum is infinite the operators give NaN.
-    maximum = op.ReduceMax(data, axes)
-    return op.Sub(data, maximum), axes, elem_type, working
-
-
 def _softmax(context: Context) -> str:
-    """``e / ReduceSum(e)`` with e = ``Exp(x - max)``."""
-    op = context.op
-    shifted, axes, elem_type, working = _minus_maximum(context)
-    exponentials = op.Exp(shifted)
-    total = op.ReduceSum(exponentials, axes)
-    replace_and_cast_back(context, "Div", [exponentials, total], elem_type, working)
+    """``e / ReduceSum(e)`` with e = ``Exp(x - max)``; max not made finite: then they give NaN."""
+    _written_out(context, reductions.softmax, _softmax_axes(context))
     return "e / ReduceSum(e) with e = Exp(x - max)"
 
 
 def _log_softmax(context: Context) -> str:
-    """``s - Log(ReduceSum(Exp(s)))`` with s = ``x - max``."""
-    op = context.op
-    shifted, axes, elem_type, working = _minus_maximum(context)
-    exponentials = op.Exp(shifted)
-    total = op.ReduceSum(exponentials, axes)
-    logarithm = op.Log(total)
-    replace_and_cast_back(context, "Sub", [shifted, logarithm], elem_type, working)
+    """``s - Log(ReduceSum(Exp(s)))`` with s = ``x - max``, max as before."""
+    _written_out(context, reductions.log_softmax, _softmax_axes(context))
     return "s - Log(ReduceSum(Exp(s))) with s = x - max"
 
 
+_DOUBLE = TensorProto.DOUBLE
+
 BODIES: dict[str, Body] = {
     "LogSoftmax": _log_softmax,
-    "ReduceL1": _l1,
-    "ReduceL2": _l2,
-    "ReduceLogSum": _log_sum,
+    "ReduceL1": _of_reduction(reductions.l1, "ReduceSum(Abs(x))", None),
+    "ReduceL2": _of_reduction(reductions.l2, "Sqrt(ReduceSum(Mul(x, x)))", _DOUBLE),
+    "ReduceLogSum": _of_reduction(reductions.log_sum, "Log(ReduceSum(x))", _DOUBLE),
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceSumSquare": _sum_square,
+    "ReduceSumSquare": _of_reduction(reductions.sum_square, "ReduceSum(Mul(x, x))"),
     "Softmax": _softmax,
 }

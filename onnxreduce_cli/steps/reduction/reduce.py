@@ -20,24 +20,11 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.refusals import LOOPS_FROM, NO_RANK
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
+from onnxreduce_cli.steps.reduction import REDUCE, REDUCE_BUT_SUM
 from onnxreduce_cli.steps.reduction.emulated_reduce_axes import reduce_axis_by_axis
 from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
 from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 from onnxreduce_cli.steps.registry import down, up
-
-#: The operators whose axes became an input with opset 18, five opsets after those of ReduceSum.
-REDUCE_BUT_SUM = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSumSquare",
-)
-REDUCE = (*REDUCE_BUT_SUM, "ReduceSum")
 
 #: Those whose function body has no other reduction than ReduceSum.
 _BODIES_OF_SUMS = frozenset({"ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"})
@@ -72,32 +59,34 @@ def axes_to_attribute(context: Context) -> None:
     if axes is None:
         _axes_at_run_time(context, noop)
     elif noop and axes == ():
-        _elementwise_part(context)
-    else:
+        elementwise_part(context)
+    elif len(context.node.input) > 1 or context.attribute("noop_with_empty_axes") is not None:
         context.replace(
             inputs=[context.input(0)], drop=("noop_with_empty_axes",), axes=axes or None
         )
 
 
-def _elementwise_part(context: Context) -> None:
+def elementwise_part(context: Context, given: str = "") -> None:
     """``ReduceSumSquare(x)`` over no axes becomes ``Mul(x, x)``, ``ReduceSum(x)`` ``Identity(x)``.
+
+    It is applied to the node's data, or to what is given in their place.
 
     Where the target has no such operator for integers, the reduction itself does it, over a new
     first dimension of 1.
     """
-    data = context.input(0)
+    data = given or context.input(0)
     part = {
         "ReduceL1": "Abs",
         "ReduceL2": "Abs",
         "ReduceSumSquare": "Mul",
         "ReduceLogSum": "Log",
     }.get(context.node.op_type, "Identity")
-    elem_type = None if part == "Identity" else data.elem_type
+    elem_type = None if part == "Identity" else context.input(0).elem_type
     integer = elem_type is None or elem_type in INTEGERS
     if integer and (part == "Log" or (part != "Identity" and context.target_opset < 6)):
         # Log takes floats only, and so did Abs and Mul before opset 6.
         context.replace(
-            inputs=[context.op.Unsqueeze(context.input(0), context.array([0], "axes"))],
+            inputs=[context.op.Unsqueeze(data, context.array([0], "axes"))],
             keep=(),
             keepdims=0,
             axes=[0],

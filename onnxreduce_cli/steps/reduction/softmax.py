@@ -13,15 +13,13 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.model.values import Dims, ValueType
+from onnxreduce_cli.steps.reduction import SOFTMAX
 from onnxreduce_cli.steps.reduction.emulated_softmax import (
     as_rows,
     reshape_unless_empty,
     viewed_around_axis,
 )
 from onnxreduce_cli.steps.registry import down, up
-
-SOFTMAX = ("Softmax", "LogSoftmax", "Hardmax")
-
 
 # 13: all dimensions from the axis on, or the one
 
@@ -42,7 +40,6 @@ def matrix_to_one_axis(context: Context) -> None:
         wide = [index for index in range(axis, len(dims)) if dims[index] != 1]
         if len(wide) <= 1:
             if context.attribute("axis") is None or wide not in ([], [axis]):
-                context.description = "axis: the one dimension that is not 1"
                 context.replace(axis=wide[0] if wide else axis)
             return
         if 0 in dims:
@@ -50,10 +47,10 @@ def matrix_to_one_axis(context: Context) -> None:
             return
     flat = context.op.Flatten(data, axis=axis)
     matrix = context.replace(inputs=[flat], outputs=[context.fresh("matrix")], axis=-1).output[0]
-    _restore_shape(context, matrix, axis, dims)
+    restore_shape(context, matrix, axis, dims)
 
 
-def _restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -> None:
+def restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -> None:
     """Reshape the result of a Softmax of the flattened data to the shape of the data.
 
     A zero in Reshape's shape means "as in the input at this index". For the matrix that is right
@@ -96,7 +93,6 @@ def one_axis_to_matrix(context: Context) -> None:
     """``Softmax<axis=1>(x)``, x of rank 3, becomes
     ``Transpose<perm=[0,2,1]>(Softmax<axis=2>(Transpose<perm=[0,2,1]>(x)))``.
     """
-    op = context.op
     axis = context.value("axis", -1)
     data = context.input(0)
     known = data.type
@@ -108,11 +104,24 @@ def one_axis_to_matrix(context: Context) -> None:
             viewed_around_axis(context, axis)
         return
     dims = known.dims
-    rank = len(dims)
-    axis = non_negative_axes((axis,), rank)[0]
+    axis = non_negative_axes((axis,), len(dims))[0]
     if all(dim == 1 for dim in dims[axis + 1 :]):
         _write_out(context, axis)
         return
+    as_last_axis(context, known, dims, axis)
+
+
+def as_last_axis(context: Context, known: ValueType, dims: Dims, axis: int) -> None:
+    """``Softmax<axis=1>(x)``, x of rank 3, becomes
+    ``Transpose<perm=[0,2,1]>(Softmax<axis=2>(Transpose<perm=[0,2,1]>(x)))``.
+
+    Args:
+        context: the node's.
+        known: the type of x.
+        dims: its dimensions.
+        axis: the one dimension that counts, from the front.
+    """
+    op, data, rank = context.op, context.input(0), len(dims)
     perm = [index for index in range(rank) if index != axis] + [axis]
     inverse = [perm.index(index) for index in range(rank)]
     like = ValueType(known.kind, known.elem_type, tuple(dims[index] for index in perm))
@@ -124,7 +133,6 @@ def one_axis_to_matrix(context: Context) -> None:
 def _write_out(context: Context, axis: int) -> None:
     """Keep the axis, which need only be written out where it was the default."""
     if context.attribute("axis") is None:
-        context.description = "axis: its default written out"
         context.replace(axis=axis)
 
 

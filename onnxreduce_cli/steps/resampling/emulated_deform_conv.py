@@ -19,11 +19,11 @@ from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.resampling.emulated_interpolation import (
     Tap,
-    finite,
     gathered,
-    in_axis,
-    is_inside,
     linear,
+    margin,
+    near,
+    with_margins,
 )
 
 
@@ -95,11 +95,14 @@ def _elements(
     batch, *lengths = (scalar(context, size_of(context, data, axis)) for axis in (0, *axes))
     after = [size_of(context, offset, axis) for axis in axes]
 
-    # One image for each group of channels that have their offsets in common.
-    grouped = [0, shared, -1, *(size_of(context, data, axis) for axis in axes)]
-    images = _reshaped(context, data, grouped, working)
+    # One image for each group of channels that have their offsets in common, zeros around it.
+    count = margin("linear")
+    around = [size_of(context, data, axis) + 2 * count for axis in axes]
+    channels = size_of(context, data, 1) // shared
+    padded = with_margins(context, data, count)
+    images = _reshaped(context, padded, [0, shared, channels, *around], working)
     channels_last = op.Transpose(images, perm=[0, 1, *range(3, spatial + 3), 2])
-    flat = _reshaped(context, channels_last, [-1, size_of(context, images, 2)], working)
+    flat = _reshaped(context, channels_last, [-1, channels], working)
 
     of_each = _reshaped(context, offset, [0, shared, prod(kernel), spatial, *after], working)
     moved = Term(context, of_each, working)
@@ -108,7 +111,7 @@ def _elements(
     for axis, length in enumerate(lengths):
         place = _grid(context, axis, kernel, after, working) + moved.at(axis, axis=3)
         along.append(_taps(place, length.cast(working)))
-    return gathered(flat, first, lengths, along)
+    return gathered(flat, first, [scalar(context, size) for size in around], along)
 
 
 def _reshaped(context: Context, name: str, dims: list[Number], elem_type: int) -> Value:
@@ -154,11 +157,9 @@ def _grid(
 
 
 def _taps(place: Term, length: Term) -> list[Tap]:
-    """Return the elements on either side of each coordinate, of the coordinates' shape, or nothing
-    outside.
-    """
-    place = finite(place, length).within(-3, length + 2)
+    """Return the elements on either side of each coordinate, of the coordinates' shape."""
+    before = margin("linear")
     return [
-        Tap(in_axis(whole, length), is_inside(whole, length), weight)
-        for whole, weight in linear(place)
+        Tap((whole + before).cast(TensorProto.INT64), weight)
+        for whole, weight in linear(near(place, length, "linear"))
     ]

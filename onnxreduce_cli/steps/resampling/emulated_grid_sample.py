@@ -15,8 +15,10 @@ from onnxreduce_cli.steps.resampling.emulated_interpolation import (
     finite,
     gathered,
     in_axis,
-    is_inside,
     linear,
+    margin,
+    near,
+    with_margins,
 )
 
 
@@ -51,8 +53,12 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
         for axis, length in enumerate(lengths)
     ]
     perm = [0, *range(2, spatial + 2), 1]
+    if padding == "zeros":
+        count = margin(mode)
+        lengths = [length + 2 * count for length in lengths]
+        data = with_margins(context, data, count)
     last = op.Transpose(data, perm=perm)
-    channels = as_name(context, size_of(context, data, 1))
+    channels = as_name(context, size_of(context, context.input(0), 1))
     flat_shape = op.Concat(context.array([-1], "all"), channels, axis=0)
     flat = op.Reshape(last, flat_shape)
     first = range_of(batch, TensorProto.INT64).shaped(-1, *[1] * spatial)
@@ -93,17 +99,18 @@ def _taps(
     if padding == "reflection":
         coordinates = _reflected(coordinates, length, aligned=aligned)
     if padding == "zeros":
-        coordinates = finite(coordinates, length).within(-3, length + 2)
+        coordinates = near(coordinates, length, mode)
     elif padding == "border" or mode == "nearest":
         coordinates = finite(coordinates, length).within(0, last)
     taps = []
     for start, weight in _neighbours(coordinates, mode):
-        inside = None
         if padding == "zeros":
-            inside = is_inside(start, length)
-        elif padding == "reflection" and mode == "cubic":
-            start = _reflected(start, length, aligned=aligned)
-        taps.append(Tap(in_axis(start, length), inside, weight and weight.cast(working)))
+            place = (start + margin(mode)).cast(TensorProto.INT64)
+        else:
+            folded = padding == "reflection" and mode == "cubic"
+            whole = _reflected(start, length, aligned=aligned) if folded else start
+            place = in_axis(whole, length)
+        taps.append(Tap(place, weight and weight.cast(working)))
     return taps
 
 

@@ -11,20 +11,20 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Term
 
+#: By mode the neighbours of a coordinate rounded down, or rounded: the first and the last.
+_REACH = {"nearest": (0, 0), "linear": (0, 1), "cubic": (-1, 2)}
+
 
 @dataclass(frozen=True)
 class Tap:
-    """One neighbour of each sampling point, along one axis or several.
+    """One neighbour of each sampling point along one axis.
 
     Attributes:
         index: the neighbour's index, an int64 tensor.
-        inside: a bool tensor, false where it is outside the input and counts as 0; None where all
-            count.
         weight: its weight in the sum; None where it is the only neighbour.
     """
 
     index: Term
-    inside: Term | None = None
     weight: Term | None = None
 
 
@@ -52,13 +52,33 @@ def finite(coordinates: Term, length: Term) -> Term:
     )
 
 
-def is_inside(whole: Term, length: Term) -> Term:
-    """Return bools, true for the whole coordinates from 0 to ``length - 1``."""
-    return (whole.less(0) | whole.greater(length - 1)).negated()
+def margin(mode: str) -> int:
+    """Return how many zeros there are to be around an axis for what is outside to be 0.
+
+    The neighbours of coordinates that are limited by `near` are then all within.
+    """
+    first, last = _REACH[mode]
+    return last - first + 1
+
+
+def near(coordinates: Term, length: Term, mode: str) -> Term:
+    """Return coordinates, in their dtype and shape, limited to where all neighbours are outside."""
+    first, last = _REACH[mode]
+    return finite(coordinates, length).within(-1 - last, length - first)
+
+
+def with_margins(context: Context, data: str, count: int) -> Value:
+    """Return data of shape [n, c, lengths...] with so many zeros before and after each length.
+
+    The context is bound to opset 13 or later.
+    """
+    rank = context.need_rank(data, "zeros are put around each of its axes")
+    side = [0, 0, *[count] * (rank - 2)]
+    return context.op.Pad(data, context.array(side * 2, "margins"))
 
 
 def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> str:
-    """Return the weighted sums of the neighbours of each point; what is outside counts as 0.
+    """Return the weighted sums of the neighbours of each point, summed along the last axis first.
 
     Args:
         flat: all elements, of shape [images * lengths..., channels].
@@ -69,43 +89,25 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
     Returns:
         a tensor of the shape of the points with a last dimension of channels.
     """
-    context, total = first.context, ""
-    for tap in _of_all_axes(first, lengths, along):
-        part = _counted(context, flat, tap)
-        total = context.op.Add(total, part) if total else part
-    return total
-
-
-def _of_all_axes(first: Term, lengths: Sequence[Term], along: Sequence[list[Tap]]) -> list[Tap]:
-    """Return the neighbours along all axes together, with indices into `flat`; see `gathered`."""
-    neighbours = [Tap(first)]
-    for length, taps in zip(lengths, along, strict=True):
-        neighbours = [
-            Tap(
-                start + tap.index,
-                before.inside & tap.inside if before.inside and tap.inside else tap.inside,
-                before.weight * tap.weight if before.weight and tap.weight else tap.weight,
-            )
-            for before in neighbours
-            for start in [before.index * length]
-            for tap in taps
-        ]
-    return neighbours
-
-
-def _counted(context: Context, flat: str, tap: Tap) -> Value:
-    """Return one neighbour of each point, of shape [points..., channels], times its weight."""
+    context = first.context
     op = context.op
-    part = op.Gather(flat, tap.index.name, axis=0)
     behind = context.array([-1], "behind")
-    if tap.inside:
-        name = op.Unsqueeze(tap.inside.name, behind)
-        elem_type = context.need_elem_type(flat, "outside it is 0 of that dtype")
-        part = op.Where(name, part, context.scalar(0, "zero", elem_type))
-    if tap.weight:
-        name = op.Unsqueeze(tap.weight.name, behind)
-        part = op.Mul(part, name)
-    return part
+    weights = [
+        [op.Unsqueeze(tap.weight.name, behind) if tap.weight else None for tap in taps]
+        for taps in along
+    ]
+
+    def summed(start: Term, axis: int) -> str:
+        if axis == len(along):
+            return op.Gather(flat, start.name, axis=0)
+        total, row = "", start * lengths[axis]
+        for tap, weight in zip(along[axis], weights[axis], strict=True):
+            part = summed(row + tap.index, axis + 1)
+            part = op.Mul(part, weight) if weight else part
+            total = op.Add(total, part) if total else part
+        return total
+
+    return summed(first, 0)
 
 
 def in_axis(whole: Term, length: Term) -> Term:

@@ -49,7 +49,7 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
     write = _round(context, padded, names, (sides[0].parts, sides[1].parts), working)
     count = scalar(context, size_of(context, context.input(1), 0)).name
     carried = [Carried(count, TensorProto.INT64, ())]
-    inputs, graph = loop(context, count, carried, write)
+    inputs, graph = loop(context, count, carried, write, "over its regions")
     _, aligned = op.Loop(*inputs, outputs=2, body=graph)
     if averages:
         samples = sides[0].samples.most(1) * sides[1].samples.most(1)

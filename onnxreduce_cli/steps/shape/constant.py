@@ -145,7 +145,7 @@ def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.f
         return None
     double = array.astype(np.float64)
     if array.dtype.kind in "iu":  # Beyond the range of integers each processor casts its own way.
-        same = all(map(int.__eq__, map(int, double.flat), map(int, array.flat)))
+        same = all(map(int.__eq__, map(int, double.ravel()), map(int, array.ravel())))
         return double if same else None
     back = double.astype(numpy_dtype(elem_type))
     return double if np.array_equal(back, array) else None

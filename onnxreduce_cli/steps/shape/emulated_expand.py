@@ -56,7 +56,7 @@ def with_equal_ranks(context: Context) -> tuple[str, str]:
     ):
         missing = op.Sub(*count)
         carried = Carried(name, carried_type, dims)
-        inputs, graph = loop(context, missing, [carried], write)
+        inputs, graph = loop(context, missing, [carried], write, "over the missing dimensions")
         like = tensor_type(carried_type, dims)
         results.append(op.Loop(*inputs, like=like, body=graph))
     return results[0], results[1]

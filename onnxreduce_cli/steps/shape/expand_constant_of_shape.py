@@ -6,11 +6,15 @@ import numpy as np
 from onnx import numpy_helper
 
 from onnxreduce_cli.emit.axes import unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.steps.shape.emulated_expand import tile_at_run_time, with_equal_ranks
+
+#: What any dimension is written out for; no runtime takes nearly as many.
+_MOST_DIMS = 10_000
 
 
 @introduced("ConstantOfShape", 9, "Expand of a constant")
@@ -38,6 +42,8 @@ def expand(context: Context) -> None:
         context.specialised_rank(data)
         tile_at_run_time(context, *with_equal_ranks(context))
         return
+    if rank > _MOST_DIMS:
+        raise Blocked(f"its shape is said to have {rank:,} elements, and no tensor has that rank")
     dims = (1,) * (rank - len(dims)) + dims
     data = unsqueezed(context, data, list(range(rank - len(dims_of(context, data) or ()))))
     target = (1,) * (len(dims) - rank)

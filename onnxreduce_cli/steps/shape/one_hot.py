@@ -48,7 +48,7 @@ def one_hot(context: Context) -> None:
     if not reverse:
         context.replace("Gather", inputs, keep=(), axis=0)
         return
-    result = context.replace("Gather", inputs, [context.fresh("mirrored")], keep=(), axis=0)
+    result = context.replace("Gather", inputs, [context.fresh("reversed")], keep=(), axis=0)
     with_reversed_dims(context, result.output[0], context.node.output[0])
 
 

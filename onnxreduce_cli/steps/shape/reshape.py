@@ -1,14 +1,15 @@
-"""Reshape: 5 made the shape an input, 14 added `allowzero`."""
+"""Reshape: 5 made the shape an input, 14 added `allowzero`; 19 added types alone."""
 
 from __future__ import annotations
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.axes import ints_to_constant, known_axes
+from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.factors import Factors, Ways, is_never_zero, is_zero_with, of_number
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import down, up
 
@@ -68,6 +69,20 @@ def _constant_shape(context: Context, elements: tuple[int | None, ...]) -> tuple
     return _inferred(tuple(inferable), unknown) if unknown else known
 
 
+@down("Reshape", 19, "allowzero=1 dropped where the shape is constant, without a 0")
+def without_idle_allowzero(context: Context) -> None:
+    """``Reshape<allowzero=1>(x, [1, -1])`` becomes ``Reshape(x, [1, -1])``: it is about zeros.
+
+    Exporters set it on every Reshape. ONNX Runtime's optimiser makes one of two Reshapes in a row
+    only where neither has it.
+    """
+    if context.attribute("allowzero") is None:
+        return
+    shape = context.constant(context.input(1))
+    if shape is not None and shape.all():
+        context.replace(drop=("allowzero",))
+
+
 @down("Reshape", 14, "allowzero: dropped where no zero can be meant; else rewritten")
 def without_allowzero(context: Context) -> None:
     """``Reshape<allowzero=1>(x, shape)`` becomes ``Reshape(x, shape)``, or one that means it.
@@ -76,12 +91,13 @@ def without_allowzero(context: Context) -> None:
 
     - x is never empty, for then the shape has no 0 in a run that succeeds,
     - or it has a -1, with which `allowzero` forbids a 0,
-    - or each element that may be 0 is that very dimension of x.
+    - or x has, for each element that may be 0, at its index a dimension that is 0 then too: the
+      same one, or a multiple of it.
 
-    If one element alone may be 0 and all others are known, it is inferred from a -1. All else
-    becomes ``Reshape(Expand(Reshape(x, [-1]), [n, ..., n]), shape)`` where n is 0 if x is
-    empty and else 1: what is copied from then is 0 in every dimension if x is empty, and nothing
-    is copied if it is not.
+    If one element alone may be 0 and all others are known, it is inferred from a -1. If dimensions
+    of 1 put into x bring the others in line, they are: ``Reshape(Unsqueeze(x, 1), shape)``. All
+    else becomes ``Reshape(Expand(Reshape(x, [-1]), shape != 0), shape)``: what is copied from then
+    is 0 wherever the shape is.
     """
     if context.attribute("allowzero") is None:
         return
@@ -90,15 +106,18 @@ def without_allowzero(context: Context) -> None:
         return
     data, shape = context.input(0), context.input(1)
     elements = context.elements(shape)
-    doubtful = None if elements is None else _not_copied(context, elements)
-    if not _may_be_empty(data) or doubtful == set() or -1 in (elements or ()):
+    if not _may_be_empty(data) or -1 in (elements or ()):
         context.replace(drop=("allowzero",))
         return
-    inferred = None if elements is None or doubtful is None else _inferred(elements, doubtful)
+    sizes = None if elements is None else _sizes(context, elements)
+    ones = None if sizes is None else _ones(sizes, Factors(context).of_dims(data) or [])
+    inferred = _with_inferred(elements, sizes) if elements and sizes and ones != [] else None
     if inferred is not None:
-        inputs = [data, context.array(inferred, "shape")]
+        inputs: list[str] = [data, context.array(inferred, "shape")]
+    elif ones is not None:
+        inputs = [unsqueezed(context, data, ones), shape]
     else:
-        inputs = [_empty_everywhere(context, data, shape), shape]
+        inputs = [_empty_alike(context, data, shape), shape]
     context.replace(inputs=inputs, drop=("allowzero",))
 
 
@@ -108,22 +127,62 @@ def _may_be_empty(data: Value) -> bool:
     return dims is None or not all(isinstance(dim, int) and dim > 0 for dim in dims)
 
 
-def _not_copied(context: Context, elements: tuple[int | None, ...]) -> set[int]:
-    """Return the indices at which the shape may have a 0 that is not the input's dimension.
+def _sizes(context: Context, elements: tuple[int | None, ...]) -> list[Ways]:
+    """Return the factors of each element of the shape.
 
     Args:
         context: the node's.
         elements: the elements of the shape, None for each that is only known at run time.
     """
-    old, new = context.input(0).dims or (), dims_of(context, context.node.output[0]) or ()
-    indices = set()
+    found = Factors(context).of_elements(context.input(1)) or [()] * len(elements)
+    new = dims_of(context, context.node.output[0]) or ()
+    sizes = []
     for index, element in enumerate(elements):
         dim = new[index] if element is None and index < len(new) else element
-        nonzero = isinstance(dim, int) and dim != 0
-        same = dim is not None and index < len(old) and dim == old[index]
-        if not nonzero and not same:
-            indices.add(index)
-    return indices
+        if isinstance(dim, int):
+            sizes.append(of_number(dim))
+        else:
+            sizes.append(found[index] + ((frozenset({dim}),) if dim is not None else ()))
+    return sizes
+
+
+def _ones(sizes: list[Ways], dims: list[Ways]) -> list[int] | None:
+    """Return where dimensions of 1 go, so that each 0 in a shape copies a dimension that is 0.
+
+    Args:
+        sizes: the factors of the elements of the shape.
+        dims: those of the dimensions of what is reshaped.
+
+    Returns:
+        the axes, counted in the result; None where there are no such.
+    """
+    ones: list[int] = []
+    for index, size in enumerate(sizes):
+        if is_never_zero(size):
+            continue
+        own = next(
+            (at for at in range(index - len(ones), -1, -1) if _copies(size, dims[at : at + 1])),
+            None,
+        )
+        if own is None:
+            return None
+        missing = index - len(ones) - own
+        if any(not is_never_zero(sizes[at]) for at in range(index - missing, index)):
+            return None
+        ones.extend(range(index - missing, index))
+    return ones
+
+
+def _copies(size: Ways, dims: list[Ways]) -> bool:
+    """Return whether the dimension, if there is one, is 0 wherever a size is."""
+    return bool(dims) and is_zero_with(size, dims[0])
+
+
+def _with_inferred(elements: tuple[int | None, ...], sizes: list[Ways]) -> tuple[int, ...] | None:
+    """Return a constant shape with -1 for the one element that may be 0; None if there is none."""
+    return _inferred(
+        elements, {index for index, size in enumerate(sizes) if not is_never_zero(size)}
+    )
 
 
 def _inferred(elements: tuple[int | None, ...], open_indices: set[int]) -> tuple[int, ...] | None:
@@ -141,8 +200,8 @@ def _inferred(elements: tuple[int | None, ...], open_indices: set[int]) -> tuple
     return tuple(shape)
 
 
-def _empty_everywhere(context: Context, data: str, shape: str) -> Value:
-    """Return `data` in the rank of the result: all sizes 0 if it is empty, else 1 up to the last.
+def _empty_alike(context: Context, data: str, shape: str) -> Value:
+    """Return `data` in the rank of the result: of size 0 where that is, else of 1 up to the last.
 
     Args:
         context: the node's, bound to an opset that has Expand.
@@ -150,9 +209,7 @@ def _empty_everywhere(context: Context, data: str, shape: str) -> Value:
         shape: the shape of the result, int64 of shape [rank].
     """
     op = context.op
-    flat = op.Reshape(data, context.array([-1], "flat_shape"))
-    any_element = cast(context, op.Shape(flat), TensorProto.BOOL)
-    one_or_none = cast(context, any_element, TensorProto.INT64)
-    length = op.Shape(shape)
-    sizes = op.Expand(one_or_none, length)
-    return op.Expand(flat, sizes)
+    flat = data if context.rank(data) == 1 else op.Reshape(data, context.array([-1], "flat_shape"))
+    # An element may be -1, which is not 0 either.
+    not_zero = cast(context, shape, TensorProto.BOOL)
+    return op.Expand(flat, cast(context, not_zero, TensorProto.INT64))

@@ -129,6 +129,7 @@ def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
         grams: the n-grams, int64 of shape [count, length].
     """
     op = context.op
+    context.warn("each element is compared with each n-gram: memory for all those pairs")
     dims = dims_of(context, data)
     size = dims[-1] if dims else None
     length = grams.shape[1]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import onnxreduce_cli.steps.dispatch  # noqa: F401 - registers the steps
 from onnxreduce_cli import schemas
 from onnxreduce_cli.steps.registry import STEPS
 from tests.support import converts, model

@@ -40,7 +40,7 @@ def test_cum_prod(options: dict[str, int]) -> None:
     inputs = {"x": X, "a": np.array(2)}
     source = one_node("CumProd", 26, inputs, initializers=("a",), **options)
     for target in (25, 17, 11):
-        found = run(onnxreduce_cli.convert(source, target), inputs)["y0"]
+        found = run(onnxreduce_cli.convert(source, target, emulate=True), inputs)["y0"]
         data = X[..., ::-1] if options.get("reverse") else X
         if options.get("exclusive"):
             data = np.concatenate([np.ones_like(data[..., :1]), data[..., :-1]], -1)

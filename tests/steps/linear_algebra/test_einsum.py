@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from onnxreduce_cli import InvalidModelError, plan
-from tests.support import blockers, converts, one_node
+from tests.support import blockers, converts, model, one_node
 
 EQUATIONS = [
     ("ij->ji", [(2, 3)]),
@@ -116,3 +116,32 @@ def test_an_equation_of_more_operands_than_there_are() -> None:
     node.graph.node[-1].attribute[0].s = b"ij,jk->ik"
     (blocker,) = blockers(node, 11)
     assert blocker.reason == "its equation 'ij,jk->ik' says nothing of its inputs"
+
+
+def test_what_is_no_equation_by_way_of_functions() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 12, "f" : 1]>
+        g (float[3,3] x) => (float y) { [call] y = f.Outer <rule = "ij->"> (x) }
+        <domain: "f", opset_import: ["" : 12, "f" : 1]>
+        Outer <rule> (a) => (b) { b = f.Inner <equation: string = @rule> (a) }
+        <domain: "f", opset_import: ["" : 12]>
+        Inner <equation> (a) => (b) { b = Einsum <equation: string = @equation> (a) }"""
+    found = model(text)
+    assert plan(found, 11).possible
+    found.graph.node[0].attribute[0].s = b"...ii->&..i"
+    message = re.escape("its attribute 'rule' is '...ii->&..i', which is no equation, and")
+    with pytest.raises(InvalidModelError, match=message):
+        plan(found, 11)
+
+
+def test_a_default_that_is_no_equation() -> None:
+    text = """<ir_version: 9, opset_import: ["" : 12, "f" : 1]>
+        g (float[3,3] x) => (float y) { y = f.F (x) }
+        <domain: "f", opset_import: ["" : 12]>
+        F <equation: string = "ij->"> (a) => (b) {
+            b = Einsum <equation: string = @equation> (a)
+        }"""
+    found = model(text)
+    assert plan(found, 11).possible
+    found.functions[0].attribute_proto[0].s = b"i.j...->i\xff"
+    with pytest.raises(InvalidModelError, match="its attribute 'equation' is "):
+        plan(found, 11)

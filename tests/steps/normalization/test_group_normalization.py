@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import onnxreduce_cli
-from tests.support import converts, one_node, op_types, run
+from tests.support import converts, model, one_node, op_types, run
 
 
 @pytest.mark.parametrize(
@@ -63,3 +63,13 @@ def test_group_normalization_by_group() -> None:
     for target in (17, 13, 9):
         actual = run(onnxreduce_cli.convert(source, target), inputs)["y0"]
         np.testing.assert_allclose(actual, expected.reshape(x.shape), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("opset", [20, 13, 9])
+def test_sizes_known_at_run_time_only_are_checked(opset: int) -> None:
+    source = model("""<ir_version: 10, opset_import: ["": 21]>
+        g (float[n, 8, w] x, float[8] s) => (float[p, q, r] y) {
+          y = GroupNormalization<num_groups = 4>(x, s, s)
+        }""")
+    converted = onnxreduce_cli.convert(source, opset, strict=True)
+    assert "GroupNormalization" not in op_types(converted)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import parser
 
 import onnxreduce_cli
-from tests.support import converts, one_node, run
+from tests.support import converts, one_node, op_types, run
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
@@ -28,6 +29,15 @@ def test_layer_normalization(axis: int, dtype: type) -> None:
         converts(special, target, {**inputs, "x": nasty})
     short = {"x": x, "s": scale}
     converts(one_node("LayerNormalization", 17, short, axis=axis), 13, short)
+
+
+@pytest.mark.parametrize("opset", [16, 11, 6, 1])
+def test_mean_and_deviation_are_what_the_nodes_give(opset: int) -> None:
+    inputs = {"x": np.ones((2, 3), np.float32) * np.arange(3, dtype=np.float32)}
+    inputs["s"] = inputs["x"][0]
+    source = one_node("LayerNormalization", 17, inputs, outputs=3)
+    result = converts(source, opset, inputs)
+    assert "Identity" not in op_types(result)
 
 
 def test_layer_normalization_of_large_mean() -> None:
@@ -74,3 +84,18 @@ def test_rms_normalization(axis: int, dtype: type) -> None:
     nasty[0, 0, 0], nasty[1, 1, 1] = np.nan, np.inf
     for target in (22, 17, 13, 11, 9, 7):
         converts(source, target, inputs, {**inputs, "x": nasty})
+
+
+@pytest.mark.parametrize(
+    ("opset", "node"),
+    [
+        (17, "LayerNormalization<stash_type = 1000>(x, s)"),
+        (23, "RMSNormalization<stash_type = 1000>(x, s)"),
+        (21, "GroupNormalization<stash_type = 1000, num_groups = 1>(x, s, s)"),
+    ],
+)
+def test_a_stash_type_that_is_none(opset: int, node: str) -> None:
+    source = parser.parse_model(f"""<ir_version: 10, opset_import: ["": {opset}]>
+        g (float[2,4,4] x, float[4] s) => (float[2,4,4] y) {{ y = {node} }}""")
+    (blocker,) = onnxreduce_cli.plan(source, 16).blockers
+    assert blocker.reason == "its stash_type 1000 is no dtype of floats"

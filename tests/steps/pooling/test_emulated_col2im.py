@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import ModelProto
+from onnx import ModelProto, helper, numpy_helper
 
 from tests.support import blockers, converts, one_node, op_types
 
@@ -77,3 +77,18 @@ def test_col2im_of_what_cannot_be_added():
 def test_size_0(target: int) -> None:
     source, inputs = blocks([4, 5], [2, 2], shapes={"x": ["n", "c", "l"]})
     converts(source, target, {"x": inputs["x"][:0]}, {"x": inputs["x"]})
+
+
+@pytest.mark.parametrize(
+    ("image", "block", "reason"),
+    [([5, 6], [2], "has 1 numbers, not 2"), ([-1 << 62, 6], [2, 3], "are negative")],
+)
+def test_sizes_that_cannot_be(image: list[int], block: list[int], reason: str) -> None:
+    source, _ = blocks([5, 6], [2, 3], shapes={"x": ["n", "c", "l"]})
+    for name, sizes in (("image", image), ("block", block)):
+        tensor = next(item for item in source.graph.initializer if item.name == name)
+        tensor.CopyFrom(numpy_helper.from_array(np.array(sizes), name))
+    source.graph.input[0].type.tensor_type.ClearField("shape")
+    source.graph.node[0].attribute.append(helper.make_attribute("strides", [1, 1]))
+    (blocker,) = blockers(source, 17)
+    assert reason in blocker.reason

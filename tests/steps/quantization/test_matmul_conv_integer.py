@@ -69,7 +69,7 @@ def test_operators_without_equivalent(op_type: str, what: str) -> None:
         if attribute.required:
             value = _REQUIRED.get(name, "x")
             node.attribute.append(helper.make_attribute(name, value))
-    # What it reads comes from somewhere else; the steps before its birth need no types.
+    # What it reads comes from somewhere else; steps below its first opset need no types.
     graph = helper.make_graph(
         [helper.make_node("Made", [], node.input, domain="elsewhere"), node], "g", [], []
     )

@@ -103,8 +103,8 @@ def test_constants_in_wider_storage(dtype: str, since: int, granularity: str) ->
     feeds = {"b": np.zeros((3, 4), np.float32)}
     for target in (since - 1, 12, 7):
         low = converts(node, target, feeds, exact=True, in_numpy=True)
-        held = {tensor.data_type for tensor in low.graph.initializer}
-        assert getattr(TensorProto, dtype) not in held
+        dtypes = {tensor.data_type for tensor in low.graph.initializer}
+        assert getattr(TensorProto, dtype) not in dtypes
 
 
 @pytest.mark.newest

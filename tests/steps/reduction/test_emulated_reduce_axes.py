@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
-from onnxreduce_cli.steps.reduction.reduce import REDUCE, REDUCE_BUT_SUM
+from onnxreduce_cli.steps.reduction import REDUCE, REDUCE_BUT_SUM
 from tests.support import blockers, converts, model, op_types
 
 X = np.array(

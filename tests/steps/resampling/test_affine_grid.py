@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import parser
 
+from onnxreduce_cli import ConversionError, convert
 from tests.support import blockers, converts, one_node, op_types
 
 RNG = np.random.default_rng(3)
@@ -62,3 +64,20 @@ def test_an_unknown_number_of_dimensions() -> None:
     source = one_node("AffineGrid", 20, inputs, shapes=shapes, output_shapes=[["n", "h", "w", "r"]])
     (blocker,) = blockers(source, 19)
     assert "two or three dimensions" in blocker.reason
+
+
+@pytest.mark.parametrize("size", [[1], [1, 1, 3], [1] * 6])
+def test_sizes_of_another_number_of_dimensions(size: list[int]) -> None:
+    source = parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 20]>
+        g (float[1] theta) => (y) <int64[{len(size)}] size = {{{str(size)[1:-1]}}}> {{
+            y = AffineGrid (theta, size) }}""")
+    source.graph.input[0].type.tensor_type.ClearField("shape")
+    with pytest.raises(ConversionError, match="two or three dimensions"):
+        convert(source, 19)
+
+
+def test_a_theta_of_another_rank() -> None:
+    source = parser.parse_model("""<ir_version: 9, opset_import: ["" : 20]>
+        g (float[2] theta, int64[n] size) => (y) { y = AffineGrid (theta, size) }""")
+    with pytest.raises(ConversionError, match="two or three dimensions"):
+        convert(source, 19)

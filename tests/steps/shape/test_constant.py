@@ -7,7 +7,7 @@ import copy
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, helper, numpy_helper
+from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
@@ -146,3 +146,15 @@ def test_a_reference_that_calls_set_differently() -> None:
         F <v> () => (b) { b = Constant<value_ints : ints = @v>() }""")
     result = converts(source, 11, {})
     assert [len(function.node) for function in result.functions] == [1, 1]
+
+
+@pytest.mark.newest  # NumPy 1 has no ranks above 32.
+@pytest.mark.parametrize("target", [8, 7])
+def test_a_rank_that_numpy_does_not_iterate_over(target: int) -> None:
+    source = model("""<ir_version: 7, opset_import: ["" : 13]>
+        g (int64 x) => (int64 z) { y = Constant<value_int = 3>() z = Add(x, y) }""")
+    source.graph.output[0].ClearField("type")
+    tensor = helper.make_tensor("", TensorProto.INT64, [1] * 41, [3])
+    source.graph.node[0].attribute[0].CopyFrom(helper.make_attribute("value", tensor))
+    converted = onnxreduce_cli.convert(source, target, check=False)
+    assert op_types(converted) == ["Constant", "Cast", "Add"]

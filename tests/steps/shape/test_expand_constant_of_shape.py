@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import parser
 
+from onnxreduce_cli import plan
 from tests.support import converts, model, one_node, op_types
 
 
@@ -53,6 +55,13 @@ def test_expand(shape: list[int]) -> None:
                 output_shapes=[[None] * rank],
             )
             converts(source, 7, inputs, exact=True)
+
+
+def test_a_shape_that_is_said_to_be_long_is_not_written_out() -> None:
+    source = parser.parse_model("""<ir_version: 8, opset_import: ["" : 8]>
+        g (float[2,3] x, int64[1073741824] shape) => (float[] y) { y = Expand(x, shape) }""")
+    (blocker,) = plan(source, 7).blockers
+    assert "1,073,741,824 elements" in blocker.reason
 
 
 @pytest.mark.parametrize("length", ["r", 2])

@@ -89,14 +89,14 @@ def test_pads_to_attributes_of_a_value_that_float_does_not_hold():
         converts(source, 10, inputs, exact=True)
 
 
-def test_pads_to_attributes_with_one_element_beside_what_is_mirrored():
+def test_pads_to_attributes_with_one_element_beside_what_is_reflected():
     options = {"mode": "reflect", "run_time": ("pads",), **UNKNOWN}
     for x in (X[:1], X[:0]):
         source, inputs = pad(11, [0, 2, 0, 1], x=x, **options)
         converts(source, 7, inputs, exact=True)
 
 
-def test_pads_to_attributes_mirrored_more_than_once():
+def test_pads_to_attributes_reflected_more_than_once():
     options = {"mode": "reflect", "run_time": ("pads",), **UNKNOWN}
     source, inputs = pad(11, [7, 0, 0, 9], **options)
     converts(source, 10, inputs, exact=True, in_numpy=True)

@@ -1,4 +1,4 @@
-"""Reshape: 5 and 14."""
+"""Reshape: 5, 14 and 19."""
 
 from __future__ import annotations
 
@@ -63,19 +63,65 @@ def test_without_allowzero_one_unknown():
     reshapes(source, 9, *EMPTY)
 
 
-@pytest.mark.parametrize("shape", ["a, b, 4", "a, b, c"])
-def test_without_allowzero_at_run_time(shape):
+GENERAL = ["Cast", "Cast", "Expand", "Reshape"]
+
+#: What a shape consists of, how many operators stand behind those that compute it, and which.
+PROVEN = {
+    "a multiple in place": ("a1, bc", "a, b, 4", []),
+    "a multiple of a size in place": ("a1, b4, one", "a, b, 4", []),
+    "a dimension put in before": ("one, a1, b1, four", "a, b, 4", ["Unsqueeze"]),
+    "one put in between": ("a1, two, b1, two", "a, b, 4", ["Unsqueeze"]),
+    "two put in": ("a1, one, b1, two, two, c1", "a, b, c, 4", ["Unsqueeze"]),
+    "what follows is in place": ("two, a1, b1, c1, two", "a, b, c, 4", ["Unsqueeze"]),
+    "a product of two sizes in place of one": ("a1, bc", "a, b, c", GENERAL),
+    "another order": ("one, bc, a1", "a, b, 4", GENERAL),
+    "another order of three": ("one, bc, a1", "a, b, c", GENERAL),
+}
+
+
+@pytest.mark.parametrize("case", PROVEN)
+def test_without_allowzero_at_run_time(case):
+    parts, shape, added = PROVEN[case]
+    rank = parts.count(",") + 1
+    text = f"b4 = Mul (b1, four) t = Concat<axis=0> ({parts}) y = Reshape<allowzero=1> (x, t)"
+    source = computed(text, f"float[{', '.join('pqrstu'[:rank])}] y", shape=shape)
+    dims = {"a": 2, "b": 3, "c": 4, "4": 4}
+    sizes = [dims[dim] for dim in shape.split(", ")]
+    x = np.arange(np.prod(sizes), dtype=np.float32).reshape(sizes)
+    feeds = [{"x": x}, {"x": x[:0]}, {"x": x[:, :0]}, {"x": x[:0, :0]}]
+    feeds += [{"x": x[:, :, :0]}] if "c" in shape else []
     for target in (13, 9):
-        source = computed(
-            "t = Concat<axis=0> (a1, bc) y = Reshape<allowzero=1> (x, t)", shape=shape
-        )
-        assert "Expand" in op_types(reshapes(source, target, *EMPTY))
-        source = computed(
-            "t = Concat<axis=0> (one, bc, a1) y = Reshape<allowzero=1> (x, t)",
-            "float[p, q, r] y",
-            shape=shape,
-        )
-        reshapes(source, target, *EMPTY)
+        result = converts(source, target, *feeds, exact=True)
+        assert sorted(op_types(result)[8:]) == sorted([*added, "Reshape"])
+
+
+def chained(first, second, parts):
+    """A Reshape behind another, and a Transpose: what its sizes are follows from their nodes."""
+    return model(
+        f"""<ir_version: 7, opset_import: ["" : 14]> g (float[a, b, 8] x) => ({second} y)
+        <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] two = {{2}}, int64[1] four = {{4}}>
+        {{
+            s = Shape (x)
+            a1 = Gather (s, zero)
+            b1 = Gather (s, one)
+            b4 = Mul (b1, four)
+            t = Concat<axis=0> ({first})
+            u = Reshape<allowzero=1> (x, t)
+            v = Transpose<perm=[1, 0, 2]> (u)
+            w = Concat<axis=0> ({parts})
+            y = Reshape<allowzero=1> (v, w)
+        }}"""
+    )
+
+
+def test_heads_put_into_the_batch_and_out_again():
+    """As PyTorch's exporter writes attention: [a, b, 8] to [a, 4 b, 2] to [b, 4, a, 2]."""
+    source = chained("a1, b4, two", "float[b, p, a, q]", "b1, four, a1, two")
+    x = np.arange(48, dtype=np.float32).reshape(2, 3, 8)
+    feeds = [{"x": x}, {"x": x[:0]}, {"x": x[:, :0]}, {"x": x[:0, :0]}]
+    for target in (13, 9):
+        result = converts(source, target, *feeds, exact=True)
+        assert op_types(result)[5:] == ["Reshape", "Transpose", "Concat", "Unsqueeze", "Reshape"]
 
 
 @pytest.mark.parametrize("target", [13, 8])
@@ -170,3 +216,16 @@ def test_shape_to_attribute_known_from_the_result():
     inputs = {"x": X, "s": np.array([3, -1, 4])}
     source = one_node("Reshape", 5, inputs, output_shapes=[[3, 2, 4]])
     assert converts(source, 4, inputs).graph.node[0].attribute[0].ints == [3, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("shape", "stays"), [([1, 6], False), ([-1, 2], False), ([0, 6], True), (None, True)]
+)
+def test_idle_allowzero_goes_below_opset_19(shape, stays):
+    inputs = {"x": np.zeros((2, 3, 0) if shape == [0, 6] else (2, 3), np.float32)}
+    inputs["s"] = np.array(shape or [3, 2], np.int64)
+    source = one_node("Reshape", 21, inputs, initializers=("s",) if shape else (), allowzero=1)
+    result = converts(source, 18, inputs)
+    assert bool(result.graph.node[0].attribute) == stays
+    kept = converts(source, 20, inputs)
+    assert kept.graph.node[0].attribute, "no boundary was crossed that is about it"

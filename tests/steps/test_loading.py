@@ -1,0 +1,62 @@
+"""The modules that are imported for an operator: those that hold its steps, and no more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.steps.loading import INDEX, index_text
+from onnxreduce_cli.steps.registry import STEPS
+from tests.steps.checklist import undeclared
+
+#: Prints the description of a step that is looked for alone.
+DESCRIPTION = """
+import sys
+from onnxreduce_cli.steps.dispatch import step_for
+print(step_for(sys.argv[1], int(sys.argv[2]), sys.argv[3]).description)
+"""
+
+#: What a conversion imports of the steps.
+OF_A_CONVERSION = """
+import sys
+import onnxreduce_cli
+from onnx import parser
+onnxreduce_cli.convert(parser.parse_model(sys.argv[1]), 13, check=False)
+start = "onnxreduce_cli.steps."
+names = sorted(name.removeprefix(start) for name in sys.modules if name.startswith(start))
+print(*[name for name in names if "." in name])
+"""
+
+
+def python(script: str, *arguments: str) -> str:
+    """What a script prints."""
+    command = [sys.executable, "-c", script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_index_is_what_the_modules_register() -> None:
+    """An older onnx has fewer operators; what a newer one has is to be declared first."""
+    written, registered = json.loads(INDEX.read_text(encoding="utf-8")), json.loads(index_text())
+    if undeclared() or written.keys() - set(schemas.operators()):
+        assert registered.items() <= written.items()
+    else:
+        assert written == registered, "run python -m onnxreduce_cli.report.operators"
+
+
+def test_reasons_why_there_is_no_way_are_found_too() -> None:
+    """They are no functions, which the index lists; they stand beside the operator's others."""
+    reasons = [step for step in STEPS.values() if step.apply is None]
+    assert reasons
+    for step in reasons:
+        told = python(DESCRIPTION, step.op_type, str(step.boundary), step.direction)
+        assert told == f"{step.description}\n"
+
+
+def test_a_conversion_imports_the_steps_of_its_operators() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[2,3] x) => (float[2,3] y) { m = Mish(x) y = Split<num_outputs=1>(m) }"""
+    names = python(OF_A_CONVERSION, text).split()
+    assert {"elementwise.activations", "shape.split"} <= set(names)
+    assert len(names) < 12, "the modules of other operators are imported"
