@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 from onnx import NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
+from onnxreduce_cli.engine.avoidance import Avoidance, Tried
+from onnxreduce_cli.engine.contraction import Contraction, Contractor
+from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
 from onnxreduce_cli.engine.subject import Route
+from onnxreduce_cli.idioms.matching import NoMatchError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.dead_values import without_unread
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.values import kind_of
-from onnxreduce_cli.steps.dispatch import NextStep, body, next_step
-
-#: The opset that function bodies are written in; steps take them to the target from there.
-BODY_OPSET = 18
+from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
 
 
 def after_step(_: Context) -> None:
@@ -36,15 +36,17 @@ class _Crossing:
 
     Attributes:
         context: the node that it took, and the nodes that it emitted.
-        description: what it did, for people.
+        description: what it says of itself, for people; may be empty.
         opset: the opset after the step, by which the node is read if it is unchanged.
         expand: the operators still to be replaced by their function bodies.
+        tried: what was written in place of a node that a runtime gets wrong, so far.
     """
 
     context: Context
     description: str
     opset: int
     expand: Collection[str]
+    tried: Tried = frozenset()
 
 
 #: Nodes that steps may emit for one node of the model.
@@ -56,7 +58,7 @@ class Carrier:
 
     Attributes:
         facts: what is known of the model's values, and of those that steps emitted.
-        swept: how many generated nodes were removed again, as a later step stopped reading them.
+        swept: how many generated nodes were removed again, as nothing needs them.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Carrier:
         self._names: dict[int, Names] = {}
         self._workspaces: dict[int, Workspace] = {}
         self._next_steps: dict[tuple[str, int], NextStep | None] = {}
+        self._avoidance = Avoidance(route.runtime, route.target)
 
     def next_step(self, op_type: str, opset: int) -> NextStep | None:
         """Return the step across the next boundary that a node cannot pass unseen, if any."""
@@ -87,8 +90,18 @@ class Carrier:
             self._next_steps[key] = next_step(op_type, opset, self._route.target)
         return self._next_steps[key]
 
+    def attends(self, op_type: str, opset: int) -> bool:
+        """Return whether nodes of an operator may have to change: by a step, or for a runtime."""
+        return self.next_step(op_type, opset) is not None or self._avoidance.attends(op_type)
+
     def carry(
-        self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
+        self,
+        site: Site,
+        scope: Scope,
+        node: NodeProto,
+        opset: int,
+        expand: Collection[str],
+        tried: Tried = frozenset(),
     ) -> list[NodeProto]:
         """Take a node, and the nodes that replace it, from `opset` to the target.
 
@@ -98,51 +111,95 @@ class Carrier:
             node: the site's own node, or one that was generated for it.
             opset: the opset that it is read by.
             expand: operators to replace by their function bodies.
+            tried: what was written in place of what led to the node.
 
         Returns:
-            the nodes at the target, in order, without those that a later step stopped reading.
+            the nodes at the target, in order, without those that are not needed.
 
         Raises:
             Blocked: there is no way across some boundary.
         """
         done: list[NodeProto] = []
-        count = 0
-        outputs = node.output[:]
-        waiting = [(node, opset, expand)]
+        count, outputs = 0, node.output[:]
+        waiting = [(node, opset, expand, tried)]
         while waiting:
-            node, opset, expand = waiting.pop()
-            crossing = self._cross(site, scope, node, opset, expand)
+            node, opset, expand, tried = waiting.pop()
+            crossing = self._cross(site, scope, node, opset, expand, tried)
             if crossing is None:
-                done.append(node)
+                done += self._taken(site, scope, node, expand, tried)
                 continue
             context = crossing.context
             _note(site, context)
             if context.unchanged:
-                waiting.append((node, crossing.opset, crossing.expand))
+                waiting.append((node, crossing.opset, crossing.expand, tried))
                 continue
-            generated = node is not site.node
-            if not generated:
-                site.description += (crossing.description,)
+            if node is site.node:
+                site.say(crossing.description)
             count += len(context.emitted)
             if count > MOST_NODES:
                 raise Blocked(f"it would become more than {MOST_NODES:,} nodes")
-            successors = _successors(context)
-            if node.op_type in GRAPH_OPERATORS and (not generated or node in site.successors):
-                site.successors = successors
-                site.taken_over = {**site.taken_over, **context.taken_over}
+            successors = _succeed(site, context)
             for emitted, read_at in reversed(context.emitted):
                 if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
                     self._carry_branches(site, scope, emitted, read_at, crossing)
-                waiting.append((emitted, read_at, crossing.expand))
-        return self._swept(done, outputs)
+                waiting.append((emitted, read_at, crossing.expand, crossing.tried))
+        return self._simplified(site, scope, done, outputs)
 
-    def _swept(self, nodes: list[NodeProto], outputs: Iterable[str]) -> list[NodeProto]:
-        kept = without_unread(nodes, outputs) if len(nodes) > 1 else nodes
+    def contracted(self, scope: Scope, contractor: Contractor) -> dict[int, Site]:
+        """The sites of a scope where several nodes become one, by the identity of each node."""
+        found: dict[int, Site] = {}
+        for node, contractions in contractor.find(scope):
+            for contraction in contractions:
+                own = {id(item) for item in (node, *contraction.absorbed)}
+                if not own.isdisjoint(found):
+                    continue
+                site = Site(scope, node, absorbed=contraction.absorbed)
+                try:
+                    self._contract(site, contraction)
+                except NoMatchError as error:
+                    contractor.miss(scope, node, contraction.idiom, error)
+                    continue
+                found |= dict.fromkeys(own, site)
+        return found
+
+    def _contract(self, site: Site, contraction: Contraction) -> None:
+        """Let one node at the target take the place of several.
+
+        Raises:
+            NoMatchError: they do not stand for it after all.
+        """
+        opset, target = site.scope.opset or 0, self._route.target
+        shared = (target, site.base, self.workspace(site.scope), site.lookups)
+        context = Context(site.node, site.scope, opset, target, *shared)
+        contraction.emit(context, site)
+        after_step(context)
+        site.result = [item.node for item in context.emitted]
+        site.description = ()
+        if site.stabler:
+            site.say("also right where the original overflowed")
+
+    def _simplified(
+        self, site: Site, scope: Scope, nodes: list[NodeProto], outputs: Collection[str]
+    ) -> list[NodeProto]:
+        """Return the nodes of one graph, read at the target, without those that none needs."""
+        if len(nodes) < 2:
+            return nodes
+        target, workspace = self._route.target, self.workspace(site.scope)
+        context = Context(
+            site.node, scope, target, target, target, site.base, workspace, site.lookups
+        )
+        kept = simplified(context, nodes, outputs)
         self.swept += len(nodes) - len(kept)
         return kept
 
     def _cross(
-        self, site: Site, scope: Scope, node: NodeProto, opset: int, expand: Collection[str]
+        self,
+        site: Site,
+        scope: Scope,
+        node: NodeProto,
+        opset: int,
+        expand: Collection[str],
+        tried: Tried,
     ) -> _Crossing | None:
         """Take the next step of a node and return it; None where there is none left."""
         if not is_default(node.domain):
@@ -153,15 +210,58 @@ class Carrier:
         if following is not None:
             context = Context(node, scope, opset, following.opset, *shared)
             following.take(context)
-            description = context.description or following.description
-            crossing = _Crossing(context, description, following.opset, expand)
+            crossing = _Crossing(context, context.description, following.opset, expand, tried)
         elif node.op_type in expand:
             context = Context(node, scope, target, BODY_OPSET, *shared)
-            crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, ())
+            crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, (), tried)
         else:
             return None
         after_step(context)
         return crossing
+
+    def _taken(
+        self, site: Site, scope: Scope, node: NodeProto, expand: Collection[str], tried: Tried
+    ) -> list[NodeProto]:
+        """Return a node at the target, or what is written in its place for the runtime.
+
+        Raises:
+            Blocked: the runtime does not take it, nor anything that can be written.
+        """
+        target, avoidance = self._route.target, self._avoidance
+        if not is_default(node.domain) or not avoidance.attends(node.op_type):
+            return [node]
+        context = Context(
+            node, scope, target, target, target, site.base, self.workspace(site.scope), site.lookups
+        )
+        hit = avoidance.hit(site, context)
+        if hit is None:
+            return [node]
+        before = replace(site)
+        failed: list[Blocked] = []
+        for found in avoidance.rewritten(hit, context, tried, failed):
+            site.say(found.description)
+            after_step(found.context)
+            crossing = _Crossing(found.context, "", target, expand, tried | {found.name})
+            try:
+                return self._follow(site, scope, crossing)
+            except Blocked:
+                site.become(before)
+        raise avoidance.blocked(hit, failed)
+
+    def _follow(self, site: Site, scope: Scope, crossing: _Crossing) -> list[NodeProto]:
+        """Take all that was emitted to the target.
+
+        Raises:
+            Blocked: there is no way for some of it.
+        """
+        _note(site, crossing.context)
+        successors = _succeed(site, crossing.context)
+        made = []
+        for emitted, read_at in crossing.context.emitted:
+            if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
+                self._carry_branches(site, scope, emitted, read_at, crossing)
+            made += self.carry(site, scope, emitted, read_at, crossing.expand, crossing.tried)
+        return made
 
     def _carry_branches(
         self, site: Site, scope: Scope, emitted: NodeProto, opset: int, crossing: _Crossing
@@ -183,9 +283,10 @@ class Carrier:
             carried = [
                 made
                 for item in inner.nodes
-                for made in self.carry(site, inner, item, opset, crossing.expand)
+                for made in self.carry(site, inner, item, opset, crossing.expand, crossing.tried)
             ]
-            result = self._swept(carried, [output.name for output in graph.output])
+            outputs = [output.name for output in graph.output]
+            result = self._simplified(site, inner, carried, outputs)
             if len(result) != len(inner.nodes) or any(
                 new is not old for new, old in zip(result, inner.nodes, strict=True)
             ):
@@ -218,6 +319,15 @@ class Carrier:
 def _note(site: Site, context: Context) -> None:
     site.warnings += tuple([text for text in context.warnings if text not in site.warnings])
     site.initializers += tuple(context.initializers)
+
+
+def _succeed(site: Site, context: Context) -> list[NodeProto]:
+    """Note what takes over the subgraphs of a site's own node, and return what does here."""
+    node, successors = context.node, _successors(context)
+    if node.op_type in GRAPH_OPERATORS and (node is site.node or node in site.successors):
+        site.successors = successors
+        site.taken_over = {**site.taken_over, **context.taken_over}
+    return successors
 
 
 def _successors(context: Context) -> list[NodeProto]:

@@ -7,16 +7,21 @@ then makes the edits in place: what no boundary touches is not touched.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 
 import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.apply import apply_plan
+from onnxreduce_cli.engine.contraction import NearMiss
+from onnxreduce_cli.engine.converted_nodes import converted_nodes
 from onnxreduce_cli.engine.description import Plan, describe
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
+from onnxreduce_cli.engine.preparation import Prepared
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
@@ -29,6 +34,8 @@ from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.steps.dispatch import body
+from onnxreduce_cli.targets.elsewhere import Alike, Wrong, wrong_elsewhere
+from onnxreduce_cli.targets.requirement import Target
 
 
 class Conversion:
@@ -41,6 +48,8 @@ class Conversion:
         given_scopes: the scopes of the model as it is.
         given_facts: what is known of its values.
         false_shapes: what the model stated falsely, known when the conversion is applied.
+        choice: for which runtime the target was chosen, and why; may be empty.
+        prepared: what was done to the model before, which counts as changed then.
     """
 
     def __init__(
@@ -49,10 +58,13 @@ class Conversion:
         target: int,
         *,
         expand: Collection[str] = (),
+        contract: Collection[str] = (),
         target_ir_version: Wanted = "auto",
         base_dir: str = "",
         facts: Facts | None = None,
         types: tuple[str, ...] = (),
+        emulate: bool = False,
+        runtime: Target | None = None,
     ) -> None:
         """Plan the conversion.
 
@@ -60,12 +72,13 @@ class Conversion:
             model: the model; it must not change before `apply`.
             target: the opset to reach.
             expand: operators to replace by their function bodies.
-            target_ir_version: the IR version to give the model; ``"auto"`` for the one that the
-                target opset came with, or the least that the model needs, if anything changes;
-                ``"keep"`` for the model's own.
+            contract: operators, or groups of them, to put in place of nodes that stand for them.
+            target_ir_version: the IR version to give the model; see `ir_version.choose`.
             base_dir: the folder that external data is relative to.
             facts: the model's facts, where another conversion of it has begun to compute them.
             types: what the user stated of types, which `model` states by now.
+            emulate: whether emulations are wanted; see `onnxreduce_cli.engine.emulation`.
+            runtime: where the model is to run: what that gets wrong blocks, or is written anew.
 
         Raises:
             UsageError: no such opset, or an operator to expand has no function body.
@@ -73,10 +86,13 @@ class Conversion:
             ConversionError: the requested IR version is not possible, or the model's opset is newer
                 than the installed onnx.
         """
-        _check_request(target, expand)
+        check_request(target, expand)
+        wanted = (target_ir_version, types, emulate, contracted(contract), runtime)
         self.model = model
         self.target = target
         self.false_shapes: tuple[FalseShape, ...] = ()
+        self.choice = ""
+        self.prepared = Prepared()
         with collector_paused():
             self.given_facts = facts or admit(model, base_dir)
             self.given_scopes = self.given_facts.scopes
@@ -84,7 +100,7 @@ class Conversion:
             self.source = default_opset(model)
             self._plan = make_plan(
                 Subject(model, self.given_scopes, self.given_facts),
-                Route(self.source, target, frozenset(expand), target_ir_version, types),
+                Route(self.source, target, frozenset(expand), *wanted),
             )
 
     def _check_source(self) -> None:
@@ -130,9 +146,19 @@ class Conversion:
         return self._plan.route.expand
 
     @property
+    def near_misses(self) -> Sequence[NearMiss]:
+        """What looks like an operator to contract to, and is not."""
+        return self._plan.contractor.near
+
+    @property
     def swept(self) -> int:
         """The number of generated nodes removed again, as a later step stopped reading them."""
         return self._plan.carrier.swept
+
+    @property
+    def avoided(self) -> Counter[str]:
+        """What the runtime would get wrong or refuse, each with how many nodes that is."""
+        return Counter(what for site in self.sites for what in site.avoided[:1])
 
     def constants(self, scope: Scope) -> Constants:
         """The constants that steps add to a scope; what replaces its nodes reads them by name."""
@@ -146,21 +172,32 @@ class Conversion:
     @property
     def blockers(self) -> tuple[Blocker, ...]:
         """Every node that cannot reach the target."""
-        return self._plan.blockers
+        return self.prepared.explained(self._plan.blockers)
 
     @property
     def rewrites_nodes(self) -> bool:
         """True if there is anything to check: a node that steps rewrite."""
-        return any(site.description for site in self.sites if site.blocked is None)
+        return any(site.description is not None for site in self.sites if site.blocked is None)
 
     @property
     def changes_nothing(self) -> bool:
         """True if the converted model equals the given one, byte for byte."""
-        return self._plan.changes_nothing
+        return self._plan.changes_nothing and self.prepared.nodes is None
 
     def plan(self) -> Plan:
         """The conversion as data."""
-        return describe(self.model, self._plan)
+        found = describe(self.model, self.given_scopes, self._plan)
+        return self.prepared.told_in(replace(found, choice=self.choice))
+
+    def wrong_elsewhere(self) -> Wrong | None:
+        """What some runtime computes wrong of the model as it will be; None if nothing."""
+        if self.source is None:
+            return None
+        return wrong_elsewhere(self.target, self.nodes_after)
+
+    def nodes_after(self, op_types: Collection[str] | None = None) -> Iterable[Alike]:
+        """The nodes of the default domain of the model as it will be, of some operators or all."""
+        return converted_nodes(self._plan, op_types)
 
     def apply(self) -> None:
         """Edit the model in place.
@@ -177,10 +214,27 @@ class Conversion:
                 self.false_shapes = mend_shapes(self.model)
 
 
-def _check_request(target: int, expand: Collection[str]) -> None:
-    """Refuse an opset that does not exist, and an operator to expand without a function body."""
+def check_request(target: int, expand: Collection[str]) -> None:
+    """Refuse what no model can be converted to.
+
+    Raises:
+        UsageError: there is no such opset, or an operator to expand has no function body.
+    """
     newest = schemas.newest_opset()
     if not 1 <= target <= newest:
-        raise UsageError(f"opset {target} does not exist; the installed onnx knows 1 to {newest}")
+        raise UsageError(f"there is no opset {target}; the installed onnx knows 1 to {newest}")
     for op_type in expand:
         body(op_type)
+
+
+def contracted(contract: Collection[str]) -> frozenset[str]:
+    """Return the operators to put in place of nodes, of which groups may be named.
+
+    Raises:
+        UsageError: there is no such operator or group.
+    """
+    if not contract:
+        return frozenset()
+    from onnxreduce_cli.idioms.registry import operators
+
+    return operators(contract)

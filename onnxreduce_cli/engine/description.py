@@ -2,43 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 from onnx import ModelProto
 
+from onnxreduce_cli.engine.changes import Change, grouped
+from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.errors import Blocker, blocker_lines
+from onnxreduce_cli.model.domains import MICROSOFT
+from onnxreduce_cli.model.edit import outer_constants
 from onnxreduce_cli.model.inlining import function_key
-from onnxreduce_cli.model.scope import function_label
+from onnxreduce_cli.model.scope import Scope, function_label, with_inner
 from onnxreduce_cli.model.specialisation import Specialisation
+from onnxreduce_cli.text import count, html_table, listed
+from onnxreduce_cli.told import Told
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.containers.rewriting import Written
 
 #: What is done to nodes whose sequences and optional values become tensors, all of them together.
-WRITTEN_OUT = "its sequence or optional value is written out as tensors"
+WRITTEN_OUT = "written out as tensors"
 
 
 @dataclass(frozen=True)
-class Change:
-    """One node that the conversion rewrites.
-
-    Attributes:
-        node: the node's name, or a description by its first output where it has none.
-        op_type: its operator.
-        scope: where it is: empty for the main graph, else the path of subgraphs or the function.
-        steps: descriptions of the steps that it takes, in order.
-        result: the operators of the nodes that take its place.
-        warnings: remarks that a user should read.
-    """
-
-    node: str
-    op_type: str
-    scope: str
-    steps: tuple[str, ...]
-    result: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Specialised:
+class Specialised(Told):
     """A model-local function that several copies replace, as no one body serves all its calls.
 
     Attributes:
@@ -51,12 +43,12 @@ class Specialised:
 
     def __str__(self) -> str:
         """One line: the function, its copies, and who calls each."""
-        parts = [f"{name} for {', '.join(calls)}" for name, calls in self.copies]
+        parts = [f"{name} for {listed(calls)}" for name, calls in self.copies]
         return f"function {self.function}: specialised as {'; '.join(parts)}"
 
 
 @dataclass(frozen=True)
-class Inlined:
+class Inlined(Told):
     """A model-local function that is gone, as it cannot be expressed as one.
 
     Attributes:
@@ -69,12 +61,12 @@ class Inlined:
 
     def __str__(self) -> str:
         """One line: the function, and what becomes of its calls."""
-        what = f"inlined for {', '.join(self.calls)}" if self.calls else "removed, nothing calls it"
+        what = f"inlined for {listed(self.calls)}" if self.calls else "removed, nothing calls it"
         return f"function {self.function}: {what}"
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Told):
     """The changes that moving a model to an opset takes, and the nodes that block it.
 
     Attributes:
@@ -91,7 +83,17 @@ class Plan:
             empty.
         unread: the imports that nothing reads, each a domain and a version, which go.
         types: what was said of the types of values, which the model then states.
+        nodes: how many nodes the model has now, with those of subgraphs and functions.
+        target_nodes: how many it has after the conversion; as `nodes` where there are blockers.
+        near_misses: what might have been contracted, each node with why it was not.
+        foreign: the operators of ONNX Runtime's own domain, as in models that it optimised, each
+            with how many nodes; they stay as they are.
+        choice: for which runtime the opset was chosen, and why; empty where the user named it.
+        lacking: operators that were to be written out, and that the model has none of.
+        prepared: what was done to the whole model first, as metadata stripped and dimensions fixed.
     """
+
+    ALSO_TOLD: ClassVar = ("control_flow", "possible")
 
     source: int | None
     target: int
@@ -105,19 +107,51 @@ class Plan:
     ir_version_reason: str = ""
     unread: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
+    nodes: int = 0
+    target_nodes: int = 0
+    near_misses: tuple[str, ...] = ()
+    foreign: tuple[tuple[str, int], ...] = ()
+    choice: str = ""
+    lacking: tuple[str, ...] = ()
+    prepared: tuple[str, ...] = ()
+
+    @property
+    def control_flow(self) -> Counter[str]:
+        """The operators with graphs (If, Loop, Scan) that the conversion brings, and how many."""
+        return Counter(op_type for change in self.changes for op_type in change.control_flow)
 
     @property
     def possible(self) -> bool:
         """True if the conversion can be done: there are no blockers."""
         return not self.blockers
 
+    def __repr__(self) -> str:
+        """From where to where, and how much changes or is in the way."""
+        changed = sum(not change.stays for change in self.changes)
+        nodes = f"{self.nodes:,} → {self.target_nodes:,} nodes, {changed:,} changed"
+        return f"<Plan opset {self.source} → {self.target}: {self._blocked or nodes}>"
 
-def describe(model: ModelProto, plan: SitePlan) -> Plan:
-    """Describe what was planned for a model, or for a copy of it that passes have edited."""
-    written = tuple(
-        Change(item.node, item.op_type, item.scope, (WRITTEN_OUT,), item.result)
-        for item in plan.written
-    )
+    @property
+    def _blocked(self) -> str:
+        return f"blocked by {count(len(self.blockers), 'node')}" if self.blockers else ""
+
+    def _repr_html_(self) -> str:
+        rows = [("what happens", "nodes")]
+        rows += [(group.summary, group.names) for group in grouped(self.changes)]
+        rows += [("cannot be converted", line) for line in blocker_lines(self.blockers)]
+        return html_table(rows, repr(self)[1:-1])
+
+
+def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan:
+    """Describe what was planned for a model, or for a copy of it that passes have edited.
+
+    Args:
+        model: the model.
+        scopes: its scopes.
+        plan: a finished plan.
+    """
+    before = sum(len(scope.nodes) for scope in scopes)
+    written = tuple(map(_written, plan.written))
     inlined = tuple(
         Inlined(function_label(function), tuple(plan.inlined[function_key(function)]))
         for function in model.functions
@@ -128,7 +162,7 @@ def describe(model: ModelProto, plan: SitePlan) -> Plan:
         plan.route.target,
         model.ir_version,
         plan.ir_version,
-        written + _changes(plan),
+        (*written, *_changes(plan)),
         plan.dead.names,
         plan.blockers,
         _specialised(plan.subject.specialisation),
@@ -136,22 +170,100 @@ def describe(model: ModelProto, plan: SitePlan) -> Plan:
         plan.ir_version_reason,
         tuple(f"{domain} {version}" for domain, version in plan.unread.items()),
         plan.route.types,
+        before,
+        before if plan.blocked else _nodes_after(plan),
+        tuple(_near_misses(plan)),
+        _foreign(model, scopes),
+        lacking=tuple(sorted(plan.route.expand.difference(*(scope.op_types for scope in scopes)))),
     )
 
 
-def _changes(plan: SitePlan) -> tuple[Change, ...]:
-    return tuple(
-        Change(
-            site.scope.describe(site.node),
+def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int], ...]:
+    if all(entry.domain != MICROSOFT for entry in model.opset_import):
+        return ()
+    own = {function_key(function) for function in model.functions}
+    nodes = (node for scope in scopes for node in scope.nodes if node.domain == MICROSOFT)
+    found = Counter(
+        node.op_type for node in nodes if (node.domain, node.op_type, node.overload) not in own
+    )
+    return tuple(found.items())
+
+
+def _written(item: Written) -> Change:
+    """What became of a node of sequences or optional values, before all else."""
+    operators = tuple(node.op_type for node in item.made)
+    nodes = sum(1 for _ in with_inner(item.made))
+    return Change(
+        item.node, item.op_type, item.scope, (WRITTEN_OUT,), operators, (), nodes, item.control_flow
+    )
+
+
+def _changes(plan: SitePlan) -> Iterator[Change]:
+    first: dict[int, Change] = {}
+    for site in plan.sites:
+        if site.blocked is not None:
+            continue
+        name, label = site.scope.describe(site.node), site.scope.label
+        like = first.get(id(site.template)) if site.template is not None else None
+        if like is not None:
+            yield like.of_another(name, label)  # Nodes of one template are alike.
+            continue
+        change = Change(
+            name,
             site.node.op_type,
-            site.scope.label,
-            site.description,
+            label,
+            (*(site.description or ()), *_differences(plan, site)),
             site.operators,
             site.warnings,
+            site.nodes,
+            site.control_flow,
+            tuple(node.op_type for node in site.absorbed),
         )
-        for site in plan.sites
-        if site.blocked is None
-    )
+        first[id(site.template)] = change
+        yield change
+
+
+def _near_misses(plan: SitePlan) -> Iterator[str]:
+    """What looked like an operator to contract to; of nodes that are contracted nothing is said."""
+    contracted = [
+        node for site in plan.sites if site.absorbed for node in (site.node, *site.absorbed)
+    ]
+    said = {(id(node), "") for node in contracted}
+    for miss in plan.contractor.near:
+        keys = {(id(miss.node), ""), (id(miss.node), miss.op_type)}
+        if said.isdisjoint(keys):
+            said.add((id(miss.node), miss.op_type))
+            yield str(miss)
+
+
+def _differences(plan: SitePlan, site: Site) -> Iterator[str]:
+    arrays = plan.carrier.constants(site.scope).arrays
+    opsets = site.scope.opset or plan.route.target, plan.route.target
+    return differences(site.node, site.result, opsets, arrays)
+
+
+def _nodes_after(plan: SitePlan) -> int:
+    """How many nodes the model has once a finished plan without blockers is applied."""
+    total = sum(len(scope.nodes) for scope in plan.subject.scopes)
+    total += sum(site.nodes - 1 for site in plan.sites)
+    total -= sum(len(plan.dead.of(scope)[0]) for scope in plan.dead.scopes)
+    total += sum(len(new.nodes) for new in plan.constants.values())
+    return total if plan.ir_version >= 4 else total + _nodes_of_ir_version_3(plan)
+
+
+def _nodes_of_ir_version_3(plan: SitePlan) -> int:
+    """How many more nodes there are where the graphs within others have no initializers."""
+    main, *others = plan.subject.scopes
+    results, added = plan.results(), plan.constants.get(id(main))
+    nodes = [
+        made
+        for node in main.nodes
+        if not plan.dead.covers(node)
+        for made in results.get(id(node), (node,))
+    ]
+    nodes += [] if added is None else added.nodes
+    become_nodes = sum(len(scope.initializers) for scope in others if scope.root is main)
+    return become_nodes - len(outer_constants(nodes, main.outputs))
 
 
 def _specialised(found: Specialisation | None) -> tuple[Specialised, ...]:

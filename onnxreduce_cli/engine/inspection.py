@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import ClassVar
 
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.runtime_reach import Runtimes, runtimes_of
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.scope import Scope, function_label
-from onnxreduce_cli.steps.reduction.reduce import REDUCE
-from onnxreduce_cli.steps.reduction.softmax import SOFTMAX
+from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
+from onnxreduce_cli.told import Told
 
 #: The operators that the tool is named for.
 FAMILY = (*REDUCE, *SOFTMAX)
@@ -40,7 +42,7 @@ class FamilyNode:
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(Told):
     """The opsets, functions and operators of a model, and the opsets that it can reach.
 
     Attributes:
@@ -50,7 +52,10 @@ class Inspection:
         operators: how many nodes there are of each operator, by domain and name.
         family: the nodes of the Reduce and Softmax family.
         reach: for every opset from 1 to the newest, what stands in the way; empty if nothing.
+        runtimes: which runtimes take it.
     """
+
+    NOT_TOLD: ClassVar = ("reach", "runtimes")
 
     ir_version: int
     opsets: dict[str, int]
@@ -58,6 +63,7 @@ class Inspection:
     operators: dict[str, int]
     family: tuple[FamilyNode, ...]
     reach: dict[int, tuple[Blocker, ...]]
+    runtimes: Runtimes
 
 
 def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
@@ -83,6 +89,7 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
             if node.op_type in FAMILY and is_default(node.domain)
         ),
         {conversion.target: conversion.blockers for conversion in reach},
+        runtimes_of(model, reach),
     )
 
 

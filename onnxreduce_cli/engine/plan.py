@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, GraphProto, NodeProto
 
-from onnxreduce_cli.containers.rewriting import Written
 from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.contraction import Contractor
+from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
@@ -18,12 +22,15 @@ from onnxreduce_cli.engine.unknown_types import report
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
-from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey
 from onnxreduce_cli.model.ir_version import choose
 from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import Scope
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.containers.rewriting import Written
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
@@ -48,6 +55,7 @@ class SitePlan:
         unread: the imports that nothing reads, by domain, and go.
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
+        contractor: found the nodes that idioms stand for.
     """
 
     def __init__(self, subject: Subject, route: Route) -> None:
@@ -55,10 +63,15 @@ class SitePlan:
         self.subject = subject
         self.route = route
         self.facts = ConversionFacts(subject.facts)
-        self._contradictions = Contradictions(subject.facts, subject.model.ir_version)
+        self._contradictions = Contradictions(
+            subject.facts, subject.model.ir_version, subject.facts.sound
+        )
+        #: The identities of nodes that make what steps looked at, and were asked about already.
+        self._compared: set[int] = set()
         self.ir_version, self.ir_version_reason = choose(
             route.ir_version, subject.model, subject.scopes, route.target
         )
+        self.contractor = Contractor(subject.facts, route.contract, route.target)
         self.carrier = Carrier(subject.scopes, self.facts, route, self.ir_version)
         self.sites: list[Site] = []
         self.dead = DeadValues()
@@ -71,6 +84,7 @@ class SitePlan:
             self._plan_scope(scope)
         if any(entry.domain in _OF_LAYOUTS for entry in subject.model.opset_import):
             self._block_layouts()
+        self._block_other_domains()
         self._need_types(self._need_constants())
 
     @property
@@ -94,40 +108,42 @@ class SitePlan:
             self._plan_without_import(scope)
             return
         calls, opset, expand = self.facts.calls, scope.opset, self.route.expand
+        contracted = self.carrier.contracted(scope, self.contractor)
         templates = Templates(self.facts.model, scope)
         attended = {
-            op_type: op_type in expand or self.carrier.next_step(op_type, opset) is not None
+            op_type: op_type in expand or self.carrier.attends(op_type, opset)
             for op_type in set(scope.op_types)
         }
-        if not any(attended.values()):
+        if not any(attended.values()) and not contracted:
             return
         drafts = self.carrier.workspace(scope).drafts
-        nodes = zip(scope.op_types, scope.nodes, scope.signatures, strict=True)
-        for op_type, node, signature in nodes:
-            if not attended[op_type] or not is_default(node.domain):
+        nodes = zip(count(), scope.op_types, scope.nodes, scope.signatures)
+        for place, op_type, node, signature in nodes:
+            taken = contracted.get(id(node)) if contracted else None
+            if taken is not None:
+                alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
+                self._refuse_contradictions(alone, signature)
+                self.sites += [taken] if taken.node is node else []
                 continue
-            if calls.functions and calls.function_of(node) is not None:
+            if not attended[op_type]:
                 continue
-            template = templates.find(node, op_type, signature)
+            template = templates.find(node, op_type, signature, place)
             if template is not None:
-                self._fill(scope, node, template, drafts)
+                if template.description is not None:
+                    self.sites.append(_filled(scope, node, template, drafts))
+                continue
+            if not is_default(node.domain) or (
+                calls.functions and calls.function_of(node) is not None
+            ):
                 continue
             site = self._plan_node(scope, node, signature)
             site.template = templates.add(
                 node,
                 op_type,
                 signature,
-                site.lookups.depends_on,
+                site.lookups,
                 site.result if site.is_plain else (),
                 site.description,
-            )
-
-    def _fill(self, scope: Scope, node: NodeProto, template: Template, drafts: GraphProto) -> None:
-        """Replace a node by filling the template of an earlier node like it."""
-        if template.description:
-            made = [template.fill(node, drafts.node.add())]
-            self.sites.append(
-                Site(scope, node, template.description, result=made, template=template)
             )
 
     def _plan_without_import(self, scope: Scope) -> None:
@@ -154,17 +170,34 @@ class SitePlan:
                     )
                     self.sites.append(site)
 
+    def _block_other_domains(self) -> None:
+        """Block nodes of domains that are not converted where the runtime does not take them."""
+        if self.route.runtime is None:
+            return
+        imports = {entry.domain: entry.version for entry in self.subject.model.opset_import}
+        for scope in self.subject.scopes:
+            for node in scope.nodes:
+                if is_default(node.domain) or self.facts.calls.function_of(node) is not None:
+                    continue
+                blocked = blocked_by_domain(self.route.runtime, node, imports.get(node.domain, 0))
+                if blocked is not None:
+                    site = Site(scope, node)
+                    site.blocked = blocked
+                    self.sites.append(site)
+
     def _plan_node(self, scope: Scope, node: NodeProto, signature: Hashable) -> Site:
         site = Site(scope, node)
         assert scope.opset is not None
         try:
             site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
+            if not self.route.emulate:
+                refuse(site, self.route.target)
         except Blocked as blocked:
             site.blocked = blocked
         finally:
             # Steps trust what they look up: where it contradicts itself, so does all they did.
             self._refuse_contradictions(site, signature)
-        if site.blocked is not None or site.description or site.warnings:
+        if site.blocked is not None or site.description is not None or site.warnings:
             self.sites.append(site)
         return site
 
@@ -183,8 +216,30 @@ class SitePlan:
         else:
             return
         if problem is not None:
-            where = (scope.describe(node), node.op_type, scope.opset, scope.label)
-            raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
+            raise _invalid(scope, node, problem)
+        if known.types and known.more:
+            self._refuse_false_shapes(scope, node)
+
+    def _refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:
+        """Refuse what a model states of a value that a node reads, if what makes it gives another.
+
+        No step may look at what makes it, and who trusts the shape would be wrong without a word.
+
+        Raises:
+            InvalidModelError: the model is invalid there.
+        """
+        for name in node.input[:]:
+            owner = scope.resolve(name) if name else None
+            maker = None if owner is None else owner.producers.get(name)
+            if owner is None or not owner.opset or maker is None or id(maker) in self._compared:
+                continue
+            self._compared.add(id(maker))
+            called = not is_default(maker.domain) or self.facts.calls.function_of(maker) is not None
+            if called or name not in owner.declared:
+                continue
+            problem = self._contradictions.of(owner, maker, owner.opset, None)
+            if problem is not None:
+                raise _invalid(owner, maker, problem)
 
     def _need_constants(self) -> dict[int, Sequence[NodeProto]]:
         """Block nodes of which the replacement reads what no node at the target makes.
@@ -194,8 +249,9 @@ class SitePlan:
             reads, where they do not become initializers.
         """
         found: dict[int, Sequence[NodeProto]] = {}
-        for site in self.sites:
-            if site.blocked is None and self.maker.as_nodes(site.scope):
+        scopes = {id(scope) for scope in self.subject.scopes if self.maker.as_nodes(scope)}
+        for site in self.sites if scopes else ():
+            if site.blocked is None and id(site.scope) in scopes:
                 try:
                     found[id(site.node)] = self.maker.read_in(site.scope, [site.result]).nodes
                 except Blocked as blocked:
@@ -240,6 +296,8 @@ class SitePlan:
             self.subject.scopes,
             [(site.scope, site.node, site.result) for site in done],
             _bound(self.subject),
+            {id(node) for site in done for node in site.behind},
+            {id(site.node) for site in done if site.template and site.template.reads_on},
         )
         self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
         if self.route.target != self.route.source:
@@ -259,15 +317,20 @@ class SitePlan:
     @property
     def _changes_more(self) -> bool:
         """True if anything but the IR version changes."""
-        opsets = {default_opset(function) for function in self.subject.model.functions}
+        opsets = {scope.opset for scope in self.subject.scopes if scope.function is not None}
         return (
             bool(self.written or self.inlined)
-            or any(site.description for site in self.sites)
+            or any(site.description is not None for site in self.sites)
             or not opsets | {self.route.source} <= {None, self.route.target}
         )
 
     def _settle_ir_version(self) -> None:
-        """Keep the IR version of a model that nothing else changes in, unless one is requested."""
+        """Look at the dtypes that are left, and keep the IR version where nothing else changes."""
+        if not self.blocked:
+            subject, route = self.subject, self.route
+            self.ir_version, self.ir_version_reason = choose(
+                route.ir_version, subject.model, subject.scopes, route.target, self.dead
+            )
         if self.route.ir_version != "auto" or self._changes_more:
             return
         found, self.ir_version_reason = self.ir_version, ""
@@ -285,7 +348,7 @@ class SitePlan:
             if site is None:
                 site = Site(scope, node, result=[node])
                 self.sites.append(site)
-            site.description += (_ORDER,)
+            site.say(_ORDER)
 
     def _new_constants(self) -> dict[int, NewConstants]:
         """By the identity of a scope the constants that new nodes in it read."""
@@ -302,6 +365,18 @@ class SitePlan:
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
         """Return, by the identity of each node that is replaced, the nodes in its place."""
         return {id(site.node): site.result for site in self.sites if site.blocked is None}
+
+
+def _filled(scope: Scope, node: NodeProto, template: Template, drafts: GraphProto) -> Site:
+    """Replace a node by filling the template of an earlier node like it."""
+    site = Site(scope, node, template.description, (), [template.fill(node, drafts.node.add())])
+    site.template = template
+    return site
+
+
+def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:
+    where = (scope.describe(node), node.op_type, scope.opset or 0, scope.label)
+    return InvalidModelError(str(Blocker(*where, problem, "mend the model")))
 
 
 def _bound(subject: Subject) -> Iterator[str]:

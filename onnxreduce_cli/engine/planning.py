@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from onnx import ModelProto
+
 from onnxreduce_cli.engine.passes.inlining import helps, inline_functions
-from onnxreduce_cli.engine.passes.sequences import write_out_sequences
 from onnxreduce_cli.engine.passes.specialisation import specialise_functions
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.subject import Route, Subject
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.containers.rewriting import Written
 
 
 def make_plan(subject: Subject, route: Route) -> SitePlan:
@@ -16,7 +22,7 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
         the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
     """
     plan = SitePlan(subject, route)
-    found = write_out_sequences(plan)
+    found = _without_sequences(plan)
     if found is not None:
         copy, written = found
         result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
@@ -30,3 +36,12 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
             return result
     plan.finish()
     return plan
+
+
+def _without_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]] | None:
+    """A copy of the model in which sequences are written out; None where they don't block."""
+    if not plan.blocked:
+        return None
+    from onnxreduce_cli.engine.passes.sequences import write_out_sequences
+
+    return write_out_sequences(plan)

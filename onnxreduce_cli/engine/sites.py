@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from onnx import NodeProto, TensorProto
 
@@ -11,7 +11,8 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
+from onnxreduce_cli.model.values import Dims
 
 
 @dataclass(slots=True)
@@ -21,7 +22,8 @@ class Site:
     Attributes:
         scope: where the node is.
         node: the node, as it was.
-        description: what was done to it, for people, step by step.
+        description: what is said of what was done to it beside what one sees by comparing it with
+            `result`; None where nothing was done.
         warnings: remarks for the user.
         result: the nodes that replace it.
         successors: those of them that take over its subgraphs.
@@ -31,11 +33,18 @@ class Site:
         blocked: why it cannot be converted; None if it can.
         lookups: what its steps looked up of the values around it.
         template: the template that `result` was filled from, if any.
+        absorbed: the nodes before it, in order, that what replaces it stands for as well.
+        avoided: what the runtime that the model is for would have got wrong, or refused, of it.
+        behind: those and what else it rests on, for both to be compared.
+        dims: of values that it reads, dimensions by names that equal ones share, where more is
+            known of them than the model's types say.
+        stabler: whether what replaces it is right too where inner values of those over- or
+            underflow.
     """
 
     scope: Scope
     node: NodeProto
-    description: tuple[str, ...] = ()
+    description: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
     result: Sequence[NodeProto] = ()
     successors: Sequence[NodeProto] = ()
@@ -44,6 +53,20 @@ class Site:
     blocked: Blocked | None = None
     lookups: Lookups = field(default_factory=Lookups)
     template: Template | None = None
+    absorbed: Sequence[NodeProto] = ()
+    avoided: tuple[str, ...] = ()
+    behind: Sequence[NodeProto] = ()
+    dims: Mapping[str, Dims] = field(default_factory=dict)
+    stabler: bool = False
+
+    def say(self, text: str) -> None:
+        """Note that something was done, and what is to be said of it; maybe nothing."""
+        self.description = (*(self.description or ()), *([text] if text else []))
+
+    def become(self, other: Site) -> None:
+        """Take over all that another site holds: what was done since it was copied is undone."""
+        for item in fields(self):
+            setattr(self, item.name, getattr(other, item.name))
 
     @property
     def outcome(self) -> Hashable:
@@ -59,6 +82,41 @@ class Site:
         if self.template is not None:
             return (self.template.op_type,)
         return tuple([node.op_type for node in self.result])
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes replace it, with those in graphs but for those in graphs of its own."""
+        if self.template is not None:
+            return 1
+        if self.taken_over:
+            return self._nodes_around(self.result)
+        node = self.node
+        own = sum(1 for _ in with_inner([node])) - 1 if node.op_type in GRAPH_OPERATORS else 0
+        return sum(1 for _ in with_inner(self.result)) - own
+
+    def _nodes_around(self, nodes: Sequence[NodeProto]) -> int:
+        """How many nodes there are, with those in graphs, but for those of graphs taken over."""
+        graphs = {item.name: item.g for item in self.node.attribute}
+        count, waiting = 0, [*nodes]
+        while waiting:
+            node = waiting.pop()
+            count += 1
+            for _, graph in subgraphs(node):
+                if graph.name not in self.taken_over:
+                    waiting += graph.node
+                    continue
+                own = graphs[self.taken_over[graph.name]].node
+                made = {name for item in own for name in item.output}
+                count += sum(made.isdisjoint(item.output) for item in graph.node)
+        return count
+
+    @property
+    def control_flow(self) -> tuple[str, ...]:
+        """The operators with graphs that it brings; none where the node has graphs itself."""
+        if self.node.op_type in GRAPH_OPERATORS or not GRAPH_OPERATORS.intersection(self.operators):
+            return ()
+        found = [made.op_type for made in with_inner(self.result)]
+        return tuple(sorted(op_type for op_type in found if op_type in GRAPH_OPERATORS))
 
     @property
     def is_plain(self) -> bool:

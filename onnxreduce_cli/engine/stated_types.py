@@ -85,10 +85,11 @@ def types_to_state(
             continue
         infos = (*graph.input, *graph.value_info, *graph.output)
         stated = {info.name for info in infos if kind_of(info.type)}
+        own = {name for name in set(scope.op_types) if not schemas.infers_types(name, target)}
         nodes = [
             node
-            for source in scope.nodes
-            for node in results.get(id(source), [source] if down else [])
+            for op_type, source in zip(scope.op_types, scope.nodes, strict=True)
+            for node in results.get(id(source), [source] if down and op_type in own else [])
         ]
         found = uninferred_types(facts, target, scope, nodes, stated)
         if scans and down:
@@ -130,6 +131,8 @@ def uninferred_in_function(
         a node of the body, and the operator of what takes its place.
     """
     own = {id(node): results.get(id(node), (node,)) for node in scope.nodes}
+    if not any(lacks_inference(node, target) for result in own.values() for node in result):
+        return
     read = {name for result in own.values() for node in result for name in node.input}
     for source in scope.nodes:
         uninferred = [node for node in own[id(source)] if lacks_inference(node, target)]

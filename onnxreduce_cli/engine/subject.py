@@ -11,6 +11,7 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.specialisation import Specialisation
+from onnxreduce_cli.targets.requirement import Target
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,9 @@ class Route:
         expand: operators to replace by their function bodies.
         ir_version: the IR version to give the model; see `ir_version.choose`.
         types: what the user stated of the model's types, which it states now: ``y=float``.
+        emulate: whether emulations are wanted; see `onnxreduce_cli.engine.emulation`.
+        contract: operators to put in place of the nodes that stand for them.
+        runtime: where the model is to run; None for anywhere.
     """
 
     source: int | None
@@ -30,6 +34,9 @@ class Route:
     expand: frozenset[str]
     ir_version: Wanted
     types: tuple[str, ...] = ()
+    emulate: bool = False
+    contract: frozenset[str] = frozenset()
+    runtime: Target | None = None
 
 
 @dataclass(frozen=True)

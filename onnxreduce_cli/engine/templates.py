@@ -1,20 +1,26 @@
 """Templates: one node's replacement, reused for the nodes that differ from it in names alone.
 
 Large models repeat a few nodes many times. A step that reads no facts of a node's values (see
-`Lookups.depends_on`) emits the same for all nodes of equal operator and attributes; one that reads
-only the values' kinds emits the same for those of equal kinds as well.
+`Lookups`) emits the same for all nodes of equal operator and attributes; one that reads only the
+values' kinds, or elements of constants, emits the same for those where these are equal as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import takewhile
+from typing import NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.emit.node_facts import DependsOn
+from onnxreduce_cli.emit.node_facts import Array, Lookups
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
+
+#: Constants of more elements are hardly ever equal.
+_SMALL = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,62 +28,146 @@ class Template:
     """The node that replaced another, in which the names of a third can be put.
 
     Attributes:
-        description: what was done to the node, for people.
+        description: what is said of what was done to the node; None where nothing was.
         op_type: the operator of what replaced it.
         attributes: the attributes of what replaced it.
-        inputs: for each of its inputs the node's input at that place, or a constant's name.
+        kept: how many of the node's inputs, from the first on, are its inputs too.
+        inputs: for each further one the node's input at that place, or a constant's name.
+        reads_on: whether all of the node's inputs are kept.
     """
 
-    description: tuple[str, ...]
+    description: tuple[str, ...] | None
     op_type: str
     attributes: tuple[AttributeProto, ...]
+    kept: int
     inputs: tuple[int | str, ...]
+    reads_on: bool
+
+    @property
+    def keeps_data_alone(self) -> bool:
+        """True if what it is filled with of another node is the first input and names alone."""
+        return self.kept <= 1 and all(isinstance(item, str) for item in self.inputs)
 
     @staticmethod
     def of(
-        node: NodeProto, made: Sequence[NodeProto], description: tuple[str, ...]
+        node: NodeProto, made: Sequence[NodeProto], description: tuple[str, ...] | None
     ) -> Template | None:
         """Return a template of what replaces `node`; None unless that is one node like it."""
         if len(made) != 1 or made[0].output != node.output or node.op_type in GRAPH_OPERATORS:
             return None
         places: dict[str, int | str] = {name: place for place, name in enumerate(node.input)}
         inputs = tuple(places.get(name, name) if name else "" for name in made[0].input)
-        return Template(description, made[0].op_type, tuple(made[0].attribute), inputs)
+        kept = sum(1 for _ in takewhile(lambda item: item[0] == item[1], enumerate(inputs)))
+        attributes, further = tuple(made[0].attribute), inputs[kept:]
+        reads_on = kept == len(node.input)
+        return Template(description, made[0].op_type, attributes, kept, further, reads_on)
 
     def fill(self, node: NodeProto, empty: NodeProto) -> NodeProto:
         """Turn an empty message into the node that replaces `node`, and return it."""
         empty.CopyFrom(node)
         empty.op_type = self.op_type
-        del empty.attribute[:]
-        empty.attribute.extend(self.attributes)
-        given = empty.input[:]
-        empty.input[:] = [
-            given[place] if isinstance(place, int) else place for place in self.inputs
-        ]
+        empty.ClearField("attribute")
+        if self.attributes:
+            empty.attribute.extend(self.attributes)
+        inputs = empty.input
+        further = [inputs[item] if isinstance(item, int) else item for item in self.inputs]
+        if self.kept < len(inputs):
+            del inputs[self.kept :]
+        inputs.extend(further)
         return empty
+
+
+class _Needed(NamedTuple):
+    """What the steps of an operator's nodes looked up of the values around them.
+
+    Attributes:
+        kinds: whether that were the kinds of what they read and make.
+        constants: the places of the inputs of which it was the elements.
+    """
+
+    kinds: bool = False
+    constants: frozenset[int] = frozenset()
+
+
+_NOTHING = _Needed()
+
+
+class _Kinds(dict[str, str | None]):
+    """The kinds of values by the names that a scope reads them by, each looked up once."""
+
+    def __init__(self, facts: Facts, scope: Scope) -> None:
+        super().__init__()
+        self._facts, self._scope = facts, scope
+
+    def __missing__(self, name: str) -> str | None:
+        found = self[name] = self._facts.kind(self._scope, name)
+        return found
+
+
+class _Contents(dict[str, Hashable]):
+    """The elements of constants by the same names: equal keys, equal elements; None for others."""
+
+    def __init__(self, facts: Facts, scope: Scope) -> None:
+        super().__init__()
+        self._facts, self._scope = facts, scope
+
+    def __missing__(self, name: str) -> Hashable:
+        array = self._facts.constant(self._scope, name)
+        found: Hashable = None
+        if array is not None:
+            found = name if array.size > _SMALL else _content(array)
+        self[name] = found
+        return found
 
 
 class Templates:
     """The templates of one scope's nodes."""
 
     def __init__(self, facts: Facts, scope: Scope) -> None:
-        self._facts = facts
-        self._scope = scope
-        self._depends_on: dict[str, DependsOn] = {}
+        self._facts, self._scope = facts, scope
+        self._kinds = _Kinds(facts, scope)
+        self._contents = _Contents(facts, scope)
+        #: By operator; None where it was more than keys tell.
+        self._needed: dict[str, _Needed | None] = {}
         self._templates: dict[Hashable, Template] = {}
+        #: The same by a group of nodes, of which keys would tell no more.
+        self._of_groups: dict[Hashable, Template] = {}
 
-    def find(self, node: NodeProto, op_type: str, signature: Hashable) -> Template | None:
-        """Return the template that a node of an operator and a signature fits, if there is one."""
-        return self._templates.get(self._key(node, op_type, signature))
+    @cached_property
+    def _groups(self) -> Sequence[Hashable]:
+        """For each node those that read and make values of the same types, where known."""
+        return self._facts.groups(self._scope) or [None] * len(self._scope.nodes)
+
+    def find(
+        self, node: NodeProto, op_type: str, signature: Hashable, place: int
+    ) -> Template | None:
+        """Return the template that a node fits, if there is one.
+
+        Args:
+            node: the node.
+            op_type: its operator.
+            signature: its `Scope.signatures`.
+            place: its place among the nodes of the scope.
+        """
+        needed = self._needed.get(op_type, _NOTHING)
+        if needed is None or not needed.kinds or needed.constants:
+            return self._templates.get(self._key(node, op_type, signature))
+        group = self._groups[place]
+        found = self._of_groups.get(group)
+        if found is None:
+            found = self._templates.get(self._key(node, op_type, signature))
+            if found is not None and group is not None:
+                self._of_groups[group] = found
+        return found
 
     def add(
         self,
         node: NodeProto,
         op_type: str,
         signature: Hashable,
-        depends_on: DependsOn,
+        lookups: Lookups,
         made: Sequence[NodeProto],
-        description: tuple[str, ...],
+        description: tuple[str, ...] | None,
     ) -> Template | None:
         """Make a template of the nodes that replace a node, where that is possible.
 
@@ -85,26 +175,50 @@ class Templates:
             node: the node.
             op_type: its operator.
             signature: its `Scope.signatures`.
-            depends_on: the facts that what the steps emit depends on.
+            lookups: what its steps looked up.
             made: the nodes that replace it; none where there is more to it.
-            description: what was done, for people.
+            description: what is said of what was done; None where nothing was.
         """
-        self._depends_on[op_type] = max(depends_on, self._depends_on.get(op_type, depends_on))
+        self._need(node, op_type, lookups)
         key = self._key(node, op_type, signature)
         template = None if key is None else Template.of(node, made, description)
         if template is not None:
             self._templates[key] = template
         return template
 
+    def _need(self, node: NodeProto, op_type: str, lookups: Lookups) -> None:
+        """Have the keys of an operator's nodes tell what the steps of one of them looked up."""
+        needed = self._needed.get(op_type, _NOTHING)
+        inputs = node.input[:]
+        if needed is None or lookups.more or not lookups.constants.issubset(inputs):
+            self._needed[op_type] = None
+        elif lookups.types or lookups.constants:
+            places = {inputs.index(name) for name in lookups.constants}
+            self._needed[op_type] = _Needed(
+                needed.kinds or lookups.types, needed.constants | places
+            )
+
     def _key(self, node: NodeProto, op_type: str, signature: Hashable) -> Hashable:
         """Return a key that is equal for nodes of one template; None where none is possible."""
-        depends_on = self._depends_on.get(op_type, DependsOn.NOTHING)
-        if depends_on is DependsOn.MORE or signature is None:
+        needed = self._needed.get(op_type, _NOTHING)
+        if needed is None or signature is None:
             return None
         inputs = node.input[:]
         if len(inputs) > 1 and len(set(inputs)) < len(inputs):
             return None  # A value is read twice: it is ambiguous which of the two a step meant.
-        if depends_on is DependsOn.NOTHING:
+        if needed is _NOTHING:
             return signature
-        kind, scope = self._facts.kind, self._scope
-        return signature, tuple([kind(scope, name) for name in inputs + node.output[:]])
+        kinds = map(self._kinds.__getitem__, inputs + node.output[:]) if needed.kinds else ()
+        contents = (
+            [
+                self._contents[name] if place in needed.constants else ""
+                for place, name in enumerate(inputs)
+            ]
+            if needed.constants
+            else ()
+        )
+        return signature, *kinds, *contents
+
+
+def _content(array: Array) -> Hashable:
+    return array.dtype, array.shape, (*array.flat,) if array.dtype == object else array.tobytes()

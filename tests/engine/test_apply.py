@@ -49,11 +49,11 @@ def test_no_step_is_taken_once_all_is_planned(
     conversion = Conversion(given, target)
     plan = conversion.plan()
     assert plan.possible
-    steps = {step for change in plan.changes for step in change.steps}
+    edits = {edit for change in plan.changes for edit in change.edits}
     done = {
         "inlined": bool(plan.inlined),
         "specialised": bool(plan.specialised),
-        "written out": any("written out as tensors" in step for step in steps),
+        "written out": any("written out as tensors" in edit for edit in edits),
     }
     assert [name for name, was in done.items() if was] == [how]
     monkeypatch.setattr(carry, "Context", None)

@@ -248,7 +248,7 @@ def test_every_blocker_is_reported_at_once_and_nothing_touched() -> None:
 
 def test_no_such_opset() -> None:
     for target in (0, -1, newest_opset() + 1):
-        with pytest.raises(ValueError, match=f"opset {target} does not exist"):
+        with pytest.raises(ValueError, match=f"there is no opset {target}"):
             onnxreduce_cli.convert(full(), target)
 
 
@@ -282,7 +282,7 @@ def test_nodes_of_one_name_and_of_none() -> None:
     # ONNX Runtime does not take two nodes of one name.
     result = converts(source, 13, {"x": X}, in_numpy=True)
     names = [node.name for node in result.graph.node if node.op_type != "Softmax"]
-    assert len(names) == len(set(names)) == 9
+    assert len(names) == len(set(names)) == 6
     assert all(name.startswith(("same_", "c_")) for name in names)
     outputs = [name for node in result.graph.node for name in node.output]
     assert len(outputs) == len(set(outputs))
@@ -629,7 +629,7 @@ def test_run_time_axes_at_ir_version_3() -> None:
         g (float[1,2,3] x, int64[1] axes) => (float[a,b,c] y) { [n] y = ReduceMax(x, axes) }""")
     for target in (8, 9):
         copied = copy.deepcopy(source)
-        Conversion(copied, target, target_ir_version=3 if target == 8 else 4).apply()
+        Conversion(copied, target, target_ir_version=3 if target == 8 else 4, emulate=True).apply()
         onnx.checker.check_model(copied, full_check=True)
         assert [value.name for value in copied.graph.input] == ["x", "axes"]
         given = {"x": X, "axes": np.array([1])}

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from onnx import ModelProto
 
 from onnxreduce_cli.containers.operators import OPERATORS
 from onnxreduce_cli.containers.rewriting import CannotWriteError, Written, write_out
 from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.skeleton import without_weights
@@ -28,7 +31,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
 
     Returns:
         the copy, without weights, and the nodes that were written out; None where none blocks, or
-        where it cannot be done: then the plan's blockers say why.
+        where it cannot be done, or only be emulated: then the plan's blockers say why.
     """
     # What imports no opset has no operators that the gate could have looked at.
     sites = [
@@ -43,14 +46,34 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
     try:
         written = write_out(copy, plan.route.target, plan.subject.facts.base_dir)
     except CannotWriteError as error:
-        number, place = error.place
-        scope = plan.subject.scopes[number]
-        site = Site(scope, scope.nodes[place])
+        site = _site(plan, error.place)
         site.blocked = Blocked(error.cause.reason, error.cause.advice)
-        gone = {id(item.node) for item in (*sites, site)}
-        plan.sites = [item for item in plan.sites if id(item.node) not in gone] + [site]
-        return None
-    return copy, tuple(written)
+        blocked = [site]
+    else:
+        blocked = [] if plan.route.emulate else list(_emulated(plan, written))
+    if not blocked:
+        return copy, tuple(written)
+    gone = {id(item.node) for item in (*sites, *blocked)}
+    plan.sites = [item for item in plan.sites if id(item.node) not in gone] + blocked
+    return None
+
+
+def _site(plan: SitePlan, place: tuple[int, int]) -> Site:
+    """The site of a node by the number of its scope, and its own in that."""
+    scope = plan.subject.scopes[place[0]]
+    return Site(scope, scope.nodes[place[1]])
+
+
+def _emulated(plan: SitePlan, written: Iterable[Written]) -> Iterator[Site]:
+    """The sites, blocked, of nodes that what was written for is an emulation of."""
+    for item in written:
+        site = _site(plan, item.place)
+        site.result = item.made
+        try:
+            refuse(site, plan.route.target)
+        except Blocked as blocked:
+            site.blocked = blocked
+            yield site
 
 
 def _is_about_them(plan: SitePlan, site: Site) -> bool:

@@ -1,0 +1,147 @@
+"""Avoiding what a runtime gets wrong or refuses: such a node is written in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from onnx import NodeProto
+
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model.placeholders import LEARNING
+from onnxreduce_cli.steps.dispatch import alternatives
+from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.verdict import Hit, hits
+
+#: Names of what was written already on the way to a node: none of it is written again.
+Tried = frozenset[str]
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What is written in place of a node.
+
+    Attributes:
+        context: the node, and the nodes that were emitted.
+        name: of what was written.
+        description: why and how, for people.
+    """
+
+    context: Context
+    name: str
+    description: str
+
+
+class Avoidance:
+    """What one runtime gets wrong or refuses at one opset."""
+
+    def __init__(self, runtime: Target | None, opset: int) -> None:
+        """Prepare.
+
+        Args:
+            runtime: the runtime; None where the model is for no runtime in particular.
+            opset: the opset that the model will have.
+        """
+        self._runtime = runtime
+        self._opset = opset
+        quirks = () if runtime is None else runtime.quirks
+        found = (quirk.operators for quirk in quirks if quirk.at(opset))
+        self._operators: frozenset[str] = frozenset().union(*found)
+
+    def attends(self, op_type: str) -> bool:
+        """Return whether there may be something to avoid of nodes of an operator."""
+        if op_type in self._operators:
+            return True
+        return self._runtime is not None and self._runtime.lacks(op_type, self._opset) is not None
+
+    def hit(self, site: Site, context: Context) -> Hit | None:
+        """Return what the runtime gets wrong of a node, or why it refuses it, and note it.
+
+        Args:
+            site: what is done for.
+            context: the node, as it would be in the model.
+        """
+        op_type = context.node.op_type
+        if self._runtime is None or not self.attends(op_type):
+            return None
+        found = next(hits(self._runtime, context, self._opset), None)
+        if found is not None:
+            # Nodes are told one by one.
+            site.lookups.more = True
+            site.avoided += (f"{op_type}: {found.what}",)
+        return found
+
+    def rewritten(
+        self, hit: Hit, context: Context, tried: Tried, failed: list[Blocked]
+    ) -> Iterator[Rewritten]:
+        """Write a node in each other way that there is.
+
+        Args:
+            hit: what speaks against the node.
+            context: the node.
+            tried: what was written in place of what led to the node.
+            failed: is told why some of them cannot be.
+        """
+        op_type = context.node.op_type
+        for item in alternatives(op_type, "any" if hit.quirk is None else hit.quirk.form):
+            name = f"{op_type}: {item.description}"
+            if name in tried:
+                continue
+            fresh = context.afresh()
+            try:
+                item.apply(fresh)
+            except Blocked as error:
+                reason = f"{item.description}, it fails: {error.reason}"
+                failed.append(Blocked(reason, error.advice))
+                continue
+            if not fresh.unchanged:
+                yield Rewritten(fresh, name, f"{self._label} {_does(hit)}: {item.description}")
+
+    def blocked(self, hit: Hit, failed: Sequence[Blocked]) -> Blocked:
+        """What is said of a node in place of which nothing can be written.
+
+        Args:
+            hit: what speaks against the node.
+            failed: why other ways to write it cannot be; the first is told.
+        """
+        source = "" if hit.source is None else f" ({hit.source})"
+        advice = "" if self._runtime is None else self._runtime.advice
+        reason = (
+            f"{self._label} {_does(hit)}, and nothing else can be written in its place at opset "
+            f"{self._opset}{source}"
+        )
+        for first in failed[:1]:
+            reason = f"{reason}; {first.reason}"
+            advice = first.advice or advice
+        return Blocked(reason, advice)
+
+    @property
+    def _label(self) -> str:
+        return "" if self._runtime is None else self._runtime.label
+
+
+def _does(hit: Hit) -> str:
+    return hit.what if hit.effect == "refused" else f"gets it wrong ({hit.what})"
+
+
+def blocked_by_domain(runtime: Target, node: NodeProto, imported: int) -> Blocked | None:
+    """Return why a runtime does not take a node of another domain, which stays as it is.
+
+    Args:
+        runtime: the runtime.
+        node: the node; it does not call one of the model's own functions.
+        imported: the version of its domain that the model imports.
+    """
+    newest = runtime.ml_version
+    if node.domain == LEARNING and newest is not None and imported > newest:
+        return Blocked(
+            f"it is of {LEARNING} {imported}, which is not converted, and {runtime.label} takes "
+            f"{newest} at most",
+            f"export the model with {LEARNING} {newest}",
+        )
+    name = f"{node.domain}.{node.op_type}"
+    if runtime.all_domains and runtime.lacks(name, imported) is not None:
+        return Blocked(f"{runtime.label} has no {name}, which is not converted", runtime.advice)
+    return None

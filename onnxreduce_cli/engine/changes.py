@@ -1,0 +1,170 @@
+"""Changes of nodes as data, one by one and those alike together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from onnxreduce_cli.errors import placed
+from onnxreduce_cli.text import (
+    LISTED,
+    common,
+    html_table,
+    listed,
+    printable,
+    shortened,
+    without_values,
+)
+from onnxreduce_cli.told import Told
+
+#: Where there are more kinds of changes, those that differ in values alone become one.
+_KINDS = 12
+
+#: Of more operators that take a node's place the first ones are named.
+_NAMED = 4
+
+
+@dataclass(frozen=True, repr=False)
+class Change(Told):
+    """One node that the conversion rewrites.
+
+    Attributes:
+        node: the node's name, or a description by its first output where it has none.
+        op_type: its operator.
+        scope: where it is: empty for the main graph, else the path of subgraphs or the function.
+        edits: what happened to this node, such as ``axes [-1] → attribute``; may be empty where
+            other operators take its place.
+        result: the operators of the nodes that take its place.
+        warnings: remarks that a user should read.
+        nodes: how many nodes take its place, with those in graphs that they bring.
+        control_flow: the operators with graphs (If, Loop, Scan) that the node brings.
+        absorbed: the operators of the nodes before it that go with it, as one node takes the place
+            of them all.
+    """
+
+    ALSO_TOLD: ClassVar = ("summary",)
+
+    node: str
+    op_type: str
+    scope: str
+    edits: tuple[str, ...]
+    result: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    nodes: int = 1
+    control_flow: tuple[str, ...] = ()
+    absorbed: tuple[str, ...] = ()
+
+    def of_another(self, node: str, scope: str) -> Change:
+        """The same of another node; large models have many alike, and this is the fastest way."""
+        other = object.__new__(Change)
+        other.__dict__.update(self.__dict__, node=node, scope=scope)
+        return other
+
+    def followed_by(self, later: Change) -> Change:
+        """What became of the node where one of those in its place changed once more.
+
+        Args:
+            later: what became of that; it is of the same name.
+        """
+        place = self.result.index(later.op_type) if later.op_type in self.result else 0
+        return replace(
+            self,
+            edits=(*self.edits, *later.edits),
+            result=(*self.result[:place], *later.result, *self.result[place + 1 :]),
+            warnings=(*self.warnings, *later.warnings),
+            nodes=self.nodes + later.nodes - 1,
+            control_flow=tuple(sorted((*self.control_flow, *later.control_flow))),
+            absorbed=(*self.absorbed, *later.absorbed),
+        )
+
+    @property
+    def stays(self) -> bool:
+        """True if the node is as it was, and there is only a warning."""
+        return not self.edits and self.result == (self.op_type,)
+
+    def __repr__(self) -> str:
+        """The node, and what became of it."""
+        return printable(f"<Change {self.summary}: {shortened(self.node)}>")
+
+    @property
+    def summary(self) -> str:
+        """What became of the node: ``ReduceMean: axes [-1] → attribute``."""
+        return _summary(self.op_type, [self])
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_dict().items())
+
+
+@dataclass(frozen=True)
+class Group:
+    """Changes alike: of nodes of one operator, the same but for values.
+
+    Attributes:
+        changes: the changes, at least one.
+    """
+
+    changes: tuple[Change, ...]
+
+    @property
+    def summary(self) -> str:
+        """What became of the nodes: ``29 LayerNormalization → ReduceMean, ... (+232 nodes)``."""
+        return _summary(f"{len(self.changes):,} {self.changes[0].op_type}", self.changes)
+
+    @property
+    def names(self) -> str:
+        """The first nodes' names, and how many follow."""
+        first = self.changes[:LISTED]
+        return listed([placed(item.node, item.scope) for item in first], len(self.changes))
+
+
+def grouped(changes: Sequence[Change]) -> list[Group]:
+    """Put changes together that are alike, in the order of the first of each kind.
+
+    Where that leaves many, those that differ in values alone are alike.
+    """
+    found = _alike(changes, _same)
+    return found if len(found) <= _KINDS else _alike(changes, _similar)
+
+
+def _same(change: Change) -> Hashable:
+    return change.op_type, change.edits, change.result, change.absorbed
+
+
+def _similar(change: Change) -> Hashable:
+    edits = tuple(map(without_values, change.edits))
+    return change.op_type, edits, change.result, change.absorbed
+
+
+def _alike(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> list[Group]:
+    groups: dict[Hashable, list[Change]] = {}
+    for change in changes:
+        groups.setdefault(key(change), []).append(change)
+    return [Group(tuple(group)) for group in groups.values()]
+
+
+def _summary(op_types: str, changes: Sequence[Change]) -> str:
+    """What became of nodes: other operators, and how many more nodes that are, then the edits."""
+    texts = dict.fromkeys([change.edits for change in changes])
+    edits = "; ".join(common(alike) for alike in zip(*texts, strict=True))
+    became = _became(changes[0])
+    added = sum(change.nodes - 1 - len(change.absorbed) for change in changes)
+    if added:
+        became += f" ({added:+,} {'node' if abs(added) == 1 else 'nodes'})"
+    if not became:
+        return f"{op_types}: {edits or 'unchanged'}"
+    return f"{op_types}{became}" + (f"; {edits}" if edits else "")
+
+
+def _became(change: Change) -> str:
+    """The operators that take a node's place, if that is not one of its own."""
+    result, absorbed = change.result, change.absorbed
+    if absorbed:
+        return f" with {_first(absorbed)} before it → {_first(result)}"
+    if result == (change.op_type,):
+        return ""
+    return f" → {_first(result)}" if result else " → an initializer"
+
+
+def _first(op_types: tuple[str, ...]) -> str:
+    return ", ".join(op_types if len(op_types) <= _NAMED else (*op_types[: _NAMED - 1], "..."))

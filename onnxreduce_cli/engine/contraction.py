@@ -1,0 +1,228 @@
+"""Contracting: the nodes of an idiom become one, at the opset reached.
+
+The node that takes their place stands for the last of them. Nobody reads the others any more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from onnx import NodeProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.errors import placed
+from onnxreduce_cli.idioms.matching import Found, Match, NoMatchError, confirm, matches
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.values import Dims
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.idioms.idiom import Idiom
+
+#: Below it operators broadcast in other ways.
+_FIRST_SOURCE = 7
+
+
+@dataclass(frozen=True)
+class Contraction:
+    """Nodes of a scope that become one.
+
+    Attributes:
+        idiom: what they stand for.
+        found: the nodes.
+        absorbed: those that go, in order: all but the last.
+        around: their scope.
+    """
+
+    idiom: Idiom
+    found: Found
+    absorbed: tuple[NodeProto, ...]
+    around: _Surroundings
+
+    def emit(self, context: Context, site: Site) -> None:
+        """Replace the last node, and note for its site what the replacement rests on.
+
+        Raises:
+            NoMatchError: it cannot be the composite operator.
+        """
+        op_type = self.idiom.op_type
+        attributes = dict(self.idiom.condition(context, self.found))
+        given = list(self.idiom.given(context, self.found))
+        _fit(context, op_type, given)
+        if "axes" in attributes:
+            axes = attributes.pop("axes")
+            if "axes" in schemas.schema(op_type, context.op.opset).attributes:
+                attributes["axes"] = axes or None
+            elif axes:
+                given.append(context.array(axes, "axes"))
+        context.replace(op_type, given, keep=(), **attributes)
+        read = {name for item in context.emitted for name in item.node.input}
+        site.behind = self.around.behind(self.found.match, read)
+        site.stabler = self.idiom.stabler
+        if self.idiom.by_sizes:
+            site.dims = _dims(context)
+
+
+def _dims(context: Context) -> dict[str, Dims]:
+    """The dimensions of what emitted nodes read, equal ones by one name where their makers tell."""
+    from onnxreduce_cli.idioms.sizes import Sizes
+
+    sizes = Sizes(context)
+    made = {name for item in context.emitted for name in item.node.output}
+    found = {}
+    for name in dict.fromkeys(name for item in context.emitted for name in item.node.input):
+        rank = context.rank(name) if name and name not in made else None
+        keys = [sizes.of(name, axis) for axis in range(rank or 0)]
+        found[name] = tuple([key if isinstance(key, int) else str(key) for key in keys])
+    return {name: dims for name, dims in found.items() if dims}
+
+
+def _fit(context: Context, op_type: str, inputs: Sequence[str]) -> None:
+    """Refuse inputs of types that an operator may not take."""
+    allowed = schemas.allowed_types(op_type, context.op.opset)
+    for index, name in enumerate(inputs):
+        kind = context.kind(name)
+        if name and kind not in allowed[f"in{index}"]:
+            said = kind or "of a type that is not known"
+            raise NoMatchError(f"{name!r} is {said}, which {op_type} may not take")
+
+
+@dataclass(frozen=True)
+class NearMiss:
+    """A node that looks like the last one of an idiom, and is not.
+
+    Attributes:
+        scope: where the node is.
+        node: the node.
+        op_type: the operator that the idiom stands for.
+        reason: why not.
+    """
+
+    scope: Scope
+    node: NodeProto
+    op_type: str
+    reason: str
+
+    def __str__(self) -> str:
+        """The node, the operator, and why not."""
+        where = placed(self.scope.describe(self.node), self.scope.label)
+        return f"{self.node.op_type} {where} might end a {self.op_type}, but {self.reason}"
+
+
+class _Surroundings:
+    """One scope, as `matching` asks for it."""
+
+    def __init__(self, facts: Facts, scope: Scope, reads: Counter[str]) -> None:
+        assert scope.opset is not None
+        self.opset = scope.opset
+        self._facts = facts
+        self._scope = scope
+        self._reads = reads
+
+        self._positions = {id(node): index for index, node in enumerate(scope.nodes)}
+
+    def others(self, match: Match) -> tuple[NodeProto, ...]:
+        """The nodes of a match but the last one, in the order of the scope."""
+        nodes = {id(n): n for output, n in match.nodes.items() if output != match.pattern.result}
+        return tuple(sorted(nodes.values(), key=lambda node: self._positions[id(node)]))
+
+    def behind(self, match: Match, given: Collection[str] = ()) -> tuple[NodeProto, ...]:
+        """The same with the nodes that make what is read aside, as far as the inputs.
+
+        Args:
+            match: the nodes.
+            given: what else is an input.
+        """
+        nodes = {id(node): node for node in self.others(match)}
+        waiting = [match[name] for name in match.pattern.asides]
+        given = {*given, *(match[name] for name in match.pattern.inputs)}
+        while waiting:
+            name = waiting.pop()
+            node = None if name in given else self.producer(name)
+            if node is not None and id(node) not in nodes:
+                nodes[id(node)] = node
+                waiting += node.input
+        return tuple(sorted(nodes.values(), key=lambda node: self._positions[id(node)]))
+
+    def producer(self, name: str) -> NodeProto | None:
+        return self._scope.producers.get(name)
+
+    def constant(self, name: str) -> Array | None:
+        return self._facts.constant(self._scope, name)
+
+    def reads(self, name: str) -> int:
+        return self._reads[name]
+
+    def rank(self, name: str) -> int | None:
+        found = self._facts.type(self._scope, name)
+        return None if found is None else found.rank
+
+
+class Contractor:
+    """Finds the nodes of a model that idioms describe.
+
+    Attributes:
+        near: what looks like an idiom and is none.
+    """
+
+    def __init__(self, facts: Facts, operators: frozenset[str], target: int) -> None:
+        """Prepare to contract to some operators, at the opset `target`."""
+        self.near: list[NearMiss] = []
+        self._facts = facts
+        self._reads: dict[int, Counter[str]] = {}
+        self._by_root: dict[str, list[tuple[Idiom, int]]] = {}
+        if not operators:
+            return
+        from onnxreduce_cli.idioms.registry import IDIOMS
+
+        for idiom in IDIOMS:
+            if idiom.op_type in operators and idiom.exists(target):
+                for index, pattern in enumerate(idiom.patterns):
+                    self._by_root.setdefault(pattern.root.op_type, []).append((idiom, index))
+
+    def miss(self, scope: Scope, node: NodeProto, idiom: Idiom, error: NoMatchError) -> None:
+        """Note that what looked like an idiom cannot be one."""
+        self.near.append(NearMiss(scope, node, idiom.op_type, str(error)))
+
+    def find(self, scope: Scope) -> Iterator[tuple[NodeProto, list[Contraction]]]:
+        """The nodes of a scope that idioms may end in, the last first, each with what it may be."""
+        if not self._by_root or scope.opset is None or scope.opset < _FIRST_SOURCE:
+            return
+        if self._facts.model.training_info:
+            return  # It names values of the graph, which must stay.
+        around = _Surroundings(self._facts, scope, self._reads_in(scope))
+        pairs = zip(reversed(scope.op_types), reversed(scope.nodes), strict=True)
+        for op_type, node in pairs:
+            if op_type in self._by_root and is_default(node.domain):
+                found = list(self._at(scope, node, around))
+                if found:
+                    yield node, found
+
+    def _at(self, scope: Scope, node: NodeProto, around: _Surroundings) -> Iterator[Contraction]:
+        for idiom, index in self._by_root[node.op_type]:
+            for match in matches(idiom.patterns[index], node, around):
+                try:
+                    found = confirm(match, around, around.rank(match[match.pattern.inputs[0]]))
+                except NoMatchError as error:
+                    self.miss(scope, node, idiom, error)
+                    continue
+                yield Contraction(idiom, found, around.others(match), around)
+
+    def _reads_in(self, scope: Scope) -> Counter[str]:
+        """How often each name is read in a scope's tree; an output of a graph is read, too."""
+        root = id(scope.root)
+        if root not in self._reads:
+            counts: Counter[str] = Counter()
+            for item in self._facts.tree(scope):
+                counts.update(item.outputs)
+                for node in item.nodes:
+                    counts.update(node.input)
+            self._reads[root] = counts
+        return self._reads[root]

@@ -1,0 +1,219 @@
+"""A dtype of a model changed to another, in values, weights and attributes."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.passes.interface import cast_interface
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.subject import Subject
+from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
+from onnxreduce_cli.model.byte_ranges import FileRange, Recoded
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.files import Document
+from onnxreduce_cli.model.node_inference import Contradictions
+from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.weights import data_of, recode, stored_files
+from onnxreduce_cli.text import count, listed
+
+#: Dtypes that may be changed, and be put in place of others.
+DTYPES = {
+    dtype_name(item): item
+    for item in (
+        TensorProto.FLOAT,
+        TensorProto.DOUBLE,
+        TensorProto.FLOAT16,
+        TensorProto.BFLOAT16,
+    )
+}
+
+
+#: Each holds what those before it do, but for the last digits of a float16 in bfloat16.
+_RANGES = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
+
+
+@dataclass(frozen=True)
+class ChangedDtypes:
+    """What became of a model whose dtypes were changed.
+
+    Attributes:
+        lines: what was done, a line each.
+        changes: the nodes whose attributes changed.
+        moved: whether what was external data is within the model now.
+        casts: the names of the Casts by which inputs and outputs keep their dtypes.
+    """
+
+    lines: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    moved: bool = False
+    casts: tuple[str, ...] = ()
+
+
+def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
+    """The dtypes to change, each with what takes its place.
+
+    Raises:
+        UsageError: there is no such dtype of floating point, or one would change twice.
+    """
+    for name in (*dtypes, *dtypes.values()):
+        if name not in DTYPES:
+            close = difflib.get_close_matches(name, DTYPES, 1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise UsageError(
+                f"--dtype changes {', '.join(DTYPES)} to one another, not {name}{hint}"
+            )
+    for before, after in dtypes.items():
+        if after in dtypes:
+            raise UsageError(f"--dtype {before}={after}: {after} is to change itself")
+    return [(DTYPES[before], DTYPES[after]) for before, after in dtypes.items()]
+
+
+def change_dtypes(
+    document: Document, dtypes: Mapping[str, str], *, keep_interface: bool
+) -> ChangedDtypes:
+    """Change dtypes of a model, in place.
+
+    Requires: a model that passed the gate.
+
+    Guarantees: nothing in the model is of the old dtypes, but for inputs and outputs where those
+    are kept, and for constants that operators take in no other. Large weights are converted when
+    they are written.
+
+    Raises:
+        UsageError: there is no such dtype.
+        ConversionError: an operator does not take the new dtype, or a weight is beyond its range.
+        InvalidModelError: external data is not where it should be.
+        OSError: it cannot be read.
+    """
+    done = [
+        _change(document, before, after, keep_interface) for before, after in dtype_pairs(dtypes)
+    ]
+    kinds = frozenset(f"tensor({dtype_name(after)})" for _, after in dtype_pairs(dtypes))
+    blockers = tuple(_not_taken(document, kinds))
+    if blockers:
+        said = ", ".join(f"{before} to {after}" for before, after in dtypes.items())
+        raise ConversionError(f"dtypes cannot be changed from {said}", blockers)
+    return ChangedDtypes(
+        tuple(line for item in done for line in item.lines),
+        tuple(change for item in done for change in item.changes),
+        any(item.moved for item in done),
+        tuple(name for item in done for name in item.casts),
+    )
+
+
+def _change(document: Document, before: int, after: int, keep_interface: bool) -> ChangedDtypes:
+    model = document.model
+    old, new = dtype_name(before), dtype_name(after)
+    interface = _of_dtype(model.graph, before)
+    names = [name for _, name in interface]
+    change = DtypeChange(model, before, after, names if keep_interface else ())
+    lost = _lost(document, change.tensors, before, after)
+    widths = numpy_dtype(before).itemsize, numpy_dtype(after).itemsize
+    moved = recode(document, change.tensors, widths, recoding(before, after))
+    for tensor in change.tensors:
+        tensor.data_type = after
+    line = f"{old} → {new}: {count(len(change.tensors), 'weight')}"
+    lines = [f"{line}, all values and attributes"]
+    if lost:
+        lines.append(f"too small for {new}, zero now: {count(lost, 'element')}")
+    changes = tuple(_changes(model, change))
+    casts: tuple[str, ...] = ()
+    told = listed([f"{what} {name}" for what, name in interface])
+    if keep_interface and interface:
+        found = cast_interface(model, dict.fromkeys(names), before, after)
+        changes, casts = (*changes, *found.changes), found.casts
+        lines.append(f"{old} still, by Cast: {told}")
+    elif interface:
+        lines.append(f"{new} instead of {old}: {told}")
+    return ChangedDtypes(tuple(lines), changes, moved, casts)
+
+
+def _of_dtype(graph: GraphProto, dtype: int) -> list[tuple[str, str]]:
+    """The inputs and outputs of a graph that are dense tensors of a dtype."""
+    return [
+        (what, info.name)
+        for what, infos in (("input", graph.input), ("output", graph.output))
+        for info in infos
+        if info.type.tensor_type.elem_type == dtype
+    ]
+
+
+def _changes(model: ModelProto, change: DtypeChange) -> Iterator[Change]:
+    for scope in scopes(model):
+        for node in scope.container.node:
+            edits = change.edits.get(id(node))
+            if edits:
+                name = scope.describe(node)
+                yield Change(name, node.op_type, scope.label, tuple(edits), (node.op_type,))
+
+
+def _lost(document: Document, changed: list[TensorProto], before: int, after: int) -> int:
+    """Return how many elements become zero that are not.
+
+    Raises:
+        ConversionError: one is beyond the range of the new dtype.
+    """
+    if _RANGES.index(after) >= _RANGES.index(before):
+        return 0
+    stored, lost = stored_files(document), 0
+    source, target = numpy_dtype(before), numpy_dtype(after)
+    for tensor in changed:
+        beyond = 0
+        for part in data_of(document, tensor, stored):
+            chunks = part.chunks() if isinstance(part, (FileRange, Recoded)) else [bytes(part)]
+            for chunk in chunks:
+                values = np.frombuffer(chunk, source)
+                with np.errstate(all="ignore"):
+                    made = values.astype(target)
+                beyond += int(np.sum(np.isfinite(values) & ~np.isfinite(made)))
+                lost += int(np.sum((values != 0) & (made == 0)))
+        if beyond:
+            raise ConversionError(
+                f"tensor {tensor.name!r} has {count(beyond, 'element')} beyond the range of "
+                f"{dtype_name(after)}, which would become infinite"
+            )
+    return lost
+
+
+def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
+    """Return what is in the way: nodes whose operators do not take the new types that they get."""
+    subject = Subject.of(document.model, document.base_dir)
+    contradictions = Contradictions(subject.facts, document.model.ir_version, set())
+    for scope in subject.scopes:
+        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
+            called = (
+                not is_default(node.domain) or subject.facts.calls.function_of(node) is not None
+            )
+            if called or not scope.opset:
+                continue
+            problem = _of_no_allowed_type(subject.facts, scope, node, kinds)
+            problem = problem or contradictions.of(scope, node, scope.opset, signature)
+            if problem is not None:
+                site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
+                yield site.blocker
+
+
+def _of_no_allowed_type(
+    facts: Facts, scope: Scope, node: NodeProto, kinds: frozenset[str]
+) -> str | None:
+    """Return which input or output is of a new type that the operator has not; None if none is."""
+    if not schemas.exists(node.op_type, scope.opset or 0):
+        return None
+    allowed = schemas.allowed_types(node.op_type, scope.opset or 0)
+    for what, side, names in (("input", "in", node.input), ("output", "out", node.output)):
+        for index, name in enumerate(names):
+            kind = facts.kind(scope, name) if name else None
+            if kind in kinds and kind not in allowed.get(f"{side}{index}", kinds):
+                return f"{node.op_type}-{scope.opset} has no {what} of {kind}, which {name!r} is"
+    return None

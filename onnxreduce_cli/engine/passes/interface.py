@@ -1,0 +1,134 @@
+"""Inputs and outputs that keep their dtype, while what is between them has another."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from onnx import GraphProto, ModelProto, NodeProto, helper
+
+from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.differences import differences
+from onnxreduce_cli.model.dead_values import reads
+from onnxreduce_cli.model.names import Names
+from onnxreduce_cli.model.scope import Scope, by_root, scopes, subgraphs
+
+
+@dataclass(frozen=True)
+class CastInterface:
+    """What became of a model whose inputs and outputs keep their dtype.
+
+    Attributes:
+        casts: the names of the Casts.
+        changes: the nodes that read or make something else now: with the Casts of inputs that each
+            is the first to read, and of outputs that it makes.
+    """
+
+    casts: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+def cast_interface(
+    model: ModelProto, names: Collection[str], outer: int, inner: int
+) -> CastInterface:
+    """Put Casts at inputs and outputs of a model, in place.
+
+    Requires: values of these names that the model takes or gives, of dtype `outer`; all else that
+    reads or makes them is of dtype `inner` by now.
+
+    Args:
+        model: the model.
+        names: the inputs and outputs.
+        outer: their dtype.
+        inner: that of the values between them.
+    """
+    graph = model.graph
+    tree = by_root(found := scopes(model))[id(found[0])]
+    inputs = dict.fromkeys(item.name for item in graph.input if item.name in names)
+    read = {name for scope in tree for node in scope.nodes for name in node.input}
+    read.update(name for scope in tree[1:] for name in scope.outputs)
+    taken = [name for name in inputs if name in read]
+    given = [item.name for item in graph.output if item.name in names and item.name not in inputs]
+    fresh = Names(tree)
+    renamed = {name: fresh.fresh(f"{name}_inner") for name in (*taken, *given)}
+    before = [(scope, _copy(node), node) for scope, node in _to_rename(tree, renamed)]
+    for node in graph.node:
+        _rename(node, renamed)
+    for tensor in graph.initializer:
+        if tensor.name not in inputs:
+            tensor.name = renamed.get(tensor.name, tensor.name)
+    first = [_cast(name, renamed[name], inner) for name in taken]
+    last = [_cast(renamed[name], name, outer) for name in given]
+    left = list(first)
+    changes = tuple(
+        _change(scope, node, after, *((left, last) if scope is tree[0] else ([], [])))
+        for scope, node, after in before
+    )
+    nodes = [*first, *map(_copy, graph.node), *last]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return CastInterface(tuple(node.name for node in (*first, *last)), changes)
+
+
+def _to_rename(tree: list[Scope], names: Collection[str]) -> list[tuple[Scope, NodeProto]]:
+    """The nodes that read or make values of these names themselves, each with where it is."""
+    return [
+        (scope, node)
+        for scope in tree
+        for node in scope.nodes
+        if any(name in names for name in (*node.input, *node.output))
+    ]
+
+
+def _change(
+    scope: Scope, node: NodeProto, after: NodeProto, first: list[NodeProto], last: list[NodeProto]
+) -> Change:
+    """What became of a node.
+
+    Args:
+        scope: where it is.
+        node: the node as it was.
+        after: the node as it is now.
+        first: the Casts left that it may be the first to read.
+        last: those of outputs.
+    """
+    mine = [item for item in first if item.output[0] in {*reads(after)}]
+    for item in mine:
+        first.remove(item)
+    result = [*mine, after, *(item for item in last if item.input[0] in after.output)]
+    opset = scope.opset or 0
+    return Change(
+        scope.describe(node),
+        node.op_type,
+        scope.label,
+        tuple(differences(node, result, (opset, opset), {})),
+        tuple(item.op_type for item in result),
+        nodes=len(result),
+    )
+
+
+def _cast(before: str, after: str, dtype: int) -> NodeProto:
+    return helper.make_node("Cast", [before], [after], name=f"{after}_cast", to=dtype)
+
+
+def _copy(node: NodeProto) -> NodeProto:
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    return copy
+
+
+def _rename(node: NodeProto, names: dict[str, str]) -> None:
+    """Rename what a node reads and makes, in its subgraphs too."""
+    waiting = [node]
+    while waiting:
+        item = waiting.pop()
+        item.input[:] = [names.get(name, name) for name in item.input]
+        item.output[:] = [names.get(name, name) for name in item.output]
+        for _, graph in subgraphs(item):
+            _rename_outputs(graph, names)
+            waiting += graph.node
+
+
+def _rename_outputs(graph: GraphProto, names: dict[str, str]) -> None:
+    for output in graph.output:
+        output.name = names.get(output.name, output.name)

@@ -1,0 +1,240 @@
+"""Dimensions fixed, and what follows: shapes that are known now, and constants computed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+
+from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.subject import Subject
+from onnxreduce_cli.errors import ConversionError
+from onnxreduce_cli.model.dead_values import dead_values, reads
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.fixed_dims import fix_dims
+from onnxreduce_cli.model.node_inference import Contradictions
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
+from onnxreduce_cli.model.skeleton import without_weights
+from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
+from onnxreduce_cli.model.values import ValueType, from_proto
+from onnxreduce_cli.text import count, listed
+
+#: Operators whose outputs tell of shapes alone.
+_OF_SHAPES = frozenset({"Shape", "Size"})
+
+#: Constants of more elements are no sizes, and would make the model larger.
+_MOST = 1024
+
+#: Shapes follow from constants and constants from shapes; so often they are looked at anew.
+_ROUNDS = 20
+
+
+@dataclass(frozen=True)
+class StaticShapes:
+    """What became of a model whose dimensions were fixed.
+
+    Attributes:
+        lines: what was done, a line each.
+        changes: the nodes that constants took the place of.
+        removed: names of values of nodes that nobody reads any more.
+    """
+
+    lines: tuple[str, ...]
+    changes: tuple[Change, ...]
+    removed: tuple[str, ...]
+
+
+def fixed(model: ModelProto, dims: Mapping[str, int], base_dir: str) -> StaticShapes:
+    """Fix dimensions of a model, in place.
+
+    Requires: a model that passed the gate.
+
+    Guarantees: the model computes what it did, on inputs of these sizes, and takes no others; what
+    it computes of shapes alone, and is always the same now, is a constant; the shapes that it
+    states are as far known as inference can tell.
+
+    Args:
+        model: the model.
+        dims: sizes by the names of dimensions.
+        base_dir: the folder that external data is relative to.
+
+    Raises:
+        UsageError: the model has no such dimension.
+        ConversionError: with these sizes a node cannot run, or gives another shape than stated.
+    """
+    false = set(_false_shapes(model))
+    values = fix_dims(model, dims)
+    said = ", ".join(f"{name} = {size}" for name, size in dims.items())
+    _check(model, base_dir, false, said)
+    lines = [f"dimensions fixed: {said}, in the shapes of {count(values, 'value')}"]
+    changes: list[Change] = []
+    removed: list[str] = []
+    for _ in range(_ROUNDS):
+        found = _Folding(Subject.of(model, base_dir))
+        if not found.replaced:
+            break
+        changes += found.changes
+        removed += found.apply()
+    _state_shapes(Subject.of(model, base_dir))
+    return StaticShapes(tuple(lines), tuple(changes), tuple(removed))
+
+
+def _false_shapes(model: ModelProto) -> tuple[FalseShape, ...]:
+    return mend_shapes(without_weights(model))
+
+
+def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) -> None:
+    """Refuse sizes that contradict what the model computes."""
+    for item in _false_shapes(model):
+        if item not in false:
+            raise ConversionError(
+                f"with {said} the model states {item.name!r} to have shape {list(item.stated)}, "
+                f"but what computes it gives {list(item.inferred)}: another size is right"
+            )
+    subject = Subject.of(model, base_dir)
+    contradictions = Contradictions(subject.facts, model.ir_version, set())
+    for scope in subject.scopes:
+        if scope.function is not None or scope.opset is None:
+            continue
+        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
+            if not is_default(node.domain) or subject.facts.calls.function_of(node) is not None:
+                continue
+            problem = contradictions.of(scope, node, scope.opset, signature)
+            if problem is not None:
+                where = f" in {scope.label}" if scope.label else ""
+                raise ConversionError(
+                    f"with {said} {node.op_type} node {scope.describe(node)}{where} cannot run: "
+                    f"{problem}; another size is right"
+                )
+
+
+class _Folding:
+    """The nodes of a model that compute constants from shapes, and what takes their place.
+
+    Attributes:
+        replaced: each with its scope, and the initializers or the node that take its place; neither
+            where only others that are replaced read it.
+        changes: what is told of those that something takes the place of.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self._subject = subject
+        self._facts: Facts = subject.facts
+        self.replaced: list[tuple[Scope, NodeProto, list[NodeProto], list[TensorProto]]] = []
+        self.changes: list[Change] = []
+        self._unread: list[str] = []
+        folded = list(self._folded())
+        gone = {id(node) for _, node in folded}
+        needed = self._needed(gone)
+        for scope, node in folded:
+            self._replace(scope, node, needed)
+
+    def _folded(self) -> Iterator[tuple[Scope, NodeProto]]:
+        derived: set[tuple[int, str]] = set()
+        for scope in self._subject.scopes:
+            for node in scope.nodes:
+                if not is_default(node.domain) or node.op_type in GRAPH_OPERATORS:
+                    continue
+                if self._facts.calls.function_of(node) is not None:
+                    continue
+                owners = [(scope.resolve(name), name) for name in node.input if name]
+                of_shapes = node.op_type in _OF_SHAPES or any(
+                    (id(owner), name) in derived for owner, name in owners
+                )
+                if not of_shapes:
+                    continue
+                derived.update((id(scope), name) for name in node.output)
+                if all(self._is_small(scope, name) for name in node.output if name):
+                    yield scope, node
+
+    def _is_small(self, scope: Scope, name: str) -> bool:
+        array = self._facts.constant(scope, name)
+        return array is not None and array.size <= _MOST and array.dtype.kind in "biuf"
+
+    def _needed(self, gone: set[int]) -> set[tuple[int, str]]:
+        """The values, each with the scope that makes it, that others than these nodes read."""
+        found: set[tuple[int, str]] = set()
+        for scope in self._subject.scopes:
+            names = set(scope.outputs)
+            for node in scope.nodes:
+                if id(node) not in gone:
+                    names.update(reads(node))
+            annotations = getattr(scope.container, "quantization_annotation", ())
+            names.update(
+                entry.value for item in annotations for entry in item.quant_parameter_tensor_names
+            )
+            owners = ((scope.resolve(name), name) for name in names if name)
+            found.update((id(owner), name) for owner, name in owners if owner is not None)
+        return found
+
+    def _replace(self, scope: Scope, node: NodeProto, needed: set[tuple[int, str]]) -> None:
+        names = [name for name in node.output if (id(scope), name) in needed]
+        nodes, initializers = [], []
+        for name in names:
+            array = self._facts.constant(scope, name)
+            assert array is not None
+            tensor = numpy_helper.from_array(array, name)
+            # A function has no initializers, and what a graph gives is made by a node.
+            if scope.function is not None or name in scope.outputs:
+                nodes.append(constant_node(tensor))
+            else:
+                initializers.append(tensor)
+        self.replaced.append((scope, node, nodes, initializers))
+        if not names:
+            self._unread += [name for name in node.output if name]
+            return
+        result = tuple(item.op_type for item in nodes)
+        values = [self._facts.constant(scope, name) for name in names]
+        edits = (f"always {listed([str(item.tolist()) for item in values if item is not None])}",)
+        self.changes.append(
+            Change(scope.describe(node), node.op_type, scope.label, edits, result, (), len(nodes))
+        )
+
+    def apply(self) -> Sequence[str]:
+        """Edit the model; return the names of values of nodes that are gone."""
+        done = [(scope, node, nodes) for scope, node, nodes, _ in self.replaced]
+        bound = [
+            name
+            for training in self._subject.model.training_info
+            for entry in (*training.initialization_binding, *training.update_binding)
+            for name in (entry.key, entry.value)
+        ]
+        # Whatever only these read goes: no operator does anything but compute.
+        every = {id(node) for scope in self._subject.scopes for node in scope.nodes}
+        dead = dead_values(self._subject.scopes, done, bound, every)
+        edits: dict[int, Edits] = {}
+        for scope, node, nodes, initializers in self.replaced:
+            edit = edits.setdefault(id(scope), Edits())
+            edit.replace(node, nodes, [], {}, initializers)
+            # What became an initializer keeps the type that is stated of it.
+            made = {name for item in nodes for name in item.output}
+            made.update(tensor.name for tensor in initializers)
+            edit.removed_values.update({*node.output} - made - {""})
+        for scope in dead.scopes:
+            edits.setdefault(id(scope), Edits()).remove(dead.of(scope))
+        for scope in reversed(self._subject.scopes):
+            if id(scope) in edits:
+                apply_edits(scope, edits[id(scope)])
+        return (*self._unread, *dead.names)
+
+
+def _state_shapes(subject: Subject) -> None:
+    """State what is known now of shapes that the model states in part, in place."""
+    for scope in subject.scopes:
+        graph = scope.container
+        if not isinstance(graph, GraphProto):
+            continue
+        for info in (*graph.output, *graph.value_info):
+            stated = from_proto(info.type) if info.HasField("type") else None
+            known = subject.facts.type(scope, info.name)
+            if stated is None or known is None or stated.dims is None or known.dims is None:
+                continue
+            if len(stated.dims) == len(known.dims) and stated.dims != known.dims:
+                dims = tuple(
+                    real if isinstance(real, int) else dim
+                    for dim, real in zip(stated.dims, known.dims, strict=True)
+                )
+                info.type.CopyFrom(ValueType(stated.kind, stated.elem_type, dims).to_proto())

@@ -1,0 +1,220 @@
+"""What is done to a whole model, at its own opset, before its nodes are planned.
+
+Few want anything: what does it is imported where it is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypedDict
+
+from onnx import FunctionProto, ModelProto
+
+from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.description import Inlined, Plan
+from onnxreduce_cli.engine.passes.inlining import MOST_NODES
+from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
+from onnxreduce_cli.model.called_types import sizes
+from onnxreduce_cli.model.calls import Calls
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.files import Document
+from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.inlining import can_inline, function_key, inline
+from onnxreduce_cli.model.metadata import Strip, strip_metadata
+from onnxreduce_cli.model.scope import function_label, scopes
+from onnxreduce_cli.text import count, size_text
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """What is wanted of the whole model.
+
+    Attributes:
+        strip_metadata: of what metadata and doc strings go; None for nothing.
+        inline_functions: whether bodies take the place of the calls of functions.
+        dims: sizes by the names of dimensions that they are fixed to.
+        dtypes: dtypes, each with the one that takes its place.
+        keep_interface: whether inputs and outputs keep their dtypes.
+    """
+
+    strip_metadata: Strip | None = None
+    inline_functions: bool = False
+    dims: Mapping[str, int] = field(default_factory=dict)
+    dtypes: Mapping[str, str] = field(default_factory=dict)
+    keep_interface: bool = False
+
+    def check(self) -> None:
+        """Look at what makes sense for all models or for none.
+
+        Raises:
+            UsageError: there is no such dtype, or the interface is kept where nothing changes it.
+        """
+        if self.dtypes:
+            from onnxreduce_cli.engine.passes.dtypes import dtype_pairs
+
+            dtype_pairs(self.dtypes)
+        if self.keep_interface and not self.dtypes:
+            raise UsageError("--keep-interface says how to change dtypes; say --dtype FROM=TO too")
+
+    @property
+    def wanted(self) -> bool:
+        """True if there is anything to do."""
+        return bool(self.strip_metadata or self.inline_functions or self.dims or self.dtypes)
+
+
+class PreparationOptions(TypedDict, total=False):
+    """What is done to a whole model first, before it is moved to an opset.
+
+    Attributes:
+        strip_metadata: of what to drop metadata and doc strings: ``"nodes"``, ``"functions"`` with
+            all in them, or ``"all"``.
+        inline_functions: put the bodies of model-local functions in the place of their calls.
+        dims: sizes by the names of symbolic dimensions, which are fixed: ``{"batch": 1}``; those
+            without a name are ``input[axis]``.
+        dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
+        keep_interface: let inputs and outputs keep their dtypes, by a Cast each.
+    """
+
+    strip_metadata: Strip | None
+    inline_functions: bool
+    dims: Mapping[str, int]
+    dtypes: Mapping[str, str]
+    keep_interface: bool
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What was done to the whole model.
+
+    Attributes:
+        lines: what was done, a line each.
+        changes: the nodes that were rewritten.
+        removed: names of values of nodes that nobody reads any more.
+        inlined: the functions that were inlined.
+        nodes: how many nodes the model had; None where nothing was wanted.
+        moved: whether what was external data is within the model now.
+        casts: the names of the Casts by which inputs and outputs keep their dtypes.
+    """
+
+    lines: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    removed: tuple[str, ...] = ()
+    inlined: tuple[Inlined, ...] = ()
+    nodes: int | None = None
+    moved: bool = False
+    casts: tuple[str, ...] = ()
+
+    def explained(self, blockers: tuple[Blocker, ...]) -> tuple[Blocker, ...]:
+        """Blockers of the prepared model, with what was asked for that put nodes there."""
+        advice = "leave out --keep-interface, which puts it there"
+        return tuple(
+            replace(blocker, advice=f"{advice}; or {blocker.advice}")
+            if blocker.node in self.casts and not blocker.scope
+            else blocker
+            for blocker in blockers
+        )
+
+    def told_in(self, plan: Plan) -> Plan:
+        """The plan of the prepared model, with what was done before it."""
+        if self.nodes is None:
+            return plan
+        return replace(
+            plan,
+            prepared=self.lines,
+            changes=_merged((*self.changes, *plan.changes)),
+            blockers=self.explained(plan.blockers),
+            removed=tuple(dict.fromkeys((*self.removed, *plan.removed))),
+            inlined=(*self.inlined, *plan.inlined),
+            nodes=self.nodes,
+        )
+
+
+def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Changes, with those of one node as one."""
+    found: dict[tuple[str, str], Change] = {}
+    for change in changes:
+        key = change.scope, change.node
+        earlier = found.get(key)
+        found[key] = change if earlier is None else earlier.followed_by(change)
+    return tuple(found.values())
+
+
+def prepare(document: Document, wanted: Preparation) -> Prepared:
+    """Do to a model what is wanted, in place.
+
+    Args:
+        document: the model; where an exception is raised it may be half done.
+        wanted: what to do.
+
+    Raises:
+        UsageError: the model has no such dimension, or there is no such dtype.
+        ConversionError: a function cannot be inlined, a size is not what the model computes, or an
+            operator or a weight cannot have another dtype.
+        InvalidModelError: the model contradicts itself.
+        OSError: external data cannot be read.
+    """
+    wanted.check()
+    if not wanted.wanted:
+        return Prepared()
+    model, base_dir = document.model, document.base_dir
+    facts = admit(model, base_dir)
+    found = Prepared(nodes=sum(len(scope.nodes) for scope in facts.scopes))
+    lines: list[str] = []
+    if wanted.inline_functions:
+        found = replace(found, inlined=_inlined(model, facts.calls))
+        if not found.inlined:
+            lines.append("no functions to inline")
+    if wanted.dims:
+        from onnxreduce_cli.engine.passes.static_shapes import fixed
+
+        shapes = fixed(model, wanted.dims, base_dir)
+        lines += shapes.lines
+        found = replace(found, changes=shapes.changes, removed=shapes.removed)
+    if wanted.dtypes:
+        from onnxreduce_cli.engine.passes.dtypes import change_dtypes
+
+        dtypes = change_dtypes(document, wanted.dtypes, keep_interface=wanted.keep_interface)
+        lines += dtypes.lines
+        changes = (*found.changes, *dtypes.changes)
+        found = replace(found, changes=changes, moved=dtypes.moved, casts=dtypes.casts)
+    if wanted.strip_metadata is not None:
+        size = strip_metadata(model, wanted.strip_metadata)
+        of = {"all": "the model and all in it"}.get(wanted.strip_metadata, wanted.strip_metadata)
+        lines.append(f"metadata of {of} stripped: {size_text(size)} less")
+    return replace(found, lines=tuple(lines))
+
+
+def _inlined(model: ModelProto, calls: Calls) -> tuple[Inlined, ...]:
+    """Inline all functions of a model, in place.
+
+    Raises:
+        ConversionError: one is of another opset than the model, or there would be too many nodes.
+    """
+    functions = list(model.functions)
+    for function in functions:
+        if not can_inline(model, function):
+            raise ConversionError(
+                f"function {function_label(function)} is of opset {default_opset(function)}, the "
+                f"model of {default_opset(model)}, so it cannot be inlined: convert the model "
+                "first, and inline what comes out of it"
+            )
+    most = max(MOST_NODES, 10 * sum(len(scope.nodes) for scope in scopes(model)))
+    if _nodes_inlined(functions, calls) > most:
+        raise ConversionError(
+            f"its functions would become more than {count(most, 'node')}; leave --inline-functions "
+            "out"
+        )
+    labels = {function_key(item): function_label(item) for item in functions}
+    found = inline(model, list(labels))
+    return tuple(Inlined(labels[key], tuple(names)) for key, names in found.items())
+
+
+def _nodes_inlined(functions: list[FunctionProto], calls: Calls) -> int:
+    written = sizes({function_key(function): function for function in functions})
+    return sum(
+        written[function_key(function)]
+        for function in functions
+        for scope, _ in calls.of(function)
+        if scope.function is None
+    )

@@ -1,0 +1,184 @@
+"""The conversion of a model for a runtime: which opset, and which IR version, and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from onnx import ModelProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.errors import ConversionError, UsageError
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.model.ir_version import Wanted, choose, least_for_opset
+from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.text import count, listed
+
+#: No runtime is asked to take less: below it operators broadcast in other ways.
+_OLDEST = 7
+
+
+@dataclass(frozen=True)
+class How:
+    """How a model is converted, whatever the opset; see `Conversion`.
+
+    Attributes:
+        expand: operators to replace by their function bodies.
+        contract: operators to put in place of nodes that stand for them.
+        ir_version: the IR version to give the model.
+        base_dir: the folder that external data is relative to.
+        types: what the user stated of types.
+        emulate: whether emulations are wanted.
+    """
+
+    expand: Collection[str] = ()
+    contract: Collection[str] = ()
+    ir_version: Wanted = "auto"
+    base_dir: str = ""
+    types: tuple[str, ...] = ()
+    emulate: bool = False
+
+
+def convert_for(model: ModelProto, runtime: Target, opset: int | None, how: How) -> Conversion:
+    """Plan the conversion of a model to where a runtime takes it and gets nothing wrong.
+
+    The model's own opset is taken where nothing speaks against it. Else that at which the fewest
+    nodes block, and of those with the fewest nodes that must be written in another way; of several
+    the one that the runtime is known to be best at, else the nearest to the model's own. Where
+    nodes are to be contracted, more of them go before that.
+
+    Args:
+        model: the model; it must not change before the conversion is applied.
+        runtime: the runtime.
+        opset: the opset to reach; None to choose one.
+        how: how.
+
+    Returns:
+        the conversion, which says why it leads to that opset.
+
+    Raises:
+        UsageError: the runtime does not take the opset.
+        ConversionError: the model cannot have an IR version that the runtime takes.
+    """
+    facts = admit(model, how.base_dir)
+    own = default_opset(model)
+    possible = opsets_of(runtime, own)
+    if opset is not None:
+        if opset not in possible:
+            raise UsageError(
+                f"{runtime.label} takes opset {possible[0]} to {possible[-1]}, not {opset}; leave "
+                "--opset out, and the best one is chosen"
+            )
+        found = _conversion(model, runtime, opset, how, facts)
+        found.choice = runtime.remark
+        return found
+    planned = {}
+    for item in sorted(possible, key=lambda item: preference(item, runtime, own)):
+        planned[item] = _conversion(model, runtime, item, how, facts)
+        if not (planned[item].blockers or planned[item].avoided or how.contract):
+            break
+    chosen = min(planned, key=lambda item: _cost(planned[item]))
+    found = planned[chosen]
+    said = [f"for {runtime.label}: {_reason(chosen, runtime, own, planned)}", runtime.remark]
+    found.choice = "; ".join(filter(None, said))
+    return found
+
+
+def opsets_of(runtime: Target, own: int | None) -> range:
+    """The opsets that a runtime takes; where it is not known how new, those that it surely does."""
+    newest = runtime.newest
+    if newest is None:
+        newest = max(runtime.best or 0, own or 0, _OLDEST)
+    return range(max(runtime.oldest, _OLDEST), min(newest, schemas.newest_opset()) + 1)
+
+
+def preference(opset: int, runtime: Target, own: int | None) -> tuple[bool, bool, int]:
+    """What is tried first: the model's own opset, then the best one, then what is near."""
+    return opset != own, opset != runtime.best, abs(opset - (own or opset))
+
+
+def _cost(conversion: Conversion) -> tuple[int, int, int]:
+    return len(conversion.blockers), conversion.avoided.total(), -_contracted(conversion)
+
+
+def _contracted(conversion: Conversion) -> int:
+    """How many nodes there are fewer as several became one."""
+    return sum(len(site.absorbed) for site in conversion.sites)
+
+
+def _conversion(
+    model: ModelProto, runtime: Target, opset: int, how: How, facts: Facts
+) -> Conversion:
+    return Conversion(
+        model,
+        opset,
+        expand=how.expand,
+        contract=how.contract,
+        target_ir_version=_ir_version(model, facts, runtime, opset, how.ir_version),
+        base_dir=how.base_dir,
+        facts=facts,
+        types=how.types,
+        emulate=how.emulate,
+        runtime=runtime,
+    )
+
+
+def _ir_version(
+    model: ModelProto, facts: Facts, runtime: Target, opset: int, wanted: Wanted
+) -> Wanted:
+    """The IR version to give the model: as wanted, or one that the runtime takes."""
+    newest = runtime.ir_version
+    if newest is None:
+        return wanted
+    if wanted == "auto":
+        least = least_for_opset(opset)
+        if model.ir_version <= newest and least <= newest:
+            return "auto"
+        needed, reason = choose("auto", model, facts.scopes, _OLDEST)
+        if needed > newest:
+            advice = (
+                "say --inline-functions too"
+                if model.functions
+                else "leave --for out if that does not matter"
+            )
+            raise ConversionError(
+                f"{runtime.label} takes IR version {newest} at most, and {needed} is {reason}: "
+                f"{advice}"
+            )
+        return max(needed, min(least, newest))
+    number = model.ir_version if wanted == "keep" else wanted
+    if number > newest:
+        raise ConversionError(
+            f"{runtime.label} takes IR version {newest} at most, not {number}: leave --ir-version "
+            "out"
+        )
+    return wanted
+
+
+def _reason(chosen: int, runtime: Target, own: int | None, planned: dict[int, Conversion]) -> str:
+    """Why the model gets an opset, for people."""
+    if chosen == own:
+        avoided = planned[own].avoided
+        if runtime.newest is None and not avoided:
+            return "which opsets it takes is not known, so the model's own stays"
+        return "it takes the model's own opset" + (
+            f", but for {_told(avoided)}"
+            if avoided
+            else ", and nothing is known that it gets wrong there"
+        )
+    if own not in planned:
+        return f"it does not take the model's own opset, {own}"
+    wrong = planned[own].avoided
+    if wrong:
+        return f"at the model's own opset, {own}, it would get wrong or refuse {_told(wrong)}"
+    if planned[own].blockers:
+        return f"at the model's own opset, {own}, {count(len(planned[own].blockers), 'node')} block"
+    return f"at the model's own opset, {own}, fewer nodes can be contracted"
+
+
+def _told(wrong: Counter[str]) -> str:
+    return listed([f"{number} {what}" for what, number in wrong.items()])

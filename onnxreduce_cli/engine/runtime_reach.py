@@ -1,0 +1,208 @@
+"""Which runtimes take a model as it is, and which after a conversion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from onnx import ModelProto
+
+from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.engine.avoidance import blocked_by_domain
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.runtime import opsets_of, preference
+from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.targets.reading import names, runtime
+from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.verdict import has_form, own_nodes
+from onnxreduce_cli.targets.versions import Version
+
+#: Opsets that are tried for one version: where none of the likeliest will do, hardly any will.
+_TRIED = 4
+
+
+@dataclass(frozen=True)
+class Runtimes:
+    """Which runtimes take a model, of those whose opsets are known.
+
+    Attributes:
+        as_it_is: those that take it, and get nothing wrong: by name the versions, as text; empty
+            for all of them.
+        converted: those that do when it is converted for them.
+        refused: those for which it cannot be converted.
+    """
+
+    as_it_is: dict[str, str]
+    converted: dict[str, str]
+    refused: dict[str, str]
+
+
+def runtimes_of(model: ModelProto, reach: Sequence[Conversion]) -> Runtimes:
+    """Return which runtimes take a model.
+
+    Args:
+        model: the model.
+        reach: its conversion to each opset from 1 on, none of them applied.
+    """
+    looked = _Looked(model, reach)
+    groups: list[dict[str, list[Version]]] = [{}, {}, {}]
+    for name, version, target in _known():
+        groups[looked.verdict(target)].setdefault(name, []).append(version)
+    return Runtimes(*map(_spans, groups))
+
+
+def runtimes_taking(conversion: Conversion) -> dict[str, str]:
+    """Return which runtimes take a model as it will be, and get nothing wrong.
+
+    Args:
+        conversion: the conversion, which is not applied yet.
+
+    Returns:
+        by name the versions, as text; empty for all of them.
+    """
+    found: dict[str, list[Version]] = {}
+    if conversion.source is not None and not conversion.blockers:
+        form = _as_converted(conversion)
+        for name, version, target in _known():
+            if form.is_taken(target):
+                found.setdefault(name, []).append(version)
+    return _spans(found)
+
+
+def _known() -> Iterator[tuple[str, Version, Target]]:
+    """Each version of a runtime of which the opsets that it takes are known."""
+    for name in names():
+        found = runtime(name)
+        for row in found.rows:
+            target = Target(found, f"{name} {row.version}", [row])
+            if target.newest is not None:
+                yield name, row.version, target
+
+
+def _spans(versions: Mapping[str, list[Version]]) -> dict[str, str]:
+    return {name: runtime(name).span(found) for name, found in versions.items()}
+
+
+class _Form:
+    """A model as runtimes see it."""
+
+    def __init__(
+        self,
+        opset: int | None,
+        ir_version: int,
+        operators: Collection[str],
+        ask: Callable[[str], Iterable[NodeFacts]],
+        facts: Facts,
+    ) -> None:
+        """Take the opset and the operators of the default domain, and what gives nodes of one.
+
+        Nodes of other domains, which no conversion changes, are those of `facts`.
+        """
+        self._opset, self._ir_version = opset, ir_version
+        self._operators, self._ask = frozenset(operators), ask
+        self._facts = facts
+        self._forms: dict[tuple[str, str], bool] = {}
+
+    def is_taken(self, target: Target) -> bool:
+        """Return whether a runtime takes it as it is, and gets nothing wrong."""
+        opset, newest = self._opset, target.ir_version
+        if opset is None or opset not in opsets_of(target, opset):
+            return False
+        if newest is not None and self._ir_version > newest:
+            return False
+        if any(target.lacks(op_type, opset) is not None for op_type in self._operators):
+            return False
+        hits = any(
+            self._has(op_type, quirk.form)
+            for quirk in target.quirks
+            if quirk.at(opset)
+            for op_type in self._operators & quirk.operators
+        )
+        return not hits and not self.has_other_domains(target)
+
+    def has_other_domains(self, target: Target) -> bool:
+        """Return whether there are nodes of other domains that a runtime does not take."""
+        imports = {entry.domain: entry.version for entry in self._facts.model.opset_import}
+        return any(
+            blocked_by_domain(target, node, imports.get(node.domain, 0)) is not None
+            for scope in self._facts.scopes
+            for node in scope.nodes
+            if not is_default(node.domain) and self._facts.calls.function_of(node) is None
+        )
+
+    def _has(self, op_type: str, form: str) -> bool:
+        """Return whether some node of an operator is of a form."""
+        key = op_type, form
+        if key not in self._forms:
+            self._forms[key] = any(has_form(node, form) for node in self._ask(op_type))
+        return self._forms[key]
+
+
+def _as_it_is(facts: Facts) -> _Form:
+    model = facts.model
+    operators = {name for scope in facts.scopes for name in scope.op_types}
+    return _Form(
+        default_opset(model),
+        model.ir_version,
+        operators,
+        lambda op_type: own_nodes(facts, {op_type}),
+        facts,
+    )
+
+
+def _as_converted(conversion: Conversion) -> _Form:
+    """The form that a conversion, which is not applied yet, gives a model."""
+    nodes: dict[str, list[NodeFacts]] = {}
+    for group in conversion.nodes_after():
+        found = nodes.setdefault(group.op_type, [])
+        found += [group.ask(node) for node in group.nodes]
+    return _Form(
+        conversion.target,
+        conversion.ir_version,
+        nodes,
+        lambda op_type: nodes[op_type],
+        conversion.given_facts,
+    )
+
+
+class _Looked:
+    """A model, and what was looked up of it for one runtime after another."""
+
+    def __init__(self, model: ModelProto, reach: Sequence[Conversion]) -> None:
+        self._model = model
+        self._reach = {conversion.target: conversion for conversion in reach}
+        self._facts = reach[0].given_facts
+        self._own = default_opset(model)
+        self._form = _as_it_is(self._facts)
+        self._operators: dict[int, frozenset[str]] = {}
+
+    def verdict(self, target: Target) -> int:
+        """0 where a runtime takes the model as it is, 1 where it is converted first, else 2."""
+        if self._form.is_taken(target):
+            return 0
+        possible = [
+            opset for opset in opsets_of(target, self._own) if not self._reach[opset].blockers
+        ]
+        if self._form.has_other_domains(target):
+            return 2
+        if any(self._is_right_at(target, opset) for opset in possible):
+            return 1
+        likeliest = sorted(possible, key=lambda opset: preference(opset, target, self._own))
+        return 1 if any(self._can_be_made(target, opset) for opset in likeliest[:_TRIED]) else 2
+
+    def _is_right_at(self, target: Target, opset: int) -> bool:
+        """Return whether nothing speaks against any operator of the model at an opset."""
+        if opset not in self._operators:
+            conversion = self._reach[opset]
+            made = [site.operators for site in conversion.sites]
+            own = [scope.op_types for scope in self._facts.scopes]
+            self._operators[opset] = frozenset().union(*made, *own)
+        found = self._operators[opset]
+        return not any(target.lacks(name, opset) is not None for name in found) and not any(
+            quirk.at(opset) and found & quirk.operators for quirk in target.quirks
+        )
+
+    def _can_be_made(self, target: Target, opset: int) -> bool:
+        """Return whether the model can be converted for a runtime to an opset."""
+        return not Conversion(self._model, opset, facts=self._facts, runtime=target).blockers
