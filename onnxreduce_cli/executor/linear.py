@@ -6,6 +6,7 @@ Source: MatMul 1 to 13, Gemm 1 to 13, Conv 1 to 22, ConvTranspose 1 to 22.
 from __future__ import annotations
 
 from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from onnxreduce_cli.executor.dtypes import FLOAT64, Array, is_float, to_dtype, w
 from onnxreduce_cli.executor.errors import Invalid, NotSupported
 from onnxreduce_cli.executor.registry import Call, kernel
 from onnxreduce_cli.executor.windows import geometry, per_dimension, windows
+
+#: How many elements of windows a convolution copies at a time.
+_MOST_COPIED = 1 << 20
 
 
 @kernel("MatMul", 1, 9, 13)
@@ -88,16 +92,17 @@ def convolved(call: Call, x: Array, w: Array) -> Array:
     view = windows(x, place, 0)
     count = len(place.kernel)
     inputs, outputs = w.shape[1], w.shape[0] // groups
-    kernel_axes = tuple(range(2 + count, 2 + 2 * count))
-    parts = [
-        np.tensordot(
-            view[:, g * inputs : (g + 1) * inputs],
-            w[g * outputs : (g + 1) * outputs],
-            axes=((1, *kernel_axes), tuple(range(1, 2 + count))),
-        )
-        for g in range(groups)
-    ]
-    return np.moveaxis(np.concatenate(parts, axis=-1), -1, 1)
+    axes = ((1, *range(2 + count, 2 + 2 * count)), tuple(range(1, 2 + count)))
+    result = np.empty((x.shape[0], w.shape[0], *place.output), np.result_type(x, w))
+    # tensordot copies what lies in windows, many times the size of the data.
+    copied = x.shape[0] * inputs * prod(place.output[1:]) * prod(place.kernel)
+    step = max(1, _MOST_COPIED // max(1, copied))
+    for g, start in product(range(groups), range(0, place.output[0], step)):
+        data = view[:, g * inputs : (g + 1) * inputs, start : start + step]
+        part = np.tensordot(data, w[g * outputs : (g + 1) * outputs], axes=axes)
+        target = result[:, g * outputs : (g + 1) * outputs, start : start + step]
+        target[...] = np.moveaxis(part, -1, 1)
+    return result
 
 
 def _with_bias(result: Array, bias: Array | None, x: Array) -> Array:

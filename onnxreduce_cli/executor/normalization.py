@@ -1,7 +1,7 @@
 """Normalisation with given or computed statistics.
 
 Source: BatchNormalization 1 to 15, InstanceNormalization 1 to 22, LayerNormalization 17,
-LRN 1 and 13, LpNormalization 1 and 22.
+GroupNormalization 21, LRN 1 and 13, LpNormalization 1 and 22.
 """
 
 from __future__ import annotations
@@ -113,6 +113,27 @@ def layer_normalization(
         raise Invalid(f"the scale or the bias is larger than the input, which has shape {x.shape}")
     stash = dtype_of_number(call.attrs["stash_type"])
     return to_dtype(result, x.dtype), to_dtype(mean, stash), to_dtype(inverse, stash)
+
+
+@kernel("GroupNormalization", 21)
+def group_normalization(call: Call, x: Array, scale: Array, bias: Array) -> Array:
+    """Normalise groups of channels (axis 1).
+
+    Everything is computed in float64. Of nothing nothing comes, where the function body fails.
+    """
+    groups = call.attrs["num_groups"]
+    if x.ndim < 3 or groups < 1 or x.shape[1] % groups:
+        raise Invalid(f"{groups} groups cannot be made of an input of shape {x.shape}")
+    if any(parameter.shape != x.shape[1:2] for parameter in (scale, bias)):
+        raise Invalid(f"scale and bias must have shape ({x.shape[1]},)")
+    if not x.size:
+        return x.copy()
+    wide = x.astype(FLOAT64).reshape(x.shape[0], groups, x.shape[1] // groups, -1)
+    centred = wide - wide.mean(axis=(2, 3), keepdims=True)
+    spread = np.mean(centred * centred, axis=(2, 3), keepdims=True)
+    factor, offset = (p.astype(FLOAT64).reshape(groups, -1, 1) for p in (scale, bias))
+    result = centred / np.sqrt(spread + call.attrs["epsilon"]) * factor + offset
+    return to_dtype(result.reshape(x.shape), x.dtype)
 
 
 @kernel("LRN", 1, 13)

@@ -148,6 +148,10 @@ def conv_integer(
     call: Call, x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None
 ) -> Array:
     """Convolve integers into int32; pads stand for the zero point."""
+    if x_zero is not None and x_zero.size != 1:
+        raise Invalid(f"x_zero_point has shape {x_zero.shape}, it must hold one value")
+    if w_zero is not None and w_zero.size not in (1, w.shape[0]):
+        raise Invalid(f"w_zero_point has shape {w_zero.shape} for {w.shape[0]} channels")
     return convolved(call, _less_zero(x, x_zero, 0), _less_zero(w, w_zero, 0))
 
 

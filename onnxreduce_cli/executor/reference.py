@@ -105,6 +105,8 @@ def reference_kernel(
     def run(call: Call, *inputs: Value) -> tuple[Value, ...]:
         if node.op_type == "NonMaxSuppression":
             _require_boxes_of_scores(*inputs[:2])
+            if any(value is not None and np.size(value) != 1 for value in inputs[2:]):
+                raise Invalid("its limits must hold one number each")
             # Its limits are scalars, which may be absent; onnx.reference wants them in lists.
             limits = [None if value is None else np.reshape(value, -1) for value in inputs[2:]]
             limits += [None] * (3 - len(limits))

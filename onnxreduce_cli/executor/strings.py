@@ -27,7 +27,7 @@ def string_normalizer(call: Call, x: Array) -> Array:
         raise Invalid(f"case_change_action {action!r} is none of {', '.join(_CHANGES)}")
     alike: Callable[[str], str] = str if call.attrs.get("is_case_sensitive", 0) else str.lower
     stopwords = {alike(word) for word in call.attrs.get("stopwords", ())}
-    kept = [str(text) for text in x.flat if alike(str(text)) not in stopwords]
+    kept = [str(text) for text in x.ravel() if alike(str(text)) not in stopwords]
     changed = [_CHANGES[action](text) for text in kept] or [""]
     result = np.array(changed, object)
     return result.reshape(1, -1) if x.ndim == 2 else result

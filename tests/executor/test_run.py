@@ -219,6 +219,25 @@ def test_axes_of_rank_0_are_refused() -> None:
         run(one_node("ReduceSum", 13, inputs), inputs)
 
 
+@pytest.mark.parametrize("place", [2, 3, 4])
+def test_limits_of_a_suppression_hold_one_number_each(place: int) -> None:
+    limits = [np.array(1), np.array(0, np.float32), np.array(0, np.float32)]
+    limits[place - 2] = np.repeat(limits[place - 2], 3)
+    arrays = [np.ones((1, 1, 4), np.float32), np.ones((1, 1, 1), np.float32), *limits]
+    inputs = {f"x{index}": array for index, array in enumerate(arrays)}
+    with pytest.raises(ExecutionError, match="must hold one number"):
+        run(one_node("NonMaxSuppression", 11, inputs), inputs)
+
+
+@pytest.mark.parametrize("place", [2, 3])
+def test_zero_points_of_a_convolution_fit(place: int) -> None:
+    zeros = [np.zeros(1 + 2 * (at == place), np.uint8) for at in (2, 3)]
+    arrays = [np.ones((1, 1, 3, 3), np.uint8), np.ones((2, 1, 2, 2), np.uint8), *zeros]
+    inputs = {f"x{index}": array for index, array in enumerate(arrays)}
+    with pytest.raises(ExecutionError, match="zero_point has shape"):
+        run(one_node("ConvInteger", 10, inputs), inputs)
+
+
 def test_importing_takes_no_heavy_modules() -> None:
     code = (
         "import sys, onnxreduce_cli.executor\n"
