@@ -28,7 +28,9 @@ def check(conversion: Conversion, *, strict: bool = False) -> SiteReport:
     report = check_sites(conversion)
     if report.ok and strict and report.unchecked:
         head = "nothing was converted, as these nodes could not be checked:"
-        raise UncheckedError("\n".join([head, *map(str, report.unchecked)]))
+        unchecked = UncheckedError("\n".join([head, *map(str, report.unchecked)]))
+        unchecked.report = report
+        raise unchecked
     if report.ok:
         return report
     folder = tempfile.mkdtemp(prefix="onnxreduce-failure-")
@@ -39,4 +41,4 @@ def check(conversion: Conversion, *, strict: bool = False) -> SiteReport:
         *(str(failure) for failure in report.failures),
         f"This is a bug in onnxreduce; please report it with what is kept in {folder}",
     ]
-    raise CheckError(lines, folder)
+    raise CheckError(lines, folder, report)

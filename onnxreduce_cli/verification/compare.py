@@ -26,6 +26,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import zip_longest
 from typing import Any
 
 import ml_dtypes
@@ -106,6 +107,8 @@ class Errors:
         inf_mismatches: elements of which just one is that infinity.
         bit_exact: all bits agree, but for the payload and sign of NaNs.
         problem: why they could not be compared element by element; empty if they could.
+        spread: of floats, how many finite elements are 0, 1, 2 to 3, 4 to 7, ... units in the last
+            place apart.
     """
 
     count: int = 0
@@ -117,6 +120,7 @@ class Errors:
     inf_mismatches: int = 0
     bit_exact: bool = True
     problem: str = ""
+    spread: tuple[int, ...] = ()
 
     @property
     def agree(self) -> bool:
@@ -136,6 +140,7 @@ class Errors:
             self.inf_mismatches + other.inf_mismatches,
             self.bit_exact and other.bit_exact,
             self.problem or other.problem,
+            tuple(map(sum, zip_longest(self.spread, other.spread, fillvalue=0))),
         )
 
     def __str__(self) -> str:
@@ -218,7 +223,9 @@ def _arrays(first: Array, second: Array, tolerance: Tolerance) -> Errors:
         wrong = int(np.count_nonzero(first != second))
         return Errors(count, wrong, bit_exact=not wrong)
     if count <= _FEW and first.tobytes() == second.tobytes():
-        return Errors(count, max_ulp=0 if _has_ulps(first.dtype) else None)
+        if not _has_ulps(first.dtype):
+            return Errors(count)
+        return Errors(count, max_ulp=0, spread=(count,))
     if first.dtype.kind == "c":
         part = np.dtype(np.float32 if first.dtype.itemsize == 8 else np.float64)
         return _floats(_flat(first).view(part), _flat(second).view(part), tolerance)
@@ -252,7 +259,7 @@ def _floats(a: Array, b: Array, tolerance: Tolerance) -> Errors:
     bits = np.dtype(f"u{a.dtype.itemsize}")
     differ = a.view(bits) != b.view(bits)
     if not differ.any():
-        return Errors(a.size, max_ulp=0)
+        return Errors(a.size, max_ulp=0, spread=(a.size,))
     with np.errstate(all="ignore"), warnings.catch_warnings():
         # ml_dtypes warns where NaNs are cast.
         warnings.simplefilter("ignore", RuntimeWarning)
@@ -285,7 +292,16 @@ def _floats(a: Array, b: Array, tolerance: Tolerance) -> Errors:
             int(np.count_nonzero(one_nan)),
             int(np.count_nonzero(one_inf)),
             bool(both_nan.all()),
+            spread=_spread(a.size - x.size, ulps[finite]),
         )
+
+
+def _spread(equal: int, ulps: Array) -> tuple[int, ...]:
+    """How many distances there are of each number of binary digits; all equal ones have none."""
+    digits = np.frexp(ulps.astype(np.float64))[1]
+    found = np.bincount(digits, minlength=1)
+    found[0] += equal
+    return tuple(found.tolist())
 
 
 def _largest(array: Array) -> float:

@@ -56,6 +56,7 @@ def verify(
     save_failure: str | None = None,
     progress: Progress | None = None,
     labels: tuple[str, str] = ("", ""),
+    casting: bool = False,
 ) -> VerifyReport:
     """Compare two models, or one model in two executors, on the same inputs.
 
@@ -72,6 +73,7 @@ def verify(
         save_failure: a folder for the first inputs on which the models differ.
         progress: called with the steps done, the steps in all, and the current one.
         labels: what the report calls the models; empty for a path, or ``a`` and ``b``.
+        casting: whether `b` may take and give other dtypes, to which inputs and outputs are cast.
 
     Raises:
         InvalidModelError: a file cannot be read, or is no model.
@@ -82,11 +84,11 @@ def verify(
         if executor not in EXECUTORS:
             raise UsageError(f"there is no executor {executor!r}")
     sources = _sources(a, b, labels)
-    interface = tuple(_interface(*sources.values())) if b is not None else ()
+    interface = tuple(_interface(sources, casting))
     if interface:
         first, second = (source.label for source in sources.values())
         return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
-    ran = Trials(sources, tuple(executors), progress)
+    ran = Trials(sources, tuple(executors), progress, casting)
     ran.run(_sets(inputs, sources[Side.REFERENCE]), dims, trials, seed, special)
     return Verdict(ran, tolerance or Tolerance()).report(save_failure)
 
@@ -114,15 +116,24 @@ def _sets(inputs: Inputs | Sequence[Inputs] | None, source: Source) -> list[Inpu
     return sets or [{}]
 
 
-def _interface(a: Source, b: Source) -> Iterator[str]:
-    """Find the differences of two models in names, types and ranks of inputs and outputs."""
+def _interface(sources: Mapping[Side, Source], casting: bool) -> Iterator[str]:
+    """Find the differences of two models in names, types and ranks of inputs and outputs.
+
+    Args:
+        sources: the models; none where there is but one.
+        casting: whether dense tensors may have other dtypes.
+    """
+    if len(sources) < len(Side):
+        return
+    a, b = sources[Side.REFERENCE], sources[Side.CANDIDATE]
     for what, first, second in (("input", a.inputs, b.inputs), ("output", a.outputs, b.outputs)):
         for name in [*first, *(name for name in second if name not in first)]:
             if name not in second or name not in first:
                 yield f"{what} {name!r} is only in {a.label if name in first else b.label}"
                 continue
             kinds = [kind_of(side[name]) for side in (first, second)]
-            if None not in kinds and kinds[0] != kinds[1]:
+            dense = all(side[name].HasField("tensor_type") for side in (first, second))
+            if None not in kinds and kinds[0] != kinds[1] and not (casting and dense):
                 yield f"{what} {name!r} is {kinds[0]} in one, {kinds[1]} in the other"
                 continue
             known = [from_proto(side[name]) for side in (first, second)]

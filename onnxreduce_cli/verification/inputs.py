@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
@@ -83,7 +84,9 @@ class Drawer:
         unknown = sorted(set(self.dims) - set(self.symbols))
         if unknown:
             known = ", ".join(self.symbols) or "none"
-            raise InputError(f"no input has a dimension {unknown[0]!r}; there are: {known}")
+            near = get_close_matches(unknown[0], self.symbols, 1)
+            hint = f"did you mean {near[0]}? " if near else ""
+            raise InputError(f"no input has a dimension {unknown[0]!r}; {hint}there are: {known}")
         self.open_ranks = any(dims_ is None for dims_ in self._types.values())
 
     @cached_property

@@ -81,7 +81,7 @@ class _Reader:
         if found is not None:
             return list(found.ints)
         given = self.facts.constant(self.scope, self.second)
-        return None if given is None else [int(number) for number in given.tolist()]
+        return None if given is None else [int(number) for number in given.reshape(-1).tolist()]
 
     @property
     def second(self) -> str:

@@ -69,7 +69,7 @@ class Reply:
         self._process: Process | None = process
         self._limits = limits
         self._since = time.monotonic()
-        self._told: list[Any] = []
+        self._results: list[Any] = []
         self._values: list[Any] = []
         self._problem: Exception | None = None
 
@@ -87,12 +87,12 @@ class Reply:
             raise self._problem
         found: list[list[Any] | Exception] = []
         values = self._values
-        for told in self._told:
-            if isinstance(told, int):
-                found.append(values[:told])
-                values = values[told:]
+        for result in self._results:
+            if isinstance(result, int):
+                found.append(values[:result])
+                values = values[result:]
             else:
-                found.append(self._error(*told))
+                found.append(self._error(*result))
         return found
 
     def _error(self, kind: str, text: str) -> Exception:
@@ -108,7 +108,7 @@ class Reply:
     def take(self, header: Mapping[str, Any], values: list[Any]) -> None:
         """Take what the process answers."""
         self._process = None
-        self._told, self._values = header["results"], values
+        self._results, self._values = header["results"], values
 
     def give_up(self, error: EndedError) -> None:
         """Take it that the process has ended."""
@@ -174,6 +174,10 @@ class Process:
     def exit_code(self) -> int:
         """Return how it has ended: minus the number of a signal, or an exit code."""
         return self._process.wait()
+
+    def end(self) -> None:
+        """End it, and wait until it has ended."""
+        self._end()
 
     def settle(self) -> None:
         """Wait for all replies that are on their way."""
@@ -247,6 +251,23 @@ def prepare(executor: str) -> None:
     """Let the process start in which an executor runs, before there is something to run."""
     with suppress(CannotRunError):  # Whoever needs it is told.
         start(executor)
+
+
+def let_go() -> None:
+    """Wait until this thread's processes have closed the models that nobody needs any more.
+
+    Windows neither replaces nor removes a file that is open.
+    """
+    for process in _local.__dict__.get("processes", {}).values():
+        if process.alive and process.forgotten:
+            step = {"do": "run", "keys": [], "feeds": [], "names": []}
+            process.send([(step, [])], Limits(), small=True).receive()
+
+
+def end_all() -> None:
+    """End this thread's processes, whatever they do."""
+    for process in _local.__dict__.pop("processes", {}).values():
+        process.end()
 
 
 def restore(bits: Bits) -> Any:

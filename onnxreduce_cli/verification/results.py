@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
+from onnxreduce_cli.text import count, html_table
+from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare import Errors
 
 EQUIVALENT, DIFFERENT, UNKNOWN = 0, 1, 3
@@ -46,7 +47,7 @@ class ExecutorRun:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Told):
     """One output, compared over all trials.
 
     Attributes:
@@ -58,6 +59,8 @@ class Comparison:
         explained: what explains every difference beyond the tolerance; empty if nothing does, or
             there is none.
     """
+
+    ALSO_TOLD: ClassVar = ("agree",)
 
     output: str
     first: tuple[str, str]
@@ -111,7 +114,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class VerifyReport:
+class VerifyReport(Told):
     """The result of comparing two models, or two executors on one model.
 
     Attributes:
@@ -129,6 +132,8 @@ class VerifyReport:
         by: the executors that compared, and why one did not; empty if none did.
         saved: the folder that holds the failing inputs, if they were kept.
     """
+
+    ALSO_TOLD: ClassVar = ("exit_code",)
 
     a: str
     b: str | None
@@ -151,17 +156,21 @@ class VerifyReport:
             return UNKNOWN
         return EQUIVALENT if self.equivalent else DIFFERENT
 
-    def to_dict(self) -> dict[str, Any]:
-        """The report as data that JSON can hold; numbers that it lacks as strings."""
-        found = _plain(asdict(self))
-        assert isinstance(found, dict)
-        found["exit_code"] = self.exit_code
-        return found
+    @property
+    def verdict(self) -> str:
+        """What was found, in capitals."""
+        found = {None: "NOT VERIFIED", True: "EQUIVALENT", False: "NOT EQUIVALENT"}
+        return found[self.equivalent]
 
+    def __repr__(self) -> str:
+        """What was found, of which models, on how many inputs."""
+        models = self.a if self.b is None else f"{self.a} and {self.b}"
+        return f"<VerifyReport {self.verdict}: {models}, {count(len(self.trials), 'trial')}>"
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    def _repr_html_(self) -> str:
+        rows = [("output", "between", "and", "result")]
+        for found in self.comparisons:
+            sides = [", ".join(side) for side in (found.first, found.second)]
+            result = f"{'ok' if found.agree else 'DIFFERENT'}, {found.errors}"
+            rows.append((found.output, sides[0], sides[1], result))
+        return html_table(rows, repr(self)[1:-1])

@@ -50,20 +50,20 @@ def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
             header, values = messages.read(requests, restore)
         except EOFError:
             return
-        told: list[Any] = []
+        results: list[Any] = []
         found: list[Any] = []
         for step in header["steps"]:
             given, values = values[: step["count"]], values[step["count"] :]
             watch.begin(header["seconds"], header["memory"])
             for result in answer(step, given):
                 if isinstance(result, tuple):
-                    told.append((result[0], result[1][:_LONGEST]))
+                    results.append((result[0], result[1][:_LONGEST]))
                 else:
-                    told.append(len(result))
+                    results.append(len(result))
                     found += result
             watch.end()
         try:
-            messages.write(replies, {"results": told}, found)
+            messages.write(replies, {"results": results}, found)
         except OSError:
             return
         del found, values

@@ -1,7 +1,8 @@
 """A site whose node has graphs within it, as two small models: the node with what these read.
 
 The nodes in the graphs are sites of their own, which are checked each. What becomes of the node
-around them, such as an If that becomes Loops, shows only with them: so the node is converted anew.
+around them, such as an If that becomes Loops, shows only with them: so it is converted again.
+Of what nests deep in it only the values are there: see `site_nesting`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,19 @@ from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.verification.errors import UncheckableError
+from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_names import Renaming, made
+from onnxreduce_cli.verification.site_nesting import Nesting
+from onnxreduce_cli.verification.site_nodes import RANDOM, bound, refuse_external
 from onnxreduce_cli.verification.site_types import type_proto
+
+#: By models of a node, and the operators that replace it, what conversions made of them.
+Converted = dict[tuple[bytes, tuple[str, ...]], ModelProto]
 
 
 def models_with_bodies(
-    conversion: Conversion, site: Site, node: NodeProto
+    conversion: Conversion, site: Site, converted: Converted
 ) -> tuple[ModelProto, ModelProto]:
     """The node on its own, and what a conversion makes of that.
 
@@ -34,16 +41,24 @@ def models_with_bodies(
     Args:
         conversion: the conversion that the site is from.
         site: the site.
-        node: its node, attribute references resolved.
+        converted: the models that were converted before; this one is added.
 
     Raises:
         UncheckableError: it cannot be run on its own, or something else replaces it there.
     """
-    if any(not is_default(item.domain) for item in with_inner([node])):
-        raise UncheckableError("its subgraphs have nodes of other domains")
     facts, scope = conversion.facts, site.scope
-    constants, types = dict[str, npt.NDArray[Any]](), dict[str, TypeProto]()
+    nesting = Nesting(facts, site.node)
+    node = bound(facts.calls, scope, nesting.node)
+    refuse_external(node)
+    inner = list(with_inner([node]))
+    if any(not is_default(item.domain) for item in inner):
+        raise UncheckableError("its subgraphs have nodes of other domains")
+    if any(is_random(item, scope.opset, ()) for item in inner):
+        raise UncheckableError(RANDOM)
+    constants, types = dict[str, npt.NDArray[Any]](), dict(nesting.types)
     for name in reads([node]):
+        if name in nesting.types:
+            continue
         array, known = facts.constant(scope, name), facts.type(scope, name)
         if array is not None:
             constants[name] = array
@@ -52,7 +67,10 @@ def models_with_bodies(
         else:
             types[name] = type_proto(known, known.dims)
     before = _model(node, types, constants, scope.opset or 0)
-    return before, _converted(before, conversion, site)
+    key = before.SerializeToString(deterministic=True), site.operators
+    if key not in converted:
+        converted[key] = _converted(before, conversion, site)
+    return before, converted[key]
 
 
 def _model(
@@ -92,10 +110,10 @@ def _converted(before: ModelProto, conversion: Conversion, site: Site) -> ModelP
     after = ModelProto()
     after.CopyFrom(before)
     try:
-        anew = Conversion(after, conversion.target, target_ir_version=conversion.ir_version)
-        if _replacement(anew.sites, before) != site.operators:
+        converted = Conversion(after, conversion.target, target_ir_version=conversion.ir_version)
+        if _replacement(converted.sites, before) != site.operators:
             raise UncheckableError("on its own something else replaces it")
-        anew.apply()
+        converted.apply()
     except OnnxreduceError as error:
         raise UncheckableError(f"on its own it cannot be converted: {error}") from error
     return after

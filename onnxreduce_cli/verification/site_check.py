@@ -21,6 +21,7 @@ from onnxreduce_cli.verification.profiles import UNUSUAL
 from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.site_batches import lost, open_runners
 from onnxreduce_cli.verification.site_cost import work
+from onnxreduce_cli.verification.site_doubles import settled
 from onnxreduce_cli.verification.site_models import Pair, PairMaker
 from onnxreduce_cli.verification.site_runs import Refusals, run_sides
 from onnxreduce_cli.verification.site_smaller import smaller
@@ -128,6 +129,8 @@ def _check_pair(pair: Pair, seed: int) -> Found:
         drawer = Drawer(sources[Side.REFERENCE])
         refusals = Refusals(sources[Side.REFERENCE], drawer)
         for values, feeds, outcomes in run_sides(pair, drawer, runners, seed, refusals):
+            if pair.stabler:
+                outcomes = settled(pair, feeds, outcomes)
             for name in sources[Side.REFERENCE].outputs:
                 judgement = _judge(outcomes, name, pair)
                 compared |= judgement.agree is not None

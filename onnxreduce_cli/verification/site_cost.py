@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-import onnx
 from onnx import (
     GraphProto,
     ModelProto,
@@ -17,6 +16,7 @@ from onnx import (
 )
 
 from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import subgraphs
 
 #: The size that stands for dimensions that are not known, and for numbers of iterations.
@@ -47,9 +47,9 @@ def work(model: ModelProto) -> int:
     graph = _inferred(model)
     shapes = _shapes(graph)
     given = sum(math.prod(shapes[value.name]) for value in model.graph.input)
-    held = sum(math.prod(tensor.dims) for tensor in model.graph.initializer)
+    stored = sum(math.prod(tensor.dims) for tensor in model.graph.initializer)
     constants = {tensor.name: tensor for tensor in model.graph.initializer}
-    return given + held + _Costs(shapes, constants, _of_truth(graph)).of(graph.node)
+    return given + stored + _Costs(shapes, constants, _of_truth(graph)).of(graph.node)
 
 
 def _inferred(model: ModelProto) -> GraphProto:
@@ -61,10 +61,9 @@ def _inferred(model: ModelProto) -> GraphProto:
         if value.type.HasField("tensor_type") and kind.HasField("shape"):
             closed_type = helper.make_tensor_type_proto(kind.elem_type, _closed(kind.shape))
             value.type.CopyFrom(closed_type)
-    try:
-        return onnx.shape_inference.infer_shapes(closed, data_prop=True).graph
-    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
-        return closed.graph  # Whoever runs it says what is wrong with it.
+    inferred = infer_shapes(closed, data_prop=True)
+    # Whoever runs it says what is wrong with it.
+    return closed.graph if inferred is None else inferred.graph
 
 
 def _of_truth(graph: GraphProto) -> frozenset[str]:

@@ -28,6 +28,8 @@ from onnxreduce_cli.verification.site_models import Pair
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
+#: Of nothing it is not specified what they are.
+_OF_SOMETHING = _WEIGHING | {"GroupNormalization"}
 #: No definition says where a NaN stands in an order, nor whether it does at all.
 _ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
 #: Those with an input that says which region they take.
@@ -131,14 +133,15 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
     """Return whether the node's result on `feeds` is defined.
 
     It is not for some reductions of an empty tensor of integers, for interpolation in an empty
-    image, and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1.
+    image, for groups of nothing, whose number the function body of GroupNormalization cannot tell,
+    and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1.
     """
     for node in pair.before.graph.node:
         array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
         if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
             return False
-        image = feeds.get(node.input[0]) if node.op_type in _WEIGHING else None
-        if isinstance(image, np.ndarray) and not image.size:
+        data = feeds.get(node.input[0]) if node.op_type in _OF_SOMETHING else None
+        if isinstance(data, np.ndarray) and not data.size:
             return False
         scores = feeds.get(node.input[1]) if node.op_type == "NonMaxSuppression" else None
         if isinstance(scores, np.ndarray) and np.unique(scores).size < scores.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,14 +16,13 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model import ir_version
 from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
-from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.randomness import is_random
 from onnxreduce_cli.verification.reads import reads
-from onnxreduce_cli.verification.site_bodies import models_with_bodies
+from onnxreduce_cli.verification.site_bodies import Converted, models_with_bodies
 from onnxreduce_cli.verification.site_names import Renaming, described, made
-from onnxreduce_cli.verification.site_nodes import bound
+from onnxreduce_cli.verification.site_nodes import RANDOM, bound, refuse_external
 from onnxreduce_cli.verification.site_sources import nodes_behind
 from onnxreduce_cli.verification.site_types import (
     INTEGERS,
@@ -56,6 +55,7 @@ class Pair:
             made smaller: smaller inputs lead to others.
         sizes: the known elements of lists of integers that are drawn, by input.
         constants: the inputs that are constants of the model, which are drawn.
+        stabler: whether the replacement may differ where inner values over- or underflow.
     """
 
     before: ModelProto
@@ -65,6 +65,7 @@ class Pair:
     promised: dict[str, Dims]
     sizes: dict[str, Sizes]
     constants: tuple[str, ...] = ()
+    stabler: bool = False
 
     @property
     def key(self) -> bytes:
@@ -107,21 +108,30 @@ class PairMaker:
         self.conversion = conversion
         self._facts = conversion.facts
         self._reads: dict[int, set[str]] = {}
+        self._grouped: dict[int, dict[int, Hashable]] = {}
+        self._converted: Converted = {}
 
     def signature(self, site: Site) -> tuple[Any, ...]:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
         node, scope = site.node, site.scope
         if site.template is not None:
-            # No step read a value, so none makes a difference to what is checked.
+            # What steps read of values is alike, so what is checked is.
+            group = self._groups(scope).get(id(node))
+            if group is not None:
+                return id(site.template), group
             return (id(site.template), *[self._facts.type(scope, name) for name in node.input[:]])
+        if _has_graphs(node):
+            return (id(site),)  # Their names would have to be put aside too.
         tokens: dict[str, Any] = {"": ""}
-        for name in node.input:
-            if name not in tokens:
-                tokens[name] = (len(tokens), self._known(site, name))
-        for name in node.output:
-            tokens.setdefault(name, len(tokens))
         own = self.conversion.constants(scope)
-        parts: list[Any] = [scope.opset, id(scope.function), described(node, tokens)]
+        parts: list[Any] = [scope.opset, id(scope.function)]
+        for item in (*site.behind, node):
+            for name in item.input:
+                if name not in tokens:
+                    tokens[name] = (len(tokens), self._known(site, name))
+            for name in item.output:
+                tokens.setdefault(name, len(tokens))
+            parts.append(described(item, tokens))
         for item in site.result:
             for name in item.input:
                 if name not in tokens:
@@ -135,7 +145,17 @@ class PairMaker:
                 tokens.setdefault(name, len(tokens))
             parts.append(described(item, tokens))
         parts += [tensor.SerializeToString() for tensor in site.initializers]
+        parts.append(tuple(site.dims.items()))
         return tuple(parts)
+
+    def _groups(self, scope: Scope) -> dict[int, Hashable]:
+        """By the identity of a node those that read values of the same types, where known."""
+        found = self._grouped.get(id(scope))
+        if found is None:
+            groups = self._facts.model.groups(scope) if self._facts.model.owns(scope) else None
+            found = dict(zip(map(id, scope.nodes), groups or (), strict=False))
+            self._grouped[id(scope)] = found
+        return found
 
     def _known(self, site: Site, name: str) -> Any:
         """Return a key of an input's facts: its type, and its value where that is small."""
@@ -157,11 +177,10 @@ class PairMaker:
         Raises:
             UncheckableError: it cannot be run on its own.
         """
-        self._refuse(site)
-        if any(True for _ in subgraphs(site.node)):
-            node = bound(self._facts.calls, site.scope, site.node)
-            before, after = models_with_bodies(self.conversion, site, node)
+        if _has_graphs(site.node):
+            before, after = models_with_bodies(self.conversion, site, self._converted)
             return Pair(before, after, moved=False, full=True, promised={}, sizes={})
+        self._refuse(site)
         parts = self._parts(site, full)
         types = self._types(site, parts, full)
         own_sizes = full or not self._made_smaller(site, types)
@@ -181,15 +200,15 @@ class PairMaker:
             self._promised(site, parts) if own_sizes else {},
             self._known_sizes(site, parts),
             drawn,
+            site.stabler,
         )
 
     def _refuse(self, site: Site) -> None:
         """Refuse a site of which the node alone shows that it cannot be run on its own."""
         node = site.node
         if self._is_random(site):
-            raise UncheckableError("its results are random")
-        if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
-            raise UncheckableError("its tensor is large, or external data, which is not read")
+            raise UncheckableError(RANDOM)
+        refuse_external(node)
         large = (t for t in site.initializers if math.prod(t.dims) > INTEGERS)
         if any(tensor.name not in node.output for tensor in large):
             raise UncheckableError("its large constant is not read")
@@ -197,7 +216,7 @@ class PairMaker:
     def _parts(self, site: Site, full: bool) -> _Parts:
         node = site.node
         after = [bound(self._facts.calls, site.scope, item) for item in site.result]
-        behind = nodes_behind(site, after, self.conversion.constants(site.scope))
+        behind = site.behind or nodes_behind(site, after, self.conversion.constants(site.scope))
         before = [bound(self._facts.calls, site.scope, item) for item in (*behind, node)]
         inner = made(before[:-1])
         given = [name for name in reads(before) if name not in inner]
@@ -215,18 +234,17 @@ class PairMaker:
                 names.add(name, prefix)
         # An output that nobody reads may go.
         still_made = {*replaced, *(name for item in after for name in item.output)}
-        wanted = self._read(site.scope)
-        outputs = [n for n in node.output if n and (n in still_made or n in wanted)]
+        outputs = [n for n in node.output if n and (n in still_made or n in self._read(site.scope))]
         drawn = [name for name in given if name not in constants]
         return _Parts(before, after, constants, drawn, outputs, names)
 
     def _made_smaller(self, site: Site, types: Mapping[str, TypeProto]) -> bool:
         """Return whether some known dimension of the model was replaced by a smaller one."""
-        return any(
-            isinstance(dim, int) and dim not in fixed_dims(proto)
-            for name, proto in types.items()
-            for dim in self._known_dims(site, name) or ()
-        )
+        for name, proto in types.items():
+            sizes = {dim for dim in self._known_dims(site, name) or () if isinstance(dim, int)}
+            if not sizes.issubset(fixed_dims(proto)):
+                return True
+        return False
 
     def _promised(self, site: Site, parts: _Parts) -> dict[str, Dims]:
         """Return the dimensions that the model states of the outputs, by names in the pair."""
@@ -324,11 +342,12 @@ class PairMaker:
             if found is None:
                 raise UncheckableError(f"the type of {name!r} is not known")
             known[name] = found
+        dims = {name: site.dims.get(name, found.dims) for name, found in known.items()}
         numbers = mentioned([*parts.before, *parts.after], parts.constants.values())
         small = SmallDims(numbers, full)
         return {
-            name: type_proto(found, None if found.dims is None else [small(d) for d in found.dims])
-            for name, found in known.items()
+            name: type_proto(found, None if own is None else [small(dim) for dim in own])
+            for (name, found), own in zip(known.items(), dims.values(), strict=True)
         }
 
     def _model(
@@ -364,3 +383,7 @@ class PairMaker:
             if entry.domain and entry.domain != "ai.onnx":
                 model.opset_import.add().CopyFrom(entry)
         return model
+
+
+def _has_graphs(node: NodeProto) -> bool:
+    return any(True for _ in subgraphs(node))

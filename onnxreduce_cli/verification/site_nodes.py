@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from onnx import AttributeProto, NodeProto, helper
+from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model.calls import UNKNOWN, Calls
 from onnxreduce_cli.model.scope import Scope, with_inner
 from onnxreduce_cli.model.skeleton import bind
+from onnxreduce_cli.model.tensors import tensors
 from onnxreduce_cli.verification.errors import UncheckableError
+
+#: Said of nodes that draw random numbers.
+RANDOM = "its results are random"
 
 
 def bound(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
@@ -49,3 +53,13 @@ def _references(node: NodeProto) -> Iterator[AttributeProto]:
         for attribute in item.attribute:
             if attribute.ref_attr_name:
                 yield attribute
+
+
+def refuse_external(node: NodeProto) -> None:
+    """Refuse a node that holds a tensor without its data.
+
+    Raises:
+        UncheckableError: it holds one.
+    """
+    if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
+        raise UncheckableError("its tensor is large, or external data, which is not read")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import onnx
 from onnx import ModelProto
 
+from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.data import write_inputs
 
@@ -86,26 +87,60 @@ class Unchecked:
 
 
 @dataclass(frozen=True)
-class SiteReport:
+class SiteCheck:
+    """One distinct site, and what running it found.
+
+    Attributes:
+        node: the first such node's name, or a description by its output.
+        op_type: its operator.
+        scope: where it is: empty for the main graph.
+        result: the operators that replace it.
+        sites: how many sites are like it.
+        verdict: how it ended.
+        reason: how the results differ, or why nothing could be run; may be empty.
+        errors: the errors over all inputs; None where nothing was compared.
+    """
+
+    node: str
+    op_type: str
+    scope: str
+    result: tuple[str, ...]
+    sites: int
+    verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"]
+    reason: str = ""
+    errors: Errors | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class SiteReport(Told):
     """The result of checking the sites of a conversion.
 
     Attributes:
-        sites: how many there are.
-        distinct: how many differ in operator, attributes, dtypes, ranks or replacement.
-        exact: distinct sites that agree in every bit.
+        sites: how many nodes change.
+        distinct: how many of them differ in operator, attributes, dtypes, ranks or replacement.
+        bit_exact: distinct sites that agree in every bit.
         errors: of each distinct site that agrees, but not in every bit, the differences.
         unchecked: sites that nothing could run.
         failures: distinct sites that do not agree.
         remarks: where ONNX Runtime deviates from the specification on a site.
+        each: every distinct site by itself.
     """
+
+    ALSO_TOLD: ClassVar = ("summary", "checked")
+    NOT_TOLD: ClassVar = ("errors", "unchecked", "failures")
 
     sites: int
     distinct: int
-    exact: int
+    bit_exact: int
     errors: tuple[Errors, ...]
     unchecked: tuple[Unchecked, ...]
     failures: tuple[SiteFailure, ...]
     remarks: tuple[str, ...]
+    each: tuple[SiteCheck, ...] = ()
+
+    def __repr__(self) -> str:
+        """How many there are, and what was found."""
+        return f"<SiteReport {self.summary}>"
 
     @property
     def ok(self) -> bool:
@@ -115,13 +150,14 @@ class SiteReport:
     @property
     def checked(self) -> int:
         """Distinct sites that were run on both sides."""
-        return self.exact + len(self.errors) + len(self.failures)
+        return self.bit_exact + len(self.errors) + len(self.failures)
 
     @property
     def max_ulp(self) -> int:
         """The largest error of a site that agrees, in units in the last place."""
         return max((errors.max_ulp or 0 for errors in self.errors), default=0)
 
+    @property
     def summary(self) -> str:
         """One line: ``12 sites, 4 distinct, all checked: 3 bit-exact, 1 within 2 ULP``."""
         if not self.sites:
@@ -129,7 +165,7 @@ class SiteReport:
         head = f"{self.sites} site{'s' * (self.sites != 1)}, {self.distinct} distinct, "
         if not self.checked:
             return f"{head}none checked"
-        parts = [f"{self.exact} bit-exact"] if self.exact else []
+        parts = [f"{self.bit_exact} bit-exact"] if self.bit_exact else []
         distances = [errors.max_ulp or 0 for errors in self.errors]
         ulps = [ulp for ulp in distances if ulp <= _TELLING_ULPS]
         if ulps:
@@ -143,28 +179,3 @@ class SiteReport:
         left = self.distinct - self.checked
         how = "all checked" if not left else f"{self.checked} checked, {left} NOT checked"
         return f"{head}{how}: {', '.join(parts)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as data that JSON can hold."""
-        return {
-            "sites": self.sites,
-            "distinct": self.distinct,
-            "checked": self.checked,
-            "bit_exact": self.exact,
-            "max_ulp": self.max_ulp,
-            "max_abs": max((errors.max_abs for errors in self.errors), default=0.0),
-            "unchecked": [vars(item) for item in self.unchecked],
-            "failures": [
-                {
-                    "node": item.node,
-                    "op_type": item.op_type,
-                    "scope": item.scope,
-                    "result": list(item.result),
-                    "sites": item.sites,
-                    "reason": item.reason,
-                }
-                for item in self.failures
-            ],
-            "remarks": list(self.remarks),
-            "summary": self.summary(),
-        }

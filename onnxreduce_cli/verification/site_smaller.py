@@ -1,4 +1,4 @@
-"""A site too large to try, made smaller: the same node on smaller tensors, converted anew.
+"""A site too large to try, made smaller: the same node on smaller tensors, converted once more.
 
 What replaces a node may have its sizes in constants: strides, matrices, indices. The same steps
 then give the replacement for smaller sizes, and a mistake in them shows there.
@@ -76,9 +76,9 @@ def _converted(before: ModelProto, conversion: Conversion) -> tuple[ModelProto, 
     after = ModelProto()
     after.CopyFrom(before)
     try:
-        anew = Conversion(after, conversion.target, expand=conversion.expand)
-        made = [node.op_type for item in anew.sites for node in item.result]
-        anew.apply()
+        converted = Conversion(after, conversion.target, expand=conversion.expand, emulate=True)
+        made = [node.op_type for item in converted.sites for node in item.result]
+        converted.apply()
     except OnnxreduceError as error:
         raise UncheckableError(f"a smaller node is refused: {error}") from error
     return after, made

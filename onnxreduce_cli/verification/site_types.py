@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import numpy.typing as npt
@@ -28,6 +29,7 @@ class SmallDims:
         """Prepare for a site whose nodes mention some integers; `full` leaves all as they are."""
         self._mentioned = mentioned
         self._full = full
+        self._free = (size for size in count(5) if size not in mentioned)
         self._chosen: dict[int, int] = {}
         self._symbols: dict[str, str] = {}
 
@@ -42,8 +44,7 @@ class SmallDims:
         if self._full or dim <= 8 or dim in self._mentioned:
             return dim
         if dim not in self._chosen:
-            taken = {*self._chosen.values(), *self._mentioned}
-            self._chosen[dim] = next(n for n in (5, 6, 7, *range(8, 2048)) if n not in taken)
+            self._chosen[dim] = next(self._free)
         return self._chosen[dim]
 
 

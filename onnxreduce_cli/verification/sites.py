@@ -8,15 +8,16 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.site_check import Found, check_site
 from onnxreduce_cli.verification.site_models import Pair, PairMaker
-from onnxreduce_cli.verification.site_report import SiteFailure, SiteReport, Unchecked
+from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 
 def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
@@ -34,13 +35,12 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
             alike.setdefault(maker.signature(site), []).append(site)
     unchecked: dict[tuple[str, str], Unchecked] = {}
     groups: dict[bytes, tuple[Pair, Site, int]] = {}
-    distinct = 0
+    each: list[SiteCheck] = []
     for group in alike.values():
         try:
             pair = maker.pair(group[0])
         except UncheckableError as error:
-            distinct += 1
-            _leave(unchecked, group[0], len(group), str(error))
+            each.append(_leave(unchecked, group[0], len(group), str(error)))
             continue
         _, first, count = groups.get(pair.key, (pair, group[0], 0))
         groups[pair.key] = (pair, first, count + len(group))
@@ -50,21 +50,25 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
         found = check_site(maker, site, pair, seed)
         remarks.update(dict.fromkeys(f"{_where(site)}: {text}" for text in found.remarks))
         if found.unchecked:
-            _leave(unchecked, site, count, found.unchecked)
+            each.append(_leave(unchecked, site, count, found.unchecked))
         elif found.failure:
             failures.append(_failure(site, found, count))
+            each.append(_check(site, count, "failed", found.failure, found.errors))
         elif found.errors.bit_exact:
             exact += 1
+            each.append(_check(site, count, "bit-exact", "", found.errors))
         else:
             loose.append(found.errors)
+            each.append(_check(site, count, "within tolerance", "", found.errors))
     return SiteReport(
         len(sites),
-        distinct + len(groups),
+        len(each),
         exact,
         tuple(loose),
         tuple(unchecked.values()),
         tuple(failures),
         tuple(remarks),
+        tuple(each),
     )
 
 
@@ -74,7 +78,8 @@ def _where(site: Site) -> str:
 
 def _leave(
     unchecked: dict[tuple[str, str], Unchecked], site: Site, count: int, reason: str
-) -> None:
+) -> SiteCheck:
+    """Note sites that could not be checked together with others of the same reason."""
     key = (site.node.op_type, reason)
     known = unchecked.get(key)
     if known is None:
@@ -82,6 +87,18 @@ def _leave(
         unchecked[key] = Unchecked(node, site.node.op_type, count, reason)
     else:
         unchecked[key] = replace(known, sites=known.sites + count)
+    return _check(site, count, "not checked", reason)
+
+
+def _check(
+    site: Site,
+    count: int,
+    verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"],
+    reason: str = "",
+    errors: Errors | None = None,
+) -> SiteCheck:
+    node, scope = site.scope.describe(site.node), site.scope.label
+    return SiteCheck(node, site.node.op_type, scope, site.operators, count, verdict, reason, errors)
 
 
 def _failure(site: Site, found: Found, count: int) -> SiteFailure:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from onnx import TypeProto
 
 from onnxreduce_cli.model.progress import Progress
+from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
 from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.naming import told
+from onnxreduce_cli.verification.naming import message
 from onnxreduce_cli.verification.outcomes import Outcome, Ran, Side, run_once
+from onnxreduce_cli.verification.process import let_go
 from onnxreduce_cli.verification.profiles import profile
 from onnxreduce_cli.verification.results import ExecutorRun, Trial
 from onnxreduce_cli.verification.runtime import Runner
@@ -33,6 +36,7 @@ class Trials:
         sources: the models.
         executors: those that run each.
         progress: called with the steps done, the steps in all, and the current one.
+        casting: whether the second model may take and give other dtypes than the first.
         feeds: the inputs of each trial, by name.
         trials: what a report says of those.
         outcomes: for each model and executor that could run it, one outcome for each trial.
@@ -44,6 +48,7 @@ class Trials:
     sources: dict[Side, Source]
     executors: tuple[str, ...]
     progress: Progress | None = None
+    casting: bool = False
     feeds: list[dict[str, Any]] = field(default_factory=list)
     trials: list[Trial] = field(default_factory=list)
     outcomes: dict[Ran, list[Outcome]] = field(default_factory=dict)
@@ -66,12 +71,18 @@ class Trials:
         """
         drawer = Drawer(self.sources[Side.REFERENCE], dims)
         plan = _plan(given, self.sources[Side.REFERENCE], trials, special)
+        if not all(inputs for inputs, _ in plan):
+            # Said before an executor opens the model, which may take as much memory.
+            attempts = list(drawer.attempts(0, np.random.default_rng(seed)))
+            if all(drawer.elements(_fitting(drawer, item)) > _MOST for item in attempts):
+                raise _too_large(drawer, attempts)
         done, total = 0, len(self.sources) * len(self.executors) * len(plan)
         for side, source in self.sources.items():
             for executor in self.executors:
                 if self.progress is not None:
                     self.progress(done, total, f"{source.label} in {executor}")
                 self._run_one(side, executor, drawer, plan, seed)
+                let_go()  # One model in memory at a time, and what it has allocated.
                 done += len(plan)
         if not self.accepted and self.feeds:
             self.unfit = _unfit(drawer, plan)
@@ -95,14 +106,25 @@ class Trials:
             else:
                 self.outcomes[key] = self._run_all(runner, source)
         except CannotRunError as error:
-            self.reasons[key] = told(error, source)
+            self.reasons[key] = message(error, source)
             self.outcomes.pop(key, None)
 
     def _run_all(self, runner: Runner, source: Source) -> list[Outcome]:
         """Run a model on the inputs of every trial."""
         names = list(source.outputs)
-        found = [run_once(runner, feeds, names) for feeds in self.feeds]
-        return [replace(item, failure=told(item.failure, source)) for item in found]
+        first = self.sources[Side.REFERENCE]
+        if self.casting and source is not first:
+            fed = [cast(feeds, source.inputs) for feeds in self.feeds]
+            found = [run_once(runner, feeds, names) for feeds in fed]
+            found = [
+                item
+                if item.values is None
+                else replace(item, values=cast(item.values, first.outputs))
+                for item in found
+            ]
+        else:
+            found = [run_once(runner, feeds, names) for feeds in self.feeds]
+        return [replace(item, failure=message(item.failure, source)) for item in found]
 
     def _draw(
         self,
@@ -138,12 +160,9 @@ class Trials:
                 # Larger sizes take long, and what no size suits is not looked for again.
                 level = level if self.accepted else None
             if fallback is None:
-                raise InputError(
-                    f"inputs of {drawer.elements(attempts[0]):,} elements are too large to draw; "
-                    "say smaller sizes: --dim NAME=SIZE, or give inputs: -i NAME=FILE.npy"
-                )
+                raise _too_large(drawer, attempts)
             feeds.append(fallback[0])
-            outcomes.append(replace(fallback[1], failure=told(fallback[1].failure, source)))
+            outcomes.append(replace(fallback[1], failure=message(fallback[1].failure, source)))
             trials.append(Trial(number, values, _shapes(fallback[0])))
         if self.accepted or not self.feeds:
             earlier = list(self.outcomes)
@@ -168,6 +187,16 @@ class Trials:
                 reason = self.reasons.get((side, executor), failures[0] if failures else "")
                 ran = sum(outcome.values is not None for outcome in runs)
                 yield ExecutorRun(source.label, executor, ran, reason)
+
+
+def cast(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
+    """Return arrays, by name, in the dtypes that a model takes or gives under these names."""
+    found = dict(values)
+    for name, value in values.items():
+        number = types[name].tensor_type.elem_type if name in types else 0
+        if number and isinstance(value, np.ndarray) and value.dtype != numpy_dtype(number):
+            found[name] = value.astype(numpy_dtype(number))
+    return found
 
 
 def _plan(
@@ -197,6 +226,13 @@ def _order(attempts: int, level: int | None, values: str) -> list[int]:
         return [0]
     first = min(level, attempts - 1)
     return [first, *(i for i in range(attempts) if i != first)]
+
+
+def _too_large(drawer: Drawer, attempts: Sequence[Attempt]) -> InputError:
+    return InputError(
+        f"inputs of {drawer.elements(attempts[0]):,} elements are too large to draw; "
+        "say smaller sizes: --dim NAME=SIZE, or give inputs: -i NAME=FILE.npy"
+    )
 
 
 def _fitting(drawer: Drawer, attempt: Attempt) -> Attempt:

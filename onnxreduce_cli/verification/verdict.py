@@ -207,13 +207,13 @@ class Verdict:
 
     def _disagreements(self, comparisons: Sequence[Comparison]) -> Iterator[Disagreement]:
         """For each model the first output on which executors differ, if there is one."""
-        told: set[Side] = set()
+        reported: set[Side] = set()
         for (number, name), judgement in self._judged.items():
             for side, errors in judgement.deviations.items():
                 where = (number, name, (side, EXECUTORS[0]), (side, EXECUTORS[1]))
-                if errors.agree or where in self._explained or side in told:
+                if errors.agree or where in self._explained or side in reported:
                     continue
-                told.add(side)
+                reported.add(side)
                 label = self.ran.sources[side].label
                 total = next(
                     found.errors
@@ -251,10 +251,10 @@ class Verdict:
                 "differ on one model: it is ONNX Runtime's deviation, not counted against the "
                 "models"
             )
-        told: set[tuple[str, str]] = set()
+        reported: set[tuple[str, str]] = set()
         for (number, name, first, second), how in self._explained.items():
-            if (name, how) not in told:
-                told.add((name, how))
+            if (name, how) not in reported:
+                reported.add((name, how))
                 yield self._explanation(number, name, first, second, how)
 
     def _explanation(self, number: int, name: str, first: Ran, second: Ran, how: str) -> str:
@@ -264,17 +264,17 @@ class Verdict:
                 "the values agree, and from the second's the first model picks as it does"
             )
         assert how == ROUNDING
-        far = []
+        distances = []
         for side, executor in (first, second):
             value = (self.ran.outcomes[side, executor][number].values or {})[name]
             distance = self._explanations.rounding.distance(number, name, value)
             runtime = executor_name(executor)
             if first[0] is not second[0]:
                 runtime = f"{self.ran.sources[side].label} in {runtime}"
-            far.append(f"{runtime} is {distance:.3g}")
+            distances.append(f"{runtime} is {distance:.3g}")
         return (
-            f"output {name!r} differs as rounding lets it: {' and '.join(far)} off what the first "
-            "model gives with its floats lifted to double"
+            f"output {name!r} differs as rounding lets it: {' and '.join(distances)} off what the "
+            "first model gives with its floats lifted to double"
         )
 
     def _warnings(self, vouched: Vouched) -> Iterator[str]:

@@ -11,7 +11,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 #: The exit code of a process that takes more memory than it may, where it has to look itself.
 TOO_LARGE = 75
@@ -72,6 +73,30 @@ def _limit_data(memory: int | None) -> None:
     if most != resource.RLIM_INFINITY:
         limit = min(limit, most)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+
+
+@contextmanager
+def data_limited(room: int) -> Iterator[None]:
+    """Let allocations of this process fail once it has so many bytes more, where Linux runs it."""
+    if not _LINUX:
+        yield
+        return
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    _limit_data(_data() + room)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
+
+
+def _data() -> int:
+    """The bytes of this process that Linux counts for that limit."""
+    import resource
+
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[5]) * resource.getpagesize()
 
 
 def _parent(number: int) -> Callable[[], bool]:

@@ -279,3 +279,15 @@ def _runs(process: int) -> bool:
         return False
     state = Path(f"/proc/{process}/stat")
     return not state.exists() or state.read_text().rpartition(")")[2].split()[0] != "Z"
+
+
+def test_a_model_that_has_run_is_closed_before_the_next_is_opened() -> None:
+    waiting: list[int] = []
+
+    def look(done: int, total: int, what: str) -> None:
+        started = (process.start(executor) for executor in ("onnxruntime", "numpy"))
+        waiting.append(sum(len(item.forgotten) for item in started))
+
+    verify(RELU, RELU, trials=2, progress=look)
+    assert len(waiting) == 5
+    assert not any(waiting[1:])

@@ -34,7 +34,7 @@ def test_the_models_of_the_onnx_package(target: int) -> None:
     converted = 0
     for path in MODELS:
         document = load(path)
-        conversion = Conversion(document.model, target, base_dir=document.base_dir)
+        conversion = Conversion(document.model, target, base_dir=document.base_dir, emulate=True)
         if conversion.blockers:
             continue
         name = path.parent.name

@@ -8,7 +8,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from onnxreduce_cli.verification.naming import executor_name, told
+from onnxreduce_cli.verification.naming import executor_name, message
 from onnxreduce_cli.verification.source import Source
 from tests.support import model
 
@@ -21,7 +21,7 @@ def test_executors_go_by_name_and_version() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("said", "expected"),
     [
         (
             "Load model from PATH failed:/onnxruntime_src/onnxruntime/core/graph/utils.h:46 void "
@@ -46,8 +46,8 @@ def test_executors_go_by_name_and_version() -> None:
         ("node 'x' (Max): what it says", "node 'x' (Max): what it says"),
     ],
 )
-def test_reasons_are_short_and_name_no_path(said: str, words: str, tmp_path: Path) -> None:
+def test_reasons_are_short_and_name_no_path(said: str, expected: str, tmp_path: Path) -> None:
     path = tmp_path / "tmp123.onnx"
     onnx.save(model(TEXT), path)
     source = Source(path, "m", called="the model")
-    assert told(said.replace("PATH", str(path)), source) == words
+    assert message(said.replace("PATH", str(path)), source) == expected
