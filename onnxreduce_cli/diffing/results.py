@@ -1,0 +1,110 @@
+"""What differs between two models, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import ClassVar
+
+from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.text import count, html_table
+from onnxreduce_cli.told import Told
+
+
+@dataclass(frozen=True)
+class Difference(Told):
+    """One thing that differs.
+
+    Attributes:
+        name: what it is: an import's domain, a value's name, a field of the model.
+        before: what the first model has; empty where it has no such thing.
+        after: what the second has; empty where it has no such thing.
+        scope: where it is: empty for the model and its main graph, else the path of subgraphs or
+            the function.
+    """
+
+    name: str
+    before: str
+    after: str
+    scope: str = ""
+
+
+@dataclass(frozen=True)
+class DiffNode(Told):
+    """A node that only one of the models has.
+
+    Attributes:
+        node: its name, or a description by its first output where it has none.
+        op_type: its operator.
+        scope: where it is: empty for the main graph, else the path of subgraphs or the function.
+    """
+
+    node: str
+    op_type: str
+    scope: str = ""
+
+
+@dataclass(frozen=True)
+class Diff(Told):
+    """What differs between two models as graphs; nothing where one is a copy of the other.
+
+    Attributes:
+        a: the first model's name.
+        b: the second's.
+        imports: domains that are imported at other versions, or by one alone.
+        model: the IR version and other fields of the model and of its graphs.
+        inputs: what the models take.
+        outputs: what they give.
+        functions: model-local functions that only one has, or that take or give something else.
+        changes: nodes of the first, each with what takes its place, as a `Plan` has them.
+        added: nodes that only the second has, and that take no node's place.
+        removed: nodes that only the first has, and that nothing takes the place of.
+        constants: initializers and Constant nodes, by their content.
+        renamed: initializers of one content, and nodes, that have another name.
+        values: what the models state of the types of other values.
+        metadata: fields of nodes that say nothing of what they compute, each with how many nodes
+            differ in it.
+    """
+
+    ALSO_TOLD: ClassVar = ("differs",)
+
+    a: str
+    b: str
+    imports: tuple[Difference, ...] = ()
+    model: tuple[Difference, ...] = ()
+    inputs: tuple[Difference, ...] = ()
+    outputs: tuple[Difference, ...] = ()
+    functions: tuple[Difference, ...] = ()
+    changes: tuple[Change, ...] = ()
+    added: tuple[DiffNode, ...] = ()
+    removed: tuple[DiffNode, ...] = ()
+    constants: tuple[Difference, ...] = ()
+    renamed: tuple[Difference, ...] = ()
+    values: tuple[Difference, ...] = ()
+    metadata: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """True if anything differs."""
+        return any(getattr(self, item.name) for item in fields(self)[2:])
+
+    def __repr__(self) -> str:
+        """Which models, and in how much they differ."""
+        number = sum(len(getattr(self, item.name)) for item in fields(self)[2:])
+        return f"<Diff {self.a} and {self.b}: {count(number, 'difference')}>"
+
+    def _repr_html_(self) -> str:
+        rows: list[tuple[str, ...]] = [("what", "name", "before", "after")]
+        for field in fields(self)[2:]:
+            rows += [(field.name, *_cells(item)) for item in getattr(self, field.name)]
+        return html_table(rows, repr(self)[1:-1])
+
+
+def _cells(item: Difference | Change | DiffNode | tuple[str, int]) -> tuple[str, str, str]:
+    """One thing that differs: its name, and what it is in either model."""
+    if isinstance(item, Difference):
+        return item.name, item.before, item.after
+    if isinstance(item, Change):
+        return item.node, item.op_type, item.summary
+    if isinstance(item, DiffNode):
+        return item.node, item.op_type, ""
+    return item[0], f"{item[1]} nodes", ""
