@@ -5,39 +5,60 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from onnxreduce_cli.engine.inspection import Inspection
-from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.text import joined, shortened
+from onnxreduce_cli.engine.runtime_reach import Runtimes
+from onnxreduce_cli.errors import Blocker, blocker_lines, placed
+from onnxreduce_cli.report.contents import Contents, contents_text
+from onnxreduce_cli.text import count, listed, shortened, wrapped
 
-#: How many blockers are shown for opsets that have the same ones.
+#: How many reasons of blockers are shown for opsets that have the same ones.
 _SHOWN = 10
 
 
-def inspection_text(found: Inspection, name: str) -> str:
-    """A model's opsets, operators, family nodes and reachable opsets."""
-    return joined(_lines(found, name))
+def inspection_text(found: Inspection, held: Contents, name: str) -> str:
+    """What a model holds, its opsets, operators and family nodes, and the opsets in its reach."""
+    head = wrapped([f"{name}: IR version {found.ir_version}, {_opsets(found.opsets)}"])
+    return "\n".join(filter(None, (head, contents_text(held), wrapped(_lines(found, held)))))
 
 
-def _lines(found: Inspection, name: str) -> Iterator[str]:
-    yield f"{name}: IR version {found.ir_version}, {_opsets(found.opsets)}"
-    for function, imports in found.functions.items():
-        yield f"  function {shortened(function)}: {_opsets(imports)}"
-    count = sum(found.operators.values())
-    names = ((shortened(op) or "no operator", n) for op, n in found.operators.items())
-    operators = ", ".join(f"{name} x {n}" for name, n in names)
-    yield f"{count} node{'s' * (count != 1)}" + (f": {operators}" if operators else "")
+def _lines(found: Inspection, held: Contents) -> Iterator[str]:
+    for function, imports in [*found.functions.items()][:_SHOWN]:
+        size = count(held.functions[function], "node")
+        yield f"function {shortened(function)}: {size}, {_opsets(imports)}"
+    if len(found.functions) > _SHOWN:
+        yield f"and {count(len(found.functions) - _SHOWN, 'other function')}"
+    nodes = sum(found.operators.values())
+    kinds = ((shortened(op) or "no operator", n) for op, n in found.operators.items())
+    operators = ", ".join(f"{name} x {n}" for name, n in kinds)
+    yield count(nodes, "node") + (f": {operators}" if operators else "")
     if found.family:
         yield f"{len(found.family)} of the Reduce and Softmax family:"
+    family: dict[tuple[str, str], list[str]] = {}
     for node in found.family:
-        place = f" in {node.scope}" if node.scope else ""
-        yield f"  {node.op_type} node {shortened(node.node)}{place}: {node.axes}"
+        family.setdefault((node.op_type, node.axes), []).append(placed(node.node, node.scope))
+    for (op_type, axes), names in family.items():
+        yield f"  {len(names):,} {op_type}: {axes}: {listed(names)}"
     reachable = [opset for opset, blockers in found.reach.items() if not blockers]
     yield f"can reach opset {_ranges(reachable)}" if reachable else "can reach no other opset"
-    for opsets, blockers in _alike(found.reach):
+    for opsets, blockers in alike(found.reach):
         yield f"cannot reach opset {_ranges(opsets)}:"
-        yield from (f"  {blocker}" for blocker in blockers[:_SHOWN])
-        if len(blockers) > _SHOWN:
-            more = len(blockers) - _SHOWN
+        lines = blocker_lines(blockers)
+        yield from (f"  {line}" for line in lines[:_SHOWN])
+        if len(lines) > _SHOWN:
+            more = len(lines) - _SHOWN
             yield f"  and {more} more; convert --opset {opsets[-1]} --dry-run shows all"
+    yield from _runtimes(found.runtimes)
+
+
+def _runtimes(found: Runtimes) -> Iterator[str]:
+    """Which runtimes take the model, each with its versions where that is not all of them."""
+    for what, versions in (
+        ("runs as it is, by what onnxreduce targets knows, in", found.as_it_is),
+        ("after convert --for in", found.converted),
+        ("convert --for says why not in", found.refused),
+    ):
+        named = [f"{name} {span}".rstrip() for name, span in versions.items()]
+        if named:
+            yield f"{what}: {'; '.join(named)}"
 
 
 def _opsets(opsets: dict[str, int]) -> str:
@@ -47,10 +68,10 @@ def _opsets(opsets: dict[str, int]) -> str:
     )
 
 
-def _alike(
+def alike(
     reach: dict[int, tuple[Blocker, ...]],
 ) -> Iterator[tuple[list[int], tuple[Blocker, ...]]]:
-    """Neighbouring opsets with the same blockers, together."""
+    """Neighbouring opsets that the same blockers are in the way of, together."""
     group: list[int] = []
     for opset, blockers in reach.items():
         if group and (blockers != reach[group[-1]] or opset != group[-1] + 1):

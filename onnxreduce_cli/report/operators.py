@@ -6,10 +6,16 @@ from collections import Counter
 from collections.abc import Iterator
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.emulation import MOST_NODES
+from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.report.emulated import may_be_emulated
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.dispatch import step_for
+from onnxreduce_cli.steps.loading import INDEX, index_text
 from onnxreduce_cli.steps.registry import Direction, Step
+from onnxreduce_cli.text import count, joined
 
 _DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 
@@ -21,13 +27,35 @@ def operator_text(op_type: str) -> str:
     """
     since = schemas.versions(op_type)
     lines = [f"{op_type}: since-versions {', '.join(str(version) for version in since)}"]
-    for boundary, steps in _boundaries(op_type):
-        lines.append(f"opset {boundary}: {_what(op_type, boundary)}")
+    for boundary, steps in boundaries(op_type):
+        lines.append(f"opset {boundary}: {change_at(op_type, boundary)}")
         for step in steps:
             lines.append(f"  {_way(boundary, step.direction)}: {_verdict(step)}")
             if step.place:
                 lines.append(f"    {step.place}")
     return "\n".join(lines)
+
+
+def own_operators_text(facts: Facts, name: str) -> str:
+    """The operators of a model, one on a line, as ``convert --allow-ops`` reads them."""
+    found = own_operators(facts)
+    opset = default_opset(facts.model)
+    at = "" if opset is None else f", opset {opset}"
+    return joined([f"# {name}{at}: {count(len(found), 'operator')}", *found])
+
+
+def own_operators(facts: Facts) -> list[str]:
+    """The operators of a model, by name, those of other domains as ``domain.Name``.
+
+    Calls of the model's own functions are none: what those are made of is.
+    """
+    found = {
+        node.op_type if is_default(node.domain) else f"{node.domain}.{node.op_type}"
+        for scope in facts.scopes
+        for node in scope.nodes
+        if facts.calls.function_of(node) is None
+    }
+    return sorted(found)
 
 
 def operators_text() -> str:
@@ -38,7 +66,7 @@ def operators_text() -> str:
         versions = " ".join(str(version) for version in since)
         lacking = [
             _way(boundary, step.direction)
-            for boundary, steps in _boundaries(op_type)
+            for boundary, steps in boundaries(op_type)
             for step in steps
             if step.status in ("impossible", "undeclared") and boundary != since[0]
         ]
@@ -49,7 +77,7 @@ def operators_text() -> str:
     return "\n".join(lines)
 
 
-def _boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
+def boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
     """Each boundary with its steps; the one that introduced the operator has a step down only."""
     since = schemas.versions(op_type)
     for boundary in since:
@@ -60,7 +88,7 @@ def _boundaries(op_type: str) -> Iterator[tuple[int, list[Step]]]:
             yield boundary, [step_for(op_type, boundary, way) for way in _DIRECTIONS]
 
 
-def _what(op_type: str, boundary: int) -> str:
+def change_at(op_type: str, boundary: int) -> str:
     """Return the change at a boundary by the audit, or by the schemas where it has none."""
     change = audit.change(op_type, boundary)
     if change is not None:
@@ -103,7 +131,9 @@ def operators_markdown() -> str:
         f"Every operator of the default domain up to opset {schemas.newest_opset()}, and each "
         "opset at which its definition changed. *Unchanged*: the node stays as it is, its dtypes "
         "are checked. *Step*: it is rewritten. *Conditional*: it is rewritten or stays, or blocks "
-        "under the condition given. *Impossible*: it always blocks. Written by "
+        "under the condition given. *Impossible*: it always blocks. *Emulation*: for some nodes "
+        f"it takes control flow, or more than {MOST_NODES} nodes: those block without `--emulate` "
+        "(the Reduce and Softmax family does not down to opset 11). Written by "
         "`python -m onnxreduce_cli.report.operators`.",
         "",
         _totals() + ".",
@@ -112,21 +142,23 @@ def operators_markdown() -> str:
         "|---|---|---|---|---|",
     ]
     for op_type in schemas.operators():
-        for boundary, steps in _boundaries(op_type):
+        for boundary, steps in boundaries(op_type):
             by_way = {step.direction: _cell(step) for step in steps}
-            what = _what(op_type, boundary)
+            what = change_at(op_type, boundary)
             cells = [op_type, str(boundary), what, by_way.get("up", ""), by_way["down"]]
             lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
 
 def _cell(step: Step) -> str:
-    return (
-        step.status if step.status == "unchanged" else f"*{step.status}*: {step.full_description}"
-    )
+    if step.status == "unchanged":
+        return step.status
+    emulated = "; may be an *emulation*" if may_be_emulated(step) else ""
+    return f"*{step.status}*: {step.full_description}{emulated}"
 
 
 if __name__ == "__main__":
     from pathlib import Path
 
+    INDEX.write_text(index_text(), encoding="utf-8")
     Path("docs/operators.md").write_text(operators_markdown(), encoding="utf-8")

@@ -2,31 +2,60 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from onnxreduce_cli.engine.description import WRITTEN_OUT, Change, Plan
-from onnxreduce_cli.text import joined, shortened
+from onnxreduce_cli.engine.changes import Change, grouped
+from onnxreduce_cli.engine.description import WRITTEN_OUT, Plan
+from onnxreduce_cli.engine.emulation import MANY_NODES
+from onnxreduce_cli.errors import Blocker, blocker_lines, placed
+from onnxreduce_cli.text import columns, count, listed, size_text, wrapped
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api.convert_file import Converted
+    from onnxreduce_cli.api.file_conversion import Converted
+    from onnxreduce_cli.targets.elsewhere import Wrong
+
+#: What is said of the kinds of changes takes no more lines than this, unless all is asked for.
+_MOST_LINES = 14
 
 
-def changes_text(plan: Plan, source: str, target: str) -> str:
+def changes_text(done: Converted, *, verbose: bool = False) -> str:
     """Describe a finished conversion: a headline, then a line for each kind of change."""
-    return joined([f"{source} -> {target}: {headline(plan)}", *_whole(plan), *_kinds(plan)])
+    plan = done.plan
+    lines = [*_head(f"{done.source} -> {done.target}", plan, done.sizes), *_whole(plan)]
+    return wrapped([*lines, *_nodes(plan, verbose=verbose), *_wrong(done.wrong)])
+
+
+def _wrong(found: Wrong | None) -> list[str]:
+    """A line on what some runtime computes wrong, if there is anything."""
+    if found is None:
+        return []
+    nodes = listed([f"{number:,} {op_type}" for op_type, number in found.nodes.items()])
+    where = [" ".join(filter(None, item)) for item in found.runtimes.items()]
+    name = "RUNTIME" if len(where) > 1 else next(iter(found.runtimes))
+    return [f"  {nodes} at {found.opset}: wrong in {listed(where)}; --for {name}"]
+
+
+def proofs(done: Converted) -> list[str]:
+    """Return what running nodes and whole models found, a line each; nothing where none ran."""
+    found = [] if done.checks is None else [done.checks.summary]
+    if done.verified is not None:
+        compared = sum(not trial.void for trial in done.verified.trials)
+        agreed = f"the whole models agree on {count(compared, 'input')}, by {done.verified.by}"
+        found.append(f"verified: {agreed}")
+    return found
 
 
 def remarks(done: Converted) -> list[str]:
     """Return the warnings and remarks of a finished conversion, a line each."""
     found = []
-    if done.sites is not None:
-        found += [f"warning: not checked: {item}" for item in done.sites.unchecked]
-        found += [f"remark: {remark}" for remark in done.sites.remarks]
-    together = sum(change.steps == (WRITTEN_OUT,) for change in done.plan.changes)
+    if done.checks is not None:
+        found += [f"warning: not checked: {item}" for item in done.checks.unchecked]
+        found += [f"remark: {remark}" for remark in done.checks.remarks]
+    together = sum(change.edits == (WRITTEN_OUT,) for change in done.plan.changes)
     if together and done.verified is None:
         found.append(
-            f"warning: not checked: {together} {_plural(together, 'node')} of sequences or "
+            f"warning: not checked: {count(together, 'node')} of sequences or "
             "optional values, written out together; --verify compares the whole models"
         )
     if done.verified is not None:
@@ -37,79 +66,138 @@ def remarks(done: Converted) -> list[str]:
         for path in done.data.linked
     ]
     found += [f"warning: {item}" for item in done.false_shapes]
-    for change in done.plan.changes:
-        found += [
-            f"warning: {change.op_type} node {shortened(change.node)}: {item}"
-            for item in change.warnings
-        ]
-    return found
+    return found + _warnings(done.plan)
 
 
-def plan_text(plan: Plan, source: str) -> str:
-    """Describe a plan: a headline, each change, the values removed, and the blockers."""
-    lines = [f"{source}: {headline(plan)}"]
-    lines += _whole(plan)
-    lines += [line for change in plan.changes for line in _change(change)]
+def plan_text(plan: Plan, source: str, *, verbose: bool = False) -> str:
+    """Describe a plan: a headline, the changes, the values removed, and whether it can be done."""
+    lines = [*_head(source, plan, None), *_whole(plan), *_nodes(plan, verbose=verbose)]
     if plan.removed:
-        lines.append(f"  no longer read, removed: {', '.join(plan.removed)}")
-    count = len(plan.blockers)
+        removed = ", ".join(plan.removed) if verbose else listed(plan.removed)
+        lines.append(f"  no longer read, removed: {removed}")
+    lines += [f"  {warning}" for warning in _warnings(plan)]
+    blocked = len(plan.blockers)
     lines.append(
-        f"cannot be converted: {count} {_plural(count, 'node')} in the way"
-        if count
+        f"cannot be converted: {count(blocked, 'node')} in the way"
+        if blocked
         else "can be converted"
     )
-    return joined(lines)
+    return wrapped(lines)
+
+
+def blockers_text(blockers: Sequence[Blocker], *, verbose: bool = False) -> str:
+    """Describe blockers: together where the reason is the same, or each if `verbose`."""
+    return wrapped(map(str, blockers) if verbose else blocker_lines(blockers))
 
 
 def headline(plan: Plan) -> str:
     """From which opset to which, and how much changes."""
+    return ", ".join(part for part in (_way(plan), _ir_version(plan)) if part)
+
+
+def _head(files: str, plan: Plan, sizes: tuple[int, int] | None) -> list[str]:
+    """The headline after the files' names, on lines of their own where it is too long."""
+    way, version = _way(plan), _ir_version(plan)
+    if sizes is not None:
+        way = f"{way}, {' → '.join(map(size_text, sizes))}"
+    explained = plan.ir_version_reason != ""
+    text = f"{way}, {version}" if version and not explained else way
+    first = f"{files}: {text}"
+    lines = [first] if len(first) <= columns() else [f"{files}:", f"  {text}"]
+    return [*lines, f"  {version}"] if explained else lines
+
+
+def _way(plan: Plan) -> str:
     source = "no opset" if plan.source is None else f"opset {plan.source}"
-    count = len(plan.changes)
     way = f"{source} as it was" if plan.source == plan.target else f"{source} to {plan.target}"
-    parts = [way, f"{count} {_plural(count, 'node')} changed"]
+    changed = sum(not change.stays for change in plan.changes)
+    text = f"{way}, {count(changed, 'node')} changed"
+    if plan.nodes == plan.target_nodes:
+        return text
+    return f"{text}, {plan.nodes:,} → {plan.target_nodes:,} nodes"
+
+
+def _ir_version(plan: Plan) -> str:
     reason = f" ({plan.ir_version_reason})" if plan.ir_version_reason else ""
     if plan.target_ir_version != plan.ir_version:
-        parts.append(f"IR version {plan.ir_version} to {plan.target_ir_version}{reason}")
-    elif reason:
-        parts.append(f"IR version {plan.ir_version} stays{reason}")
-    return ", ".join(parts)
+        return f"IR version {plan.ir_version} to {plan.target_ir_version}{reason}"
+    return f"IR version {plan.ir_version} stays{reason}" if reason else ""
 
 
 def _whole(plan: Plan) -> list[str]:
     """Describe the changes of functions and of imports, a line each."""
-    found = [f"  {item}" for item in (*plan.specialised, *plan.inlined)]
+    found = [f"  {plan.choice}"] if plan.choice else []
+    found += [f"  {item}" for item in (*plan.prepared, *plan.specialised, *plan.inlined)]
     if plan.types:
         found.append(f"  types taken as given, stated in value_info: {', '.join(plan.types)}")
+    if plan.lacking:
+        found.append(f"  nothing to write out: the model has no {listed(plan.lacking)}")
+    if plan.foreign:
+        operators = listed([f"{number} {op_type}" for op_type, number in plan.foreign])
+        found.append(f"  of com.microsoft, which ONNX Runtime alone has, as they were: {operators}")
     if plan.unread:
         found.append(f"  imports that nothing reads, removed: {', '.join(plan.unread)}")
     return found
 
 
-def _kinds(plan: Plan) -> list[str]:
-    kinds = Counter((change.op_type, change.steps) for change in plan.changes)
+def _nodes(plan: Plan, *, verbose: bool) -> list[str]:
+    """Describe what becomes of nodes, what it costs, and if `verbose` what nearly became one."""
+    lines = [*kinds(plan.changes, verbose=verbose), *_costs(plan)]
+    return lines + [f"  not contracted: {item}" for item in plan.near_misses if verbose]
+
+
+def kinds(changes: Sequence[Change], *, verbose: bool) -> list[str]:
+    """Describe changes: each if `verbose`, else those alike together, the rarest left out."""
+    if verbose:
+        return [f"  {change.summary}: {_names([change])}" for change in changes]
+    groups = grouped(changes)
+    lines = [f"  {group.summary}: {group.names}" for group in groups]
+    by_size = sorted(range(len(groups)), key=lambda index: len(groups[index].changes))
+    kept = set(by_size)
+    for index in by_size:
+        if _height(lines[kind] for kind in kept) <= _MOST_LINES:
+            break
+        kept.remove(index)
+    shown = [line for index, line in enumerate(lines) if index in kept]
+    rest = [group for index, group in enumerate(groups) if index not in kept]
+    if rest:
+        nodes = count(sum(len(group.changes) for group in rest), "node")
+        shown.append(
+            f"  and {count(len(rest), 'other kind')} of change, of {nodes}; --verbose lists all"
+        )
+    return shown
+
+
+def _height(lines: Iterable[str]) -> int:
+    return wrapped(lines).count("\n") + 1
+
+
+def _warnings(plan: Plan) -> list[str]:
+    """The warnings of the changes, one for all nodes of an operator that have the same."""
+    found: dict[tuple[str, str], list[Change]] = {}
+    for change in plan.changes:
+        for text in change.warnings:
+            found.setdefault((change.op_type, text), []).append(change)
     return [
-        f"  {count} x {op_type}: {'; '.join(steps) or 'unchanged'}"
-        for (op_type, steps), count in kinds.items()
+        f"warning: {op_type} {'node' if len(changes) == 1 else 'nodes'} {_names(changes)}: {text}"
+        for (op_type, text), changes in found.items()
     ]
 
 
-def _change(change: Change) -> list[str]:
-    place = f" in {change.scope}" if change.scope else ""
-    result = _result(change)
-    node = f"{change.op_type} node {shortened(change.node)}"
-    return [
-        f"  {node}{place}: {'; '.join(change.steps)}{result}",
-        *(f"    warning: {warning}" for warning in change.warnings),
-    ]
+def _names(changes: Iterable[Change]) -> str:
+    return listed([placed(change.node, change.scope) for change in changes])
 
 
-def _result(change: Change) -> str:
-    if change.result == (change.op_type,):
-        return ""
-    if not change.result:
-        return " -> an initializer"
-    return " -> " + ", ".join(change.result)
-
-
-def _plural(count: int, noun: str) -> str:
-    return noun if count == 1 else f"{noun}s"
+def _costs(plan: Plan) -> list[str]:
+    """Describe what a runtime may not like: control flow, and many nodes for one."""
+    found = []
+    if plan.control_flow:
+        added = ", ".join(f"{number:,} {op_type}" for op_type, number in plan.control_flow.items())
+        names = _names(change for change in plan.changes if change.control_flow)
+        found.append(f"  control flow added: {added}, for {names}")
+    many = [change for change in plan.changes if change.nodes > MANY_NODES]
+    for op_type in dict.fromkeys(change.op_type for change in many):
+        alike = [change for change in many if change.op_type == op_type]
+        most = max(change.nodes for change in alike)
+        found.append(f"  up to {most:,} nodes for one {op_type}: {_names(alike)}")
+    return found

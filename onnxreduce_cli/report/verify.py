@@ -1,25 +1,26 @@
-"""The report of a verification, as text and as JSON."""
+"""The report of a verification, as text."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
+from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import joined
+from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.results import Comparison, Divergence, VerifyReport
 
 
-def as_json(report: VerifyReport) -> str:
-    """The whole report as JSON."""
-    return json.dumps(report.to_dict(), indent=2)
+def as_text(report: VerifyReport, *, verbose: bool = False) -> str:
+    """The report for people; the verdict is the first line.
+
+    Args:
+        report: the report.
+        verbose: whether every comparison of an output is told, not all of them together.
+    """
+    return joined(_lines(report, verbose))
 
 
-def as_text(report: VerifyReport) -> str:
-    """The report for people; the verdict is the first line."""
-    return joined(_lines(report))
-
-
-def _lines(report: VerifyReport) -> Iterator[str]:
+def _lines(report: VerifyReport, verbose: bool) -> Iterator[str]:
     yield _verdict(report)
     for line in report.interface:
         yield f"  {line}"
@@ -27,8 +28,10 @@ def _lines(report: VerifyReport) -> Iterator[str]:
         if run.reason or not run.trials:
             reason = f": {run.reason}" if run.reason else ""
             yield f"  {run.executor} ran {run.model} on {run.trials} inputs{reason}"
-    for comparison in report.comparisons:
-        yield f"  {_comparison(comparison)}"
+    if verbose:
+        yield from (f"  {_comparison(comparison)}" for comparison in report.comparisons)
+    else:
+        yield from _outputs(report)
     if report.divergence is not None:
         yield f"First difference: {_divergence(report.divergence)}"
         yield f"  made in {report.a} by: {', '.join(report.divergence.first_nodes)}"
@@ -47,6 +50,25 @@ def _lines(report: VerifyReport) -> Iterator[str]:
         yield f"Remark: {remark}"
     if report.saved is not None:
         yield f"The inputs are kept in {report.saved}; replay them with --inputs {report.saved}"
+
+
+def _outputs(report: VerifyReport) -> Iterator[str]:
+    """A line for each output: of two models what tells them apart, not what executors do."""
+    found: dict[str, list[Comparison]] = {}
+    for comparison in report.comparisons:
+        if (report.b is not None) == (comparison.first[0] != comparison.second[0]):
+            found.setdefault(comparison.output, []).append(comparison)
+    if not found:
+        return
+    rows = []
+    for output, comparisons in found.items():
+        errors = sum((item.errors for item in comparisons), Errors())
+        explained = [item.explained for item in comparisons if item.explained]
+        state = "ok" if all(item.agree for item in comparisons) else "DIFFERENT"
+        rows.append(
+            (f"{output}:", f"ok but for {explained[0]}" if explained else state, str(errors))
+        )
+    yield from table(rows, indent=2).split("\n")
 
 
 def _verdict(report: VerifyReport) -> str:

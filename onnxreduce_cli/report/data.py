@@ -1,0 +1,174 @@
+"""What each command found, as data: texts, JSON, JUnit and pages are renderings of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from onnxreduce_cli.api.file_conversion import Converted
+from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.engine.inspection import Inspection
+from onnxreduce_cli.engine.runtime_reach import Runtimes
+from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.report.contents import Contents
+from onnxreduce_cli.report.failures import failure
+from onnxreduce_cli.report.inspection import alike
+from onnxreduce_cli.report.plan import remarks
+from onnxreduce_cli.targets.elsewhere import Wrong
+from onnxreduce_cli.verification.results import VerifyReport
+from onnxreduce_cli.verification.site_report import SiteReport
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a command, or one of the models that it was given, failed.
+
+    Attributes:
+        state: the result, in a few words.
+        message: what is wrong and what to do; one line or several.
+        blockers: the nodes in the way, if that is the reason.
+    """
+
+    state: str
+    message: str
+    blockers: tuple[Blocker, ...] = ()
+
+
+@dataclass(frozen=True)
+class ConvertedModel:
+    """What became of one model.
+
+    Attributes:
+        source: its path; ``-`` for standard input.
+        target: the path of the output; ``-`` for standard output, empty if none was written.
+        state: the result, in a few words.
+        exit_code: the exit code that the model would have on its own.
+        plan: what changes, and what is in the way; null if it was not planned.
+        checks: what running the nodes that change found; null if none was run.
+        verified: the comparison of the whole models; null if there was none.
+        sizes: the bytes of the file that was read and of the one that was written.
+        wrong: what some runtime computes wrong of the result; null if nothing is known.
+        warnings: warnings and remarks, a line each.
+        problem: what is wrong; null if nothing is.
+    """
+
+    source: str
+    target: str
+    state: str
+    exit_code: int
+    plan: Plan | None = None
+    checks: SiteReport | None = None
+    verified: VerifyReport | None = None
+    sizes: tuple[int, int] | None = None
+    wrong: Wrong | None = None
+    warnings: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+
+@dataclass(frozen=True)
+class Conversions:
+    """What `convert` did.
+
+    Attributes:
+        dry_run: whether it only planned.
+        models: each model, in the order that they were given in.
+    """
+
+    dry_run: bool
+    models: tuple[ConvertedModel, ...]
+
+
+@dataclass(frozen=True)
+class BlockedOpsets:
+    """Opsets that a model cannot reach for the same reasons.
+
+    Attributes:
+        opsets: the opsets.
+        blockers: what stands in the way.
+    """
+
+    opsets: tuple[int, ...]
+    blockers: tuple[Blocker, ...]
+
+
+@dataclass(frozen=True)
+class InspectedModel:
+    """What `inspect` found.
+
+    Attributes:
+        model: the model's path.
+        contents: what it holds beside its nodes.
+        found: what it is made of.
+        reachable: the opsets that it can reach.
+        blocked: the others.
+        runtimes: which runtimes take it.
+    """
+
+    model: str
+    contents: Contents
+    found: Inspection
+    reachable: tuple[int, ...]
+    blocked: tuple[BlockedOpsets, ...]
+    runtimes: Runtimes
+
+
+def problem(error: Exception) -> Problem:
+    """What an exception that ended a command, or the conversion of a model, says."""
+    found = failure(error)
+    return Problem(found.state, found.text, tuple(getattr(error, "blockers", ())))
+
+
+def converted_model(done: Converted, *, dry_run: bool) -> ConvertedModel:
+    """What became of a model that was converted, or only planned."""
+    plan = done.plan
+    state = "converted" if not dry_run else "can be converted"
+    reason = None
+    if plan.blockers:
+        state = "cannot be converted"
+        reason = Problem(state, f"{done.source} {state} to opset {plan.target}", plan.blockers)
+    return ConvertedModel(
+        done.source,
+        "" if dry_run else done.target,
+        state,
+        1 if plan.blockers else 0,
+        plan,
+        done.checks,
+        done.verified,
+        done.sizes,
+        done.wrong,
+        tuple(remarks(done)),
+        reason,
+    )
+
+
+def failed_model(source: str, error: Exception) -> ConvertedModel:
+    """What became of a model that could not be converted, as far as it got."""
+    so_far: Converted | None = getattr(error, "so_far", None)
+    checks, verified = None if so_far is None else so_far.checks, None
+    report = getattr(error, "report", None)
+    if isinstance(report, SiteReport):
+        checks = report
+    elif isinstance(report, VerifyReport):
+        verified = report
+    found = problem(error)
+    return ConvertedModel(
+        source,
+        "",
+        found.state,
+        failure(error).code,
+        None if so_far is None else so_far.plan,
+        checks,
+        verified,
+        problem=found,
+    )
+
+
+def inspected_model(found: Inspection, held: Contents, model: str) -> InspectedModel:
+    """What `inspect` found, opsets that the same blocks together."""
+    return InspectedModel(
+        model,
+        held,
+        found,
+        tuple(opset for opset, blockers in found.reach.items() if not blockers),
+        tuple(BlockedOpsets(tuple(opsets), blockers) for opsets, blockers in alike(found.reach)),
+        found.runtimes,
+    )

@@ -1,0 +1,44 @@
+"""A report as annotations, which GitHub shows beside a workflow's run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from onnxreduce_cli.report.junit import Case, cases
+from onnxreduce_cli.text import printable
+
+
+def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
+    """The lines that a workflow's runner reads: an error for what failed, else a warning.
+
+    Args:
+        report: a report, as plain data.
+    """
+    for case in cases(report):
+        if case.failure:
+            yield _annotation("error", case, case.failure)
+        elif case.skipped:
+            yield _annotation("warning", case, f"not checked: {case.skipped}")
+    for model in report.get("models", ()):
+        # What was not checked is told above already.
+        for line in model["warnings"]:
+            kind, _, text = line.partition(": ")
+            if kind == "warning" and not text.startswith("not checked"):
+                yield _annotation("warning", Case(model["source"], "model", model["source"]), text)
+
+
+def _annotation(level: str, case: Case, message: str) -> str:
+    title = f"onnxreduce: {case.kind} {case.name}"
+    lines = "\n".join(map(printable, message.split("\n")))
+    return f"::{level} file={_property(case.suite)},title={_property(title)}::{_data(lines)}"
+
+
+def _data(text: str) -> str:
+    """A message, its line ends and percent signs as the runner reads them."""
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    """A property's value, which may have no colon and no comma either."""
+    return _data(printable(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,51 @@
+"""A report as GitLab's Code Quality, which a merge request shows.
+
+Its form is what GitLab documents as the "Code Quality report format", a part of Code Climate's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from onnxreduce_cli.report.junit import Case, cases
+from onnxreduce_cli.text import printable
+
+
+def code_quality(report: Mapping[str, Any]) -> str:
+    """A report, as plain data: an entry for what failed, and for what could not be checked."""
+    return json.dumps(list(_entries(report)), indent=2)
+
+
+def _entries(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for case in cases(report):
+        if case.failure:
+            yield _entry(case, "critical", case.failure)
+        elif case.skipped:
+            yield _entry(case, "minor", f"not checked: {case.skipped}")
+
+
+def _entry(case: Case, severity: str, message: str) -> dict[str, Any]:
+    # By it GitLab knows again what was there before; the message may have numbers that vary.
+    known = "\0".join((case.suite, case.kind, case.name))
+    first = message.split("\n")[0]
+    return {
+        "description": printable(f"{case.name}: {first}"),
+        "check_name": f"onnxreduce.{case.kind}",
+        "fingerprint": hashlib.sha256(known.encode()).hexdigest(),
+        "severity": severity,
+        "location": {"path": printable(_within(case.suite)), "lines": {"begin": 1}},
+    }
+
+
+def _within(path: str) -> str:
+    """A path as GitLab takes it: relative to the project, where jobs run, with no ``./`` before."""
+    try:
+        relative = os.path.relpath(path)
+    except ValueError:  # On Windows, of another drive.
+        relative = path
+    outside = relative.split(os.sep)[0] == os.pardir
+    return (path if outside else relative).replace(os.sep, "/")

@@ -1,0 +1,61 @@
+"""A report as one page that opens from disk: its data, and a script that shows them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from onnxreduce_cli.report.drawing import Picture
+from onnxreduce_cli.told import plain
+
+#: Nothing is loaded, whatever a model's names hold.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="color-scheme" content="light dark">
+<title>onnxreduce {command}</title>
+<style>
+{style}</style>
+</head>
+<body>
+<noscript>This page needs JavaScript to show what it holds.</noscript>
+<main id="report"></main>
+<script type="application/json" id="data">{data}</script>
+<script>
+{layout}</script>
+<script>
+{script}</script>
+</body>
+</html>"""
+
+
+def page(found: Mapping[str, Any], pictures: Sequence[Picture | None]) -> str:
+    """A report, as plain data, as a page.
+
+    Args:
+        found: the report.
+        pictures: what is shown of each of its models; None where there is nothing.
+    """
+    data = {**found, "pictures": plain(pictures)}
+    folder = files("onnxreduce_cli.report") / "page"
+    style, licence, layout, script = (
+        (folder / name).read_text(encoding="utf-8")
+        for name in ("page.css", "dagre.LICENSE", "dagre.min.js", "page.js")
+    )
+    # No text of a model can end the element that holds it: only scripts' ends have a "<" then.
+    text = json.dumps(data, allow_nan=False).replace("<", "\\u003c")
+    return _PAGE.format(
+        policy=_POLICY,
+        command=found["command"],
+        style=style,
+        data=text,
+        layout=f"/*\n{licence}*/\n{layout}",
+        script=script,
+    )

@@ -1,0 +1,142 @@
+"""A report as JUnit XML: a case for each model, each output and each distinct node that changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from onnxreduce_cli.errors import placed
+from onnxreduce_cli.text import printable, shortened
+
+#: What XML 1.0 has no place for, however it is escaped.
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing that a command judged.
+
+    Attributes:
+        suite: the model that it belongs to.
+        kind: ``model``, ``output`` or ``site``.
+        name: its name.
+        failure: what is wrong, the first line in brief; empty if nothing is.
+        skipped: why it was not judged; empty if it was.
+    """
+
+    suite: str
+    kind: str
+    name: str
+    failure: str = ""
+    skipped: str = ""
+
+
+def junit(report: Mapping[str, Any]) -> str:
+    """A report, as plain data, as JUnit XML: a suite for each model."""
+    found = list(cases(report))
+    root = Element("testsuites", _counts("onnxreduce", found))
+    # The schema that CI systems go by has it of suites alone.
+    del root.attrib["skipped"]
+    for suite in dict.fromkeys(case.suite for case in found):
+        members = [case for case in found if case.suite == suite]
+        parent = SubElement(root, "testsuite", _counts(suite, members))
+        for case in members:
+            item = SubElement(
+                parent,
+                "testcase",
+                classname=_text(f"onnxreduce.{report['command']}.{case.kind}"),
+                name=_text(case.name),
+                time="0",
+            )
+            for tag, message in (("failure", case.failure), ("skipped", case.skipped)):
+                if message:
+                    first = shortened(message.split("\n")[0])
+                    SubElement(item, tag, message=_text(first)).text = _text(message)
+    indent(root)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
+
+
+def _counts(name: str, members: Sequence[Case]) -> dict[str, str]:
+    return {
+        "name": _text(name),
+        "tests": str(len(members)),
+        "failures": str(sum(bool(case.failure) for case in members)),
+        "errors": "0",
+        "skipped": str(sum(bool(case.skipped) for case in members)),
+        "time": "0",
+    }
+
+
+def _text(text: str) -> str:
+    lines = "\n".join(map(printable, text.split("\n")))
+    return _NO_XML.sub("?", lines)
+
+
+def cases(report: Mapping[str, Any]) -> Iterator[Case]:
+    """What a report, as plain data, judged."""
+    problem = report["problem"]
+    if problem is not None:
+        yield Case(report["command"], "model", report["command"], problem["message"])
+    elif report["command"] == "convert":
+        for model in report["models"]:
+            yield from _model(model)
+    elif report["command"] == "verify":
+        yield from _outputs(report, report["a"])
+    elif report["command"] == "diff":
+        differs = f"{report['b']} differs; onnxreduce diff says in what" * report["differs"]
+        yield Case(report["a"], "model", f"the same graph as {report['b']}", differs)
+
+
+def _model(model: Mapping[str, Any]) -> Iterator[Case]:
+    suite = model["source"]
+    yield Case(suite, "model", suite, _whole(model["problem"]))
+    for site in (model["checks"] or {"each": ()})["each"]:
+        where = placed(site["node"], site["scope"])
+        more = f" and {site['sites'] - 1:,} more" if site["sites"] > 1 else ""
+        name = f"{site['op_type']}: {where}{more}"
+        failed = site["verdict"] == "failed"
+        unchecked = site["verdict"] == "not checked"
+        reason = site["reason"] or site["verdict"]
+        yield Case(suite, "site", name, reason * failed, reason * unchecked)
+    if model["verified"] is not None:
+        yield from _outputs(model["verified"], suite)
+
+
+def _whole(problem: Mapping[str, Any] | None) -> str:
+    """What is wrong with a model, and all that is in its way."""
+    if problem is None:
+        return ""
+    lines = [
+        f"{item['op_type']} node {placed(item['node'], item['scope'])}: {item['reason']}"
+        for item in problem["blockers"]
+    ]
+    first = problem["message"].split("\n")[0] if lines else problem["message"]
+    return "\n".join([first, *lines])
+
+
+def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[Case]:
+    """A case for each output, whatever compared it; one for all if nothing could."""
+    failing, pair = verified["equivalent"] is False, verified["b"] is not None
+    named: dict[str, list[str]] = {}
+    for found in verified["comparisons"]:
+        wrong = named.setdefault(found["output"], [])
+        between = f"{' in '.join(found['first'])} and {' in '.join(found['second'])}"
+        # Of two models it does not count what the executors make of one of them.
+        counts = failing and pair == (found["first"][0] != found["second"][0])
+        if counts and not found["agree"]:
+            errors = found["errors"]
+            what = errors["problem"] or (
+                f"{errors['mismatches']} of {errors['count']} elements differ, by up to "
+                f"{errors['max_abs']}"
+            )
+            wrong.append(f"{between}: {what}")
+    for output, wrong in named.items():
+        yield Case(suite, "output", output, "\n".join(wrong))
+    if verified["equivalent"] is None:
+        yield Case(suite, "output", "all outputs", "", "nothing could compare them")
+    elif failing and not any(named.values()):
+        reasons = [*verified["interface"], *verified["warnings"]]
+        yield Case(suite, "output", "all outputs", "\n".join(reasons) or "they differ")

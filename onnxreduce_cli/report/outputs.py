@@ -1,0 +1,118 @@
+"""What a model that was run gave, as data and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from onnxreduce_cli.text import count, joined, shortened
+
+#: The values of larger outputs are not shown.
+_FEW = 64
+
+
+@dataclass(frozen=True)
+class Output:
+    """One output of a model that was run.
+
+    Attributes:
+        name: its name.
+        kind: ``tensor``, or what it is else.
+        dtype: of a tensor, as NumPy calls it; else empty.
+        shape: of a tensor; null else.
+        min: the least of its numbers, NaN left out; null where there is none.
+        mean: their mean; null where there is none.
+        max: the largest; null where there is none.
+        nans: how many of its elements are NaN.
+        values: its elements, nested by dimension, where there are few; null else.
+    """
+
+    name: str
+    kind: str
+    dtype: str = ""
+    shape: tuple[int, ...] | None = None
+    min: float | None = None
+    mean: float | None = None
+    max: float | None = None
+    nans: int = 0
+    values: object = None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """What `run` computed.
+
+    Attributes:
+        model: the model's path.
+        executor: what ran it.
+        outputs: in the model's order.
+    """
+
+    model: str
+    executor: str
+    outputs: tuple[Output, ...]
+
+
+def run_outputs(model: str, executor: str, outputs: Mapping[str, Any]) -> Outputs:
+    """What a run gave: arrays by name, lists for sequences, None for an empty optional."""
+    return Outputs(model, executor, tuple(_output(*item) for item in outputs.items()))
+
+
+def _output(name: str, value: Any) -> Output:
+    if not isinstance(value, np.ndarray | np.generic):
+        kind = {"list": "sequence", "dict": "map", "NoneType": "empty optional"}
+        return Output(name, kind.get(type(value).__name__, type(value).__name__))
+    array = np.asarray(value)
+    dtype, shape = array.dtype.name if array.dtype != object else "string", array.shape
+    values = _values(array) if array.size <= _FEW else None
+    if array.dtype == object or array.dtype.kind in "UScb" or not array.size:
+        return Output(name, "tensor", dtype, shape, values=values)
+    numbers = array.astype(np.float64).reshape(-1)
+    nans = int(np.count_nonzero(np.isnan(numbers)))
+    numbers = numbers[~np.isnan(numbers)]
+    if not numbers.size:
+        return Output(name, "tensor", dtype, shape, nans=nans, values=values)
+    with np.errstate(all="ignore"):
+        least, mean, most = (float(found) for found in _summary(numbers))
+    return Output(name, "tensor", dtype, shape, least, mean, most, nans, values)
+
+
+def _summary(numbers: Any) -> tuple[Any, Any, Any]:
+    return numbers.min(), numbers.mean(), numbers.max()
+
+
+def _values(array: Any) -> Any:
+    """The elements as Python's own, nested by dimension: floats as short as their dtype has them.
+
+    Complex numbers become texts.
+    """
+    kind = array.dtype.kind
+    if kind in "biu":
+        return array.tolist()
+    # Floats of ml_dtypes are of kind V.
+    own = str if kind in "OUSc" else lambda value: float(str(value))
+    return np.vectorize(own, otypes=[object])(array).tolist() if array.size else array.tolist()
+
+
+def outputs_text(found: Outputs) -> str:
+    """Describe outputs: a line for each, and below that the elements where there are few."""
+    return joined(line for output in found.outputs for line in _lines(output))
+
+
+def _lines(output: Output) -> Iterator[str]:
+    if output.shape is None:
+        yield f"{output.name}: {output.kind}"
+        return
+    parts = [f"{output.dtype}{list(output.shape)}"]
+    if output.mean is not None:
+        parts.append(f"min {output.min:.6g}, mean {output.mean:.6g}, max {output.max:.6g}")
+    if output.nans:
+        parts.append(f"{output.nans:,} NaN")
+    if output.values is None:
+        parts.append(count(int(np.prod(output.shape)), "element"))
+    yield f"{output.name}: {', '.join(parts)}"
+    if output.values is not None:
+        yield f"  {shortened(repr(output.values), 1000)}"

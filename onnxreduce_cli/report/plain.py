@@ -1,0 +1,52 @@
+"""The report of a command, as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from onnxreduce_cli.told import plain
+
+#: The version of the form of reports. It grows where something that was there is gone or means
+#: something else, not where something is added.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a command found, of which JSON, JUnit, annotations and pages are renderings.
+
+    Attributes:
+        command: the command.
+        exit_code: how it ends.
+        content: what it found, a dataclass; None where it failed before it found anything.
+        problem: why it failed as a whole; None where it did not.
+    """
+
+    command: str
+    exit_code: int
+    content: Any
+    problem: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as data that JSON can hold: see ``docs/schemas``."""
+        import onnx
+
+        from onnxreduce_cli import __version__
+
+        return {
+            "format": FORMAT,
+            "command": self.command,
+            "exit_code": self.exit_code,
+            "onnxreduce": __version__,
+            "onnx": onnx.__version__,
+            "problem": plain(self.problem),
+            **({} if self.content is None else plain(self.content)),
+        }
+
+
+def as_json(found: Mapping[str, Any]) -> str:
+    """A report that is plain data as JSON."""
+    return json.dumps(found, indent=2, allow_nan=False)

@@ -1,0 +1,141 @@
+"""JSON Schemas of the reports, made of the dataclasses that they consist of."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import is_dataclass
+from inspect import cleandoc
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from onnxreduce_cli.diffing.results import Diff
+from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem
+from onnxreduce_cli.report.outputs import Outputs
+from onnxreduce_cli.report.plain import FORMAT
+from onnxreduce_cli.report.reference import Operators, Targets
+from onnxreduce_cli.told import told_names
+from onnxreduce_cli.verification.results import VerifyReport
+
+Schema = dict[str, Any]
+
+#: What the report of each command consists of.
+CONTENTS: dict[str, type] = {
+    "convert": Conversions,
+    "diff": Diff,
+    "inspect": InspectedModel,
+    "ops": Operators,
+    "run": Outputs,
+    "targets": Targets,
+    "verify": VerifyReport,
+}
+
+_ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n        .*)*)$", re.MULTILINE)
+
+#: Floats may be what JSON has no numbers for.
+_FLOAT = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
+
+_SIMPLE: dict[Any, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: _FLOAT,
+    NoneType: {"type": "null"},
+    object: {},
+    Any: {},
+}
+
+
+def schema(command: str) -> Schema:
+    """The JSON Schema of a command's report."""
+    definitions: dict[str, Schema] = {}
+    content = CONTENTS[command]
+    own = _object(content, definitions)
+    envelope: Schema = {
+        "format": {"const": FORMAT, "description": "The version of this form."},
+        "command": {"const": command},
+        "exit_code": {"type": "integer", "description": "How the command ends."},
+        "onnxreduce": {"type": "string", "description": "The version of onnxreduce."},
+        "onnx": {"type": "string", "description": "The version of onnx."},
+        "problem": {
+            **_of(Problem | None, definitions),
+            "description": "Why the command failed as a whole, with none of what follows.",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": f"The report of onnxreduce {command} --json",
+        "description": own["description"],
+        "type": "object",
+        "properties": {**envelope, **own["properties"]},
+        "required": list(envelope),
+        "additionalProperties": False,
+        "if": {"properties": {"problem": {"type": "null"}}},
+        "then": {"required": own["required"]},
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
+    """The schema of a dataclass, described as its docstring has it."""
+    told, hints = cleandoc(owner.__doc__ or ""), get_type_hints(owner)
+    texts = {found[1]: " ".join(found[2].split()) for found in _ATTRIBUTE.finditer(told)}
+    kinds = {}
+    for key in told_names(owner):
+        found = getattr(owner, key, None)
+        if isinstance(found, property):
+            kinds[key] = get_type_hints(found.fget)["return"]
+            texts[key] = (found.__doc__ or "").split("\n")[0]
+        else:
+            kinds[key] = hints[key]
+    properties = {
+        key: {**_of(kind, definitions), **({"description": texts[key]} if key in texts else {})}
+        for key, kind in kinds.items()
+    }
+    return {
+        "type": "object",
+        "description": told.split("\n\n")[0].replace("\n", " "),
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    """The schema of a type."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if kind in _SIMPLE:
+        return dict(_SIMPLE[kind])
+    if is_dataclass(kind):
+        assert isinstance(kind, type)
+        name = kind.__name__
+        if name not in definitions:
+            definitions[name] = {}
+            definitions[name] = _object(kind, definitions)
+        return {"$ref": f"#/$defs/{name}"}
+    if origin is Literal:
+        return {"enum": list(parts)}
+    if origin in (Union, UnionType):
+        return {"anyOf": [_of(part, definitions) for part in parts]}
+    if len(parts) == 2 and (origin is dict or issubclass(origin, dict)):
+        return {"type": "object", "additionalProperties": _of(parts[1], definitions)}
+    if origin is tuple and parts[-1] is not ...:
+        items = [_of(part, definitions) for part in parts]
+        return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
+    if issubclass(origin, dict):  # A Counter: numbers by name.
+        return {"type": "object", "additionalProperties": {"type": "integer"}}
+    return {"type": "array", "items": _of(parts[0], definitions)}
+
+
+def as_text(command: str) -> str:
+    """The JSON Schema of a command's report as a file holds it."""
+    return json.dumps(schema(command), indent=2, ensure_ascii=False) + "\n"
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    folder = Path(f"docs/schemas/{FORMAT}")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in CONTENTS:
+        (folder / f"{name}.json").write_text(as_text(name), encoding="utf-8")

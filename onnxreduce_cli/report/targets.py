@@ -1,0 +1,194 @@
+"""Runtimes as text and Markdown: what they take, what they get wrong, and how that is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onnxreduce_cli.targets.reading import GROUPS, names, runtime
+from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.rows import FACTS, Quirk, Row, Runtime, Source
+from onnxreduce_cli.targets.versions import Version
+from onnxreduce_cli.text import count, wrapped
+
+#: What the facts of a row are called where they follow each other in a line.
+_SHORT = {
+    "oldest": "opset from",
+    "newest": "opset to",
+    "best": "best opset",
+    "ir": "IR version to",
+    "ml": "ai.onnx.ml to",
+    "functions": "functions",
+    "external_data": "external data",
+    "dtypes": "dtypes",
+    "operators": "operators",
+}
+
+
+def targets_text() -> str:
+    """Every runtime on a line: its versions, its newest opset, how many quirks are known."""
+    found = [runtime(name) for name in names()]
+    width = max(len(item.name) for item in found)
+    return wrapped([f"{item.name:{width}}  {item.title}: {_summary(item)}" for item in found])
+
+
+def _summary(item: Runtime) -> str:
+    newest = item.rows[-1]
+    parts = [_versions(item)]
+    opset = newest.number("newest")
+    parts += [f"opset {opset}"] if opset is not None else []
+    parts += [count(len(newest.quirks), "quirk")] if newest.quirks else []
+    return ", ".join(parts)
+
+
+def _versions(item: Runtime) -> str:
+    first, last = str(item.rows[0].version), str(item.rows[-1].version)
+    if first == last:
+        return _version(item.rows[0])
+    return f"{_version(item.rows[0])} to {last}"
+
+
+def _version(row: Row) -> str:
+    return "any version" if row.version == Version.of("0") else str(row.version)
+
+
+def target_text(target: Target, *, whole: bool) -> str:
+    """What is known of a target, every fact with its source and date.
+
+    Args:
+        target: the target.
+        whole: whether all versions of its runtime are wanted.
+    """
+    return wrapped(_lines(target, target.runtime.rows if whole else target.rows))
+
+
+def _lines(target: Target, rows: Sequence[Row]) -> Iterator[str]:
+    found = target.runtime
+    also = f"; also called {', '.join(found.aliases)}" if found.aliases else ""
+    yield f"{found.name}: {found.title}{also}"
+    sources: list[Source] = []
+    for row in rows:
+        known = _facts(row, sources)
+        yield ": ".join([_version(row), *([known] if known else [])])
+        if row.note:
+            yield f"  {row.note}"
+    unknown = _unknown(rows)
+    if unknown:
+        yield f"not known: {', '.join(unknown)}"
+    quirks = list({id(quirk): quirk for row in rows for quirk in row.quirks}.values())
+    if quirks:
+        yield "what it gets wrong or refuses:"
+    for quirk in quirks:
+        of = span(quirk, found)
+        yield f"  {f'{of}: ' if of else ''}{_quirk(quirk)} [{_mark(quirk.source, sources)}]"
+    yield "sources:"
+    for index, source in enumerate(sources, 1):
+        yield f"  [{index}] {source}"
+
+
+def _mark(source: Source, sources: list[Source]) -> int:
+    if source not in sources:
+        sources.append(source)
+    return sources.index(source) + 1
+
+
+def _facts(row: Row, sources: list[Source]) -> str:
+    """The facts of a row that are known, each with the mark of its source."""
+    return ", ".join(
+        f"{_SHORT[name]} {fact} [{_mark(fact.source, sources)}]"
+        for name, fact in row.facts.items()
+        if fact.source is not None
+    )
+
+
+def _unknown(rows: Sequence[Row]) -> list[str]:
+    """What is known of none of some rows."""
+    return [
+        title
+        for name, title in FACTS.items()
+        if all(row.facts[name].source is None for row in rows)
+    ]
+
+
+def span(quirk: Quirk, found: Runtime) -> str:
+    """The versions that have a quirk, as the first and the last of the rows; empty for all."""
+    return found.span(
+        [row.version for row in found.rows if any(item is quirk for item in row.quirks)]
+    )
+
+
+def _quirk(quirk: Quirk) -> str:
+    form = "" if quirk.form == "any" else f" ({quirk.form})"
+    where = f" {quirk.where}" if quirk.where else ""
+    wrong = "wrong: " if quirk.effect == "wrong" else ""
+    return f"{_operators(quirk)}{form}{where}: {wrong}{quirk.what}"
+
+
+def _operators(quirk: Quirk) -> str:
+    for name, members in GROUPS.items():
+        if quirk.operators == set(members):
+            return name
+    return ", ".join(sorted(quirk.operators))
+
+
+def targets_markdown() -> str:
+    """The whole table: every runtime, every row with its facts, every quirk, every source."""
+    lines = [
+        "# Runtimes",
+        "",
+        "What runtimes take, and what they compute wrong or refuse although their opset is right. "
+        "*measured*: run here; *document*: the vendor says so; *error text*: a user reported it. "
+        "A version that is not in a table is taken for the nearest older one. "
+        "Written by `python -m onnxreduce_cli.report.targets` from `onnxreduce_cli/targets/data/`.",
+    ]
+    for name in names():
+        lines += ["", *_section(runtime(name))]
+    return "\n".join(lines) + "\n"
+
+
+def _section(found: Runtime) -> Iterator[str]:
+    sources: list[Source] = []
+    unknown = _unknown(found.rows)
+    shown = [name for name, title in FACTS.items() if title not in unknown]
+    yield f"## {found.title}"
+    yield ""
+    yield f"`{'`, `'.join((found.name, *found.aliases))}`"
+    yield ""
+    yield _cells("version", *(FACTS[name] for name in shown), "")
+    yield "|---" * (len(shown) + 2) + "|"
+    for row in found.rows:
+        cells = []
+        for name in shown:
+            fact = row.facts[name]
+            mark = "" if fact.source is None else f" [{_mark(fact.source, sources)}]"
+            cells.append(f"{fact}{mark}")
+        yield _cells(_version(row), *cells, row.note)
+    if unknown:
+        yield ""
+        yield f"Not known: {', '.join(unknown)}."
+    quirks = list({id(quirk): quirk for row in found.rows for quirk in row.quirks}.values())
+    if quirks:
+        yield ""
+        yield _cells("versions", "operators", "form", "opsets", "", "what it does")
+        yield "|---" * 6 + "|"
+    for quirk in quirks:
+        yield _cells(
+            span(quirk, found) or "all",
+            _operators(quirk),
+            quirk.form,
+            quirk.where or "all",
+            quirk.effect,
+            f"{quirk.what} [{_mark(quirk.source, sources)}]",
+        )
+    for index, source in enumerate(sources, 1):
+        yield ""
+        yield f"[{index}] {source}"
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+if __name__ == "__main__":
+    from pathlib import Path
+
+    Path("docs/targets.md").write_text(targets_markdown(), encoding="utf-8")
