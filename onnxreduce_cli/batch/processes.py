@@ -2,122 +2,143 @@
 
 from __future__ import annotations
 
-import multiprocessing
+import os
+import pickle
 import signal
+import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from itertools import islice
-from multiprocessing.connection import Connection, wait
-from multiprocessing.process import BaseProcess
-from typing import Any, Generic, TypeVar
+from queue import SimpleQueue
+from typing import Any, BinaryIO
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+from onnxreduce_cli.batch.pool import Died, Pool
 
 #: The time in seconds that a process may take to clear up after SIGTERM.
 _PATIENCE = 5
 
-
-@dataclass(frozen=True)
-class Died:
-    """A process ended in the middle of a call.
-
-    Attributes:
-        how: what ended it, such as ``SIGSEGV`` or ``exit code 1``.
-    """
-
-    how: str
+# Not `-m`, which would look for modules in the current folder. Nor `multiprocessing`, which starts
+# nothing in the workers of Dask, whose children might outlive them: these end with their caller.
+_START = "import sys; sys.path[:] = {!r}; from onnxreduce_cli.batch.processes import serve; serve()"
 
 
-class _Worker(Generic[Item, Result]):
+class _Worker:
     """A process that answers one call after another."""
 
-    def __init__(self, function: Callable[[Item], Result]) -> None:
-        # Spawned, not forked: ONNX Runtime's threads would not be in a copy, but its locks would.
-        context = multiprocessing.get_context("spawn")
-        self.connection, remote = context.Pipe()
-        self._process: BaseProcess = context.Process(
-            target=_serve, args=(remote, function), daemon=True
-        )
+    def __init__(self, folder: str | None) -> None:
+        # Started anew, not forked: ONNX Runtime's threads would not be in a copy, but its locks.
         with _interruption_blocked():
-            self._process.start()
-        # So that the process's end is the end of what can be received.
-        remote.close()
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _START.format(sys.path)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=folder,
+            )
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests, self._answers = self._process.stdin, self._process.stdout
 
-    def send(self, item: Item) -> None:
-        with suppress(OSError):  # Where it has ended, `receive` tells.
-            self.connection.send(item)
-
-    def receive(self) -> Result | Died:
+    def call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """Return what the function gives, or `Died`."""
+        request = pickle.dumps((function, arguments))
         try:
-            result: Result = self.connection.recv()
-        except (EOFError, OSError):
-            self._process.join()
-            self.connection.close()
-            return Died(_how(self._process.exitcode or 0))
-        return result
+            # Twice, so that it can be received as it is and understood afterwards.
+            pickle.dump(request, self._requests)
+            self._requests.flush()
+            return pickle.load(self._answers)
+        except (EOFError, OSError, pickle.UnpicklingError):
+            return Died(_how(self._process.wait()))
 
     def stop(self) -> None:
         self._process.terminate()
 
     def wait(self) -> None:
-        self._process.join(_PATIENCE)
-        if self._process.is_alive():
+        try:
+            self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.join()
-        self.connection.close()
+            self._process.wait()
 
 
-def call_apart(
-    function: Callable[[Item], Result], items: Iterable[Item], at_once: int
-) -> Iterator[tuple[Item, Result | Died]]:
-    """Call a function on each item in processes, several at once.
-
-    Items are drawn when a process is free for them. Results come as they are ready. Leaving early
-    stops the processes: each gets to clear up what it was doing.
+class Processes(Pool):
+    """A pool of processes on this machine.
 
     Args:
-        function: a function of a module, as its name goes to the process.
-        items: what it is called on; they and results must be picklable.
-        at_once: how many processes there may be.
+        at_once: how many there may be.
+        folder: their current folder; None for that of this process.
     """
-    waiting = iter(items)
-    idle: list[_Worker[Item, Result]] = []
-    busy: dict[Connection, tuple[_Worker[Item, Result], Item]] = {}
-    try:
-        while True:
-            for item in islice(waiting, at_once - len(busy)):
-                worker = idle.pop() if idle else _Worker(function)
-                busy[worker.connection] = worker, item
-                worker.send(item)
-            if not busy:
-                return
-            for connection in wait(list(busy)):
-                assert isinstance(connection, Connection)
-                worker, item = busy.pop(connection)
-                result = worker.receive()
-                if not isinstance(result, Died):
-                    idle.append(worker)
-                yield item, result
-    finally:
-        workers = [*idle, *(worker for worker, _ in busy.values())]
+
+    def __init__(self, at_once: int, folder: str | None = None) -> None:
+        self.ahead = at_once
+        self._folder = folder
+        # Each waits for a process.
+        self._threads = ThreadPoolExecutor(at_once)
+        self._workers: set[_Worker] = set()
+        self._idle: list[_Worker] = []
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        """Call a function of a module in one of the processes; all must be picklable."""
+        assert not named
+        return self._threads.submit(self._call, function, arguments)
+
+    def _call(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        with self._lock:
+            if self._stopped:
+                return Died("SIGTERM")
+            worker = self._idle.pop() if self._idle else _Worker(self._folder)
+            self._workers.add(worker)
+        found = worker.call(function, arguments)
+        with self._lock:
+            if isinstance(found, Died):
+                self._workers.remove(worker)
+            else:
+                self._idle.append(worker)
+        return found
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the processes: once all calls are done, or at once if these are cancelled."""
+        if not cancel_futures:
+            self._threads.shutdown(wait)
+        with self._lock:
+            self._stopped = True
+            workers = list(self._workers)
         for worker in workers:
             worker.stop()
         for worker in workers:
             worker.wait()
+        self._threads.shutdown(wait, cancel_futures=True)
 
 
-def _serve(connection: Connection, function: Callable[[Any], Any]) -> None:
-    """Answer calls, as the main loop of a process, until the connection is closed."""
+def serve() -> None:
+    """Answer calls, as the main loop of a process, until nobody is there who makes them."""
     # An interruption goes to the whole group; the caller handles it, and then ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # As an exception, so that temporary files are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    with suppress(EOFError, OSError):
+    answers = os.fdopen(os.dup(1), "wb")
+    # What native code prints there is no answer.
+    os.dup2(2, 1)
+    calls: SimpleQueue[bytes] = SimpleQueue()
+    requests = os.fdopen(0, "rb", closefd=False)
+    threading.Thread(target=_receive, args=(requests, calls), daemon=True).start()
+    with suppress(OSError):
         while True:
-            connection.send(function(connection.recv()))
+            function, arguments = pickle.loads(calls.get())
+            answer = pickle.dumps(function(*arguments))
+            answers.write(answer)
+            answers.flush()
+
+
+def _receive(requests: BinaryIO, calls: SimpleQueue[bytes]) -> None:
+    """Receive calls; once the caller is no more, end this process, whatever it is doing."""
+    with suppress(EOFError, OSError, pickle.UnpicklingError):
+        while True:
+            calls.put(pickle.load(requests))
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextmanager

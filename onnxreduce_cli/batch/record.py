@@ -6,6 +6,8 @@ date. So a line is added for each output before it is written, which says that i
 afterwards. Lines are only ever added, and each is on disk before the next step, so a run may be
 killed at any time: an output without its second line is made again.
 
+Several runs, such as shards, may add to it at a time: whoever adds a line holds a lock meanwhile.
+
 What is read here is data, that anything may have written: a line that is no note says nothing.
 """
 
@@ -15,6 +17,7 @@ import hashlib
 import json
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -116,12 +119,10 @@ class Record:
         self._path = os.path.join(folder, NAME)
         self.ours: set[str] = set()
         self.made: dict[str, Made] = {}
-        self._torn = False
         if not os.path.lexists(self._path):
             return
         with self._open(os.O_RDONLY) as file:
             while line := file.readline(_LONGEST):
-                self._torn = not line.endswith(b"\n")
                 self._read(line)
 
     def _open(self, flags: int) -> BinaryIO:
@@ -130,7 +131,7 @@ class Record:
         if os.path.lexists(self._path) and not stat.S_ISREG(os.lstat(self._path).st_mode):
             raise refused
         number = os.open(self._path, flags | _FLAGS, 0o666)
-        file = os.fdopen(number, "rb") if flags == os.O_RDONLY else os.fdopen(number, "ab", 0)
+        file = os.fdopen(number, "rb") if flags == os.O_RDONLY else os.fdopen(number, "rb+", 0)
         if not stat.S_ISREG(os.fstat(number).st_mode):
             file.close()
             raise refused
@@ -188,10 +189,25 @@ class Record:
 
     def _add(self, entry: dict[str, Any]) -> None:
         line = json.dumps(entry, sort_keys=True).encode() + b"\n"
-        with self._open(os.O_WRONLY | os.O_APPEND | os.O_CREAT) as file:
-            file.write(b"\n" + line if self._torn else line)
+        with self._open(os.O_RDWR | os.O_APPEND | os.O_CREAT) as file:
+            _lock(file)
+            # A run that was killed may have left half a line, this one's or another's.
+            torn = file.seek(0, os.SEEK_END) > 0 and _last(file) != b"\n"
+            file.write(b"\n" + line if torn else line)
             os.fsync(file.fileno())
-        self._torn = False
+
+
+def _last(file: BinaryIO) -> bytes:
+    file.seek(-1, os.SEEK_END)
+    return file.read(1)
+
+
+def _lock(file: BinaryIO) -> None:
+    """Let no other run add to a file until it is closed, as far as its file system knows locks."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        fcntl.lockf(file, fcntl.LOCK_EX)
 
 
 def _made(found: Any) -> Made | None:

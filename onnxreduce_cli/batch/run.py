@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
 
 from onnxreduce_cli import __version__
-from onnxreduce_cli.api.convert_file import Converted, Options, convert_file
-from onnxreduce_cli.batch.processes import Died, call_apart
+from onnxreduce_cli.api.file_conversion import Converted, convert_file
+from onnxreduce_cli.api.options import Options
+from onnxreduce_cli.batch.pool import Died, Pool, call_apart
 from onnxreduce_cli.batch.record import Made, Record, digest, stamps
+from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
+from onnxreduce_cli.model.files import make_folder
 from onnxreduce_cli.report.failures import failure
-from onnxreduce_cli.report.plan import headline, remarks
+from onnxreduce_cli.report.plan import headline, proofs, remarks
 from onnxreduce_cli.text import joined, printable
+from onnxreduce_cli.verification.limits import Limits, current, limited, size_text
+from onnxreduce_cli.verification.watch import data_limited
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.conversion import Conversion
+    from onnxreduce_cli.report.data import ConvertedModel
+    from onnxreduce_cli.report.drawing import Picture
+    from onnxreduce_cli.verification.site_report import SiteReport
+
+#: What is told of each model beside the result: nothing, all data, or pictures as well.
+Telling = Literal["", "data", "pictures"]
+
+#: How many times the memory that a model is expected to take it may take.
+_ROOM = 8
 
 #: Options that decide whether an output may be written, not what it holds.
-_PERMISSIONS = ("dry_run", "force", "in_place", "make_folders")
+_PERMISSIONS = ("dry_run", "force", "in_place")
 
 
 @dataclass(frozen=True)
@@ -33,6 +52,8 @@ class Outcome:
         detail: the changes, or what is wrong, in one line.
         notes: errors, or remarks that a user should read; for stderr.
         made: the entry of the output in the record, if there is one.
+        model: all that is told of it; None where it is not wanted, or there is no more.
+        picture: what a page shows of it; None as before.
     """
 
     source: str
@@ -42,6 +63,17 @@ class Outcome:
     detail: str
     notes: tuple[str, ...] = ()
     made: Made | None = None
+    model: ConvertedModel | None = None
+    picture: Picture | None = None
+
+    def told(self) -> ConvertedModel:
+        """All that is told of it."""
+        from onnxreduce_cli.report.data import ConvertedModel, Problem
+
+        problem = Problem(self.state, "\n".join(self.notes) or self.detail) if self.code else None
+        if self.model is not None and self.model.exit_code == self.code:
+            return self.model
+        return ConvertedModel(self.source, self.target, self.state, self.code, problem=problem)
 
 
 @dataclass(frozen=True)
@@ -55,6 +87,8 @@ class _Task:
         options: how.
         recipe: what else decides what the output holds.
         made: how an earlier run made it; None to convert it in any case.
+        telling: what is wanted beside the result.
+        limits: what running its model may take.
     """
 
     source: str
@@ -63,17 +97,20 @@ class _Task:
     options: Options
     recipe: dict[str, Any]
     made: Made | None = None
+    telling: Telling = ""
+    limits: Limits = field(default_factory=Limits)
 
 
 def convert_many(
     sources: Sequence[str],
     targets: Sequence[str | None],
     options: Options,
+    pool: Pool,
     *,
     out_dir: str | None = None,
     resume: bool = False,
-    jobs: int = 1,
-) -> Iterator[Outcome]:
+    telling: Telling = "",
+) -> Generator[Outcome]:
     """Convert models, each in a process that may crash; outcomes come as they are ready.
 
     A model may get a second outcome, which then holds: models that share external data share it in
@@ -83,32 +120,44 @@ def convert_many(
         sources: the models' paths.
         targets: for each the path of its output; None for a name made of source and opset.
         options: how.
+        pool: where; it is shut down at the end.
         out_dir: the folder of all outputs, where what was made is noted.
         resume: leave out what is done according to those notes, and make again what is noted but
             not, or no longer, done.
-        jobs: how many models there are at work at once.
+        telling: whether outcomes have all the data of a model, or pictures of it, too.
 
     Raises:
         OSError: the folder, or the notes in it, cannot be read or written.
     """
     if out_dir is not None and not options.dry_run:
-        os.makedirs(out_dir, exist_ok=True)
+        make_folder(out_dir)
     record = None if out_dir is None else Record(out_dir)
-    tasks = _tasks(sources, targets, options, out_dir, record, resume=resume)
+    drawn = _tasks(
+        sources, targets, options, out_dir, record, resume=resume, repeating=pool.repeats
+    )
+    tasks = (replace(task, telling=telling, limits=current()) for task in drawn)
     done: list[Outcome] = []
-    for task, result in call_apart(_convert, tasks, jobs):
-        outcome = _crashed(task, result) if isinstance(result, Died) else result
-        if record is not None and task.target is not None:
-            output = os.path.relpath(task.target, out_dir)
-            if outcome.made is not None:
-                record.finish(output, outcome.made)
-                done.append(outcome)
-            elif not os.path.lexists(task.target):
-                record.withdraw(output)
-        yield outcome
+    # Closed at once when this is left early: else processes go on, and are waited for.
+    with closing(call_apart(_convert, tasks, pool)) as results:
+        for task, result in results:
+            outcome = _crashed(task, result) if isinstance(result, Died) else result
+            _note(record, task, outcome)
+            done += [outcome] if outcome.made is not None else []
+            yield outcome
     for outcome in done:
         if outcome.made is not None and not outcome.made.is_there(out_dir or ""):
             yield _spoilt(outcome)
+
+
+def _note(record: Record | None, task: _Task, outcome: Outcome) -> None:
+    """Record how an output was made, or that none was."""
+    if record is None or task.target is None:
+        return
+    output = os.path.relpath(task.target, task.folder)
+    if outcome.made is not None:
+        record.finish(output, outcome.made)
+    elif not os.path.lexists(task.target):
+        record.withdraw(output)
 
 
 def _tasks(
@@ -119,8 +168,12 @@ def _tasks(
     record: Record | None,
     *,
     resume: bool,
+    repeating: bool,
 ) -> Iterator[_Task]:
-    """Yield a task for each model; records its output as begun when it is drawn."""
+    """Yield a task for each model; records its output as begun when it is drawn.
+
+    Where tasks may be done again, as their worker was lost, what is there by then is its output.
+    """
     recipe = _recipe(options)
     for source, target in zip(sources, targets, strict=True):
         task = _Task(source, target, out_dir, options, recipe)
@@ -132,36 +185,79 @@ def _tasks(
                 )
             elif not options.dry_run and (options.force or not os.path.lexists(target)):
                 record.begin(output)
+                if repeating:
+                    task = replace(task, options=replace(options, force=True))
         yield task
+
+
+def memory_needed(task: _Task) -> int:
+    """The bytes of memory that converting a model takes at most, as its file lets expect.
+
+    Measured: 0.1 GB, and 3 times the model's size where whole models are compared.
+    """
+    try:
+        size = os.path.getsize(task.source)
+    except OSError:
+        size = 0
+    return 500_000_000 + size * (3 if task.options.verify else 1)
+
+
+@contextmanager
+def _room(size: int) -> Iterator[None]:
+    """Let a conversion end that takes more memory, before the machine ends others for it.
+
+    Raises:
+        OutOfMemoryError: it has.
+    """
+    try:
+        with data_limited(size):
+            yield
+    except MemoryError as error:
+        raise OutOfMemoryError(
+            f"it takes more than {size_text(size)} of memory, which is what one of many models of "
+            "its size may take; convert it by itself"
+        ) from error
 
 
 def _recipe(options: Options) -> dict[str, Any]:
     """Return the options and versions that determine an output, as JSON would give them back."""
     found = {name: value for name, value in asdict(options).items() if name not in _PERMISSIONS}
-    found["expand"] = sorted(options.expand)
-    found["comparing"]["pairs"] = list(options.comparing.pairs)
-    return {**found, "onnxreduce": __version__, "onnx": onnx.__version__}
+    for name in ("expand", "contract", "allow_ops"):
+        found[name] = sorted(found[name])
+    found |= {"onnxreduce": __version__, "onnx": onnx.__version__}
+    read_back: dict[str, Any] = json.loads(json.dumps(found))
+    return read_back
 
 
 def _convert(task: _Task) -> Outcome:
     """Convert one model; runs in a separate process."""
     source, target = task.source, task.target or ""
+    pictures: list[Picture] = []
+
+    def draw(conversion: Conversion, sites: SiteReport | None) -> None:
+        from onnxreduce_cli.report.drawing import conversion_picture
+
+        pictures.append(conversion_picture(conversion, sites))
+
     try:
         if task.made is not None and task.made.is_of(source, task.recipe, task.folder or ""):
             return Outcome(source, target, 0, "skipped", "done before")
         # Before it is read: what changes in between is then noticed the next time.
         known = digest(source) if task.folder is not None and not task.options.dry_run else ""
-        return _converted(task, convert_file(source, task.target, task.options), known)
+        seen = draw if task.telling == "pictures" else None
+        with limited(task.limits), _room(_ROOM * memory_needed(task)):
+            done = convert_file(source, task.target, task.options, seen=seen)
+        found = _converted(task, done, known)
     except Exception as error:
-        return _failed(source, error)
+        found = _failed(task, error)
+    return replace(found, picture=pictures[0]) if pictures else found
 
 
 def _converted(task: _Task, done: Converted, known: str) -> Outcome:
+    model = _model(task, done)
     if task.options.dry_run:
-        return _planned(done)
-    detail = headline(done.plan)
-    if done.sites is not None:
-        detail = f"{detail}; {done.sites.summary()}"
+        return replace(_planned(done), model=model)
+    detail = "; ".join([headline(done.plan), *proofs(done)])
     made = None
     if task.folder is not None:
         read = stamps({path: path for path in done.data.read})
@@ -169,24 +265,38 @@ def _converted(task: _Task, done: Converted, known: str) -> Outcome:
         written = stamps({os.path.relpath(path, task.folder): path for path in outputs})
         made = Made(task.recipe, known, read, written)
     notes = tuple(joined([f"{done.source}: {line}"]) for line in remarks(done))
-    return Outcome(done.source, done.target, 0, "converted", detail, notes, made)
+    return Outcome(done.source, done.target, 0, "converted", detail, notes, made, model)
+
+
+def _model(task: _Task, done: Converted) -> ConvertedModel | None:
+    if not task.telling:
+        return None
+    from onnxreduce_cli.report.data import converted_model
+
+    return converted_model(done, dry_run=task.options.dry_run)
 
 
 def _planned(done: Converted) -> Outcome:
     blockers = done.plan.blockers
     if not blockers:
-        return Outcome(done.source, "", 0, "can be converted", headline(done.plan))
-    notes = tuple(joined([f"{done.source}: {blocker}"]) for blocker in blockers)
+        detail = "; ".join([headline(done.plan), *proofs(done)])
+        return Outcome(done.source, "", 0, "can be converted", detail)
+    notes = tuple(joined([f"{done.source}: {line}"]) for line in blocker_lines(blockers))
     return Outcome(done.source, "", 1, "cannot be converted", f"{len(blockers)} in the way", notes)
 
 
-def _failed(source: str, error: Exception) -> Outcome:
+def _failed(task: _Task, error: Exception) -> Outcome:
+    source, model = task.source, None
+    if task.telling:
+        from onnxreduce_cli.report.data import failed_model
+
+        model = failed_model(source, error)
     found = failure(error)
     first, *more = found.text.removeprefix("Error: ").splitlines()
     blockers = len(getattr(error, "blockers", ()))
     detail = f"{blockers} in the way" if blockers else first
     note = first if printable(source) in first else joined([f"{source}: {first}"])
-    return Outcome(source, "", found.code, found.state, detail, (note, *more))
+    return Outcome(source, "", found.code, found.state, detail, (note, *more), model=model)
 
 
 def _spoilt(outcome: Outcome) -> Outcome:

@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from onnxreduce_cli.batch.processes import Died, call_apart
+from onnxreduce_cli.batch.pool import Died, call_apart
+from onnxreduce_cli.batch.processes import Processes
 
 
 def double(number):
@@ -39,17 +40,17 @@ def process(_):
 
 
 def test_results():
-    assert dict(call_apart(double, range(5), 2)) == {n: 2 * n for n in range(5)}
-    assert list(call_apart(double, [], 2)) == []
+    assert dict(call_apart(double, range(5), Processes(2))) == {n: 2 * n for n in range(5)}
+    assert list(call_apart(double, [], Processes(2))) == []
 
 
 def test_processes_are_used_again_and_there_are_no_more_than_asked_for():
-    assert len({pid for _, pid in call_apart(process, range(6), 1)}) == 1
-    assert len({pid for _, pid in call_apart(process, range(6), 2)}) <= 2
+    assert len({pid for _, pid in call_apart(process, range(6), Processes(1))}) == 1
+    assert len({pid for _, pid in call_apart(process, range(6), Processes(2))}) <= 2
 
 
 def test_a_crash_is_that_items_alone():
-    found = dict(call_apart(crash, range(6), 2))
+    found = dict(call_apart(crash, range(6), Processes(2)))
     assert found == {
         0: 0,
         1: Died("SIGSEGV" if sys.platform != "win32" else found[1].how),
@@ -68,7 +69,7 @@ def test_items_are_drawn_when_a_process_is_free():
             drawn.append(number)
             yield number
 
-    calls = call_apart(double, items(), 1)
+    calls = call_apart(double, items(), Processes(1))
     next(calls)
     assert drawn == [0]
     calls.close()
@@ -77,7 +78,7 @@ def test_items_are_drawn_when_a_process_is_free():
 
 def test_leaving_early_stops_what_is_at_work(tmp_path):
     path = tmp_path / "state"
-    calls = call_apart(linger, [str(path), ""], 2)
+    calls = call_apart(linger, [str(path), ""], Processes(2))
     assert next(calls) == ("", None)
     while not (path.exists() and path.read_text()):
         time.sleep(0.01)

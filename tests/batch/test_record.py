@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 
 import pytest
@@ -192,3 +193,31 @@ def test_changed_external_data_is_noticed(folder, source, made):
 def test_a_source_that_cannot_be_read_has_no_digest(tmp_path, folder):
     assert digest(str(tmp_path / "none")) == digest(str(tmp_path)) == ""
     assert not Made(RECIPE, "", {}, {}).is_of(str(tmp_path / "none"), RECIPE, folder)
+
+
+def add_many(folder, name, count):
+    record = Record(folder)
+    for number in range(count):
+        record.begin(f"{name}-{number}.onnx")
+
+
+def test_several_runs_add_at_a_time(folder):
+    runs = [
+        multiprocessing.get_context("spawn").Process(target=add_many, args=(folder, name, 100))
+        for name in "abc"
+    ]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert Record(folder).ours == {f"{name}-{n}.onnx" for name in "abc" for n in range(100)}
+
+
+def test_half_a_line_of_another_run_spoils_none(folder):
+    record = Record(folder)
+    record.begin("a.onnx")
+    # Another run, which is killed meanwhile.
+    with open(os.path.join(folder, NAME), "ab") as file:
+        file.write(b'{"output": "b.on')
+    record.begin("c.onnx")
+    assert Record(folder).ours == {"a.onnx", "c.onnx"}
