@@ -5,8 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api import convert, plan, run, verify
-    from onnxreduce_cli.engine.description import Change, Inlined, Plan, Specialised
+    from onnxreduce_cli.api import convert, convert_file, convert_version, diff, plan, run, verify
+    from onnxreduce_cli.api.file_conversion import Converted
+    from onnxreduce_cli.api.options import FileOptions
+    from onnxreduce_cli.diffing.results import Diff, Difference, DiffNode
+    from onnxreduce_cli.engine.changes import Change
+    from onnxreduce_cli.engine.description import Inlined, Plan, Specialised
+    from onnxreduce_cli.engine.preparation import PreparationOptions
     from onnxreduce_cli.errors import (
         Blocker,
         CheckError,
@@ -17,7 +22,12 @@ if TYPE_CHECKING:
         UsageError,
     )
     from onnxreduce_cli.verification.compare import Tolerance
-    from onnxreduce_cli.verification.errors import CannotRunError, InputError, RunFailedError
+    from onnxreduce_cli.verification.errors import (
+        CannotRunError,
+        InputError,
+        RunFailedError,
+        VerificationError,
+    )
     from onnxreduce_cli.verification.results import VerifyReport
 
 __version__ = "0.1.0"
@@ -28,18 +38,28 @@ __all__ = [
     "Change",
     "CheckError",
     "ConversionError",
+    "Converted",
+    "Diff",
+    "DiffNode",
+    "Difference",
+    "FileOptions",
     "Inlined",
     "InputError",
     "InvalidModelError",
     "OnnxreduceError",
     "Plan",
+    "PreparationOptions",
     "RunFailedError",
     "Specialised",
     "Tolerance",
     "UncheckedError",
     "UsageError",
+    "VerificationError",
     "VerifyReport",
     "convert",
+    "convert_file",
+    "convert_version",
+    "diff",
     "plan",
     "run",
     "verify",
@@ -48,21 +68,31 @@ __all__ = [
 _HOMES = {
     "Blocker": "errors",
     "CannotRunError": "verification.errors",
-    "Change": "engine.description",
+    "Change": "engine.changes",
     "CheckError": "errors",
     "ConversionError": "errors",
+    "Converted": "api.file_conversion",
+    "Diff": "diffing.results",
+    "DiffNode": "diffing.results",
+    "Difference": "diffing.results",
+    "FileOptions": "api.options",
     "Inlined": "engine.description",
     "InputError": "verification.errors",
     "InvalidModelError": "errors",
     "OnnxreduceError": "errors",
     "Plan": "engine.description",
+    "PreparationOptions": "engine.preparation",
     "RunFailedError": "verification.errors",
     "Specialised": "engine.description",
     "Tolerance": "verification.compare",
     "UncheckedError": "errors",
     "UsageError": "errors",
+    "VerificationError": "verification.errors",
     "VerifyReport": "verification.results",
     "convert": "api",
+    "convert_file": "api",
+    "convert_version": "api",
+    "diff": "api",
     "plan": "api",
     "run": "api",
     "verify": "api",
@@ -78,3 +108,8 @@ def __getattr__(name: str) -> Any:
     found = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = found
     return found
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted({*globals(), *__all__})

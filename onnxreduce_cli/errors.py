@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from onnxreduce_cli.text import joined, printable, shortened
+from onnxreduce_cli.text import (
+    common,
+    count,
+    html_table,
+    joined,
+    listed,
+    printable,
+    shortened,
+    without_values,
+)
+from onnxreduce_cli.told import Told
 
-#: Longer reasons and paths of scopes are cut in messages.
+#: Longer reasons and paths of scopes are cut in messages, and still shorter ones where Python shows
+#: objects.
 _LONGEST = 1000
+_SHORT = 60
+
+#: Reasons for which nodes block, of which each is told where there are no more.
+_REASONS = 10
 
 
-@dataclass(frozen=True)
-class Blocker:
+@dataclass(frozen=True, repr=False)
+class Blocker(Told):
     """One node that cannot reach the target opset.
 
     Attributes:
@@ -42,6 +58,51 @@ class Blocker:
         node = shortened(self.node)
         return printable(f"{what} {node} (opset {self.opset}){place}: {reason}{advice}")
 
+    def __repr__(self) -> str:
+        """The node, its operator and opset, and the beginning of the reason."""
+        node, reason = shortened(self.node, _SHORT), shortened(self.reason, _SHORT)
+        return printable(f"<Blocker {self.op_type}-{self.opset} {node!r}: {reason}>")
+
+    def _repr_html_(self) -> str:
+        return html_table(self.to_dict().items())
+
+
+def blocker_lines(blockers: Sequence[Blocker]) -> list[str]:
+    """Describe blockers, a line for all those that are in the way for one reason.
+
+    Reasons that differ only in the values that they name, such as that of an input, are one. Of
+    many the first are described, and how many follow.
+    """
+    groups: dict[tuple[str, str], list[Blocker]] = {}
+    for blocker in blockers:
+        key = without_values(blocker.reason), without_values(blocker.advice)
+        groups.setdefault(key, []).append(blocker)
+    first, rest = [*groups.values()][:_REASONS], [*groups.values()][_REASONS:]
+    lines = [str(group[0]) if len(group) == 1 else _together(group) for group in first]
+    if rest:
+        nodes = count(sum(map(len, rest)), "node")
+        lines.append(f"and {count(len(rest), 'other reason')}, of {nodes}; --verbose lists all")
+    return lines
+
+
+def _together(group: Sequence[Blocker]) -> str:
+    kinds = Counter(shortened(blocker.op_type) for blocker in group)
+    operators = [f"{number:,} {op_type}" for op_type, number in kinds.most_common()]
+    opsets = ", ".join(map(str, sorted({blocker.opset for blocker in group})))
+    names = listed([placed(blocker.node, blocker.scope) for blocker in group])
+    reason = shortened(common([blocker.reason for blocker in group]), _LONGEST)
+    advice = common([blocker.advice for blocker in group])
+    end = f"; {advice}" if advice else ""
+    what = f"{operators[0]} nodes (opset {opsets})"
+    if len(operators) > 1:
+        what = f"{len(group):,} nodes ({listed(operators)}; opset {opsets})"
+    return printable(f"{what} {names}: {reason}{end}")
+
+
+def placed(node: str, scope: str) -> str:
+    """A node's name, and where it is unless that is the main graph."""
+    return f"{node} in {shortened(scope)}" if scope else node
+
 
 class OnnxreduceError(Exception):
     """What this library raises where it cannot do what it was asked for.
@@ -50,10 +111,12 @@ class OnnxreduceError(Exception):
         exit_code: how a command ends that meets it.
         state: what it says of a model, in a few words.
         prefix: what its message begins with where people read it.
+        so_far: how far converting a file got, as `Converted`; None where it had not begun.
     """
 
     exit_code: int = 1
     state: str = "failed"
+    so_far: Any = None
     prefix: ClassVar[str] = "Error: "
 
     def __init__(self, *lines: str) -> None:
@@ -87,8 +150,8 @@ class ConversionError(OnnxreduceError, RuntimeError):
     prefix = ""
 
     def __init__(self, message: str, blockers: tuple[Blocker, ...] = ()) -> None:
-        """Join `message` and one line for each blocker."""
-        super().__init__(message, *(str(blocker) for blocker in blockers))
+        """Join `message` and one line for the blockers of each reason."""
+        super().__init__(message, *blocker_lines(blockers))
         self.message = message
         self.blockers = blockers
 
@@ -98,21 +161,34 @@ class CheckError(ConversionError):
 
     Attributes:
         folder: what reproduces it: a folder for each distinct site, with both tiny models.
+        report: the `SiteReport`, of the sites that agree too.
     """
 
     state = "failed its check"
 
-    def __init__(self, lines: Sequence[str], folder: str) -> None:
-        """Join the lines of the message, and keep the folder."""
+    def __init__(self, lines: Sequence[str], folder: str, report: Any = None) -> None:
+        """Join the lines of the message, and keep the folder and the report."""
         OnnxreduceError.__init__(self, *lines)
         self.message, self.blockers = lines[0], ()
         self.folder = folder
+        self.report = report
 
 
 class UncheckedError(ConversionError):
-    """Some replacements could not be checked, and the conversion was to be strict."""
+    """Some replacements could not be checked, and the conversion was to be strict.
+
+    Attributes:
+        report: the `SiteReport`.
+    """
 
     state = "not checked"
+    report: Any = None
+
+
+class OutOfMemoryError(OnnxreduceError, MemoryError):
+    """A model takes more memory than it may."""
+
+    state = "out of memory"
 
 
 @contextmanager
@@ -126,5 +202,7 @@ def about(name: str) -> Iterator[None]:
         if type(error) is InvalidModelError:
             raise InvalidModelError(f"{name}: {error}") from error
         if type(error) is ConversionError:
-            raise ConversionError(f"{name}: {error.message}", error.blockers) from error
+            named = ConversionError(f"{name}: {error.message}", error.blockers)
+            named.so_far = error.so_far
+            raise named from error
         raise

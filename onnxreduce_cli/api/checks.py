@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from onnxreduce_cli.verification.site_report import SiteReport
 
 
-def prepare_checks(model: ModelProto, opset: int) -> None:
-    """Let ONNX Runtime's process start while this one plans, if the model is of another opset."""
+def prepare_checks(model: ModelProto, opset: int | None) -> None:
+    """Let ONNX Runtime's process start while this one plans, if the model is of another opset.
+
+    Which one is not known yet where it is None.
+    """
     from onnxreduce_cli.verification.process import prepare
 
     if opset != default_opset(model):

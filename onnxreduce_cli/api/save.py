@@ -5,17 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from tempfile import NamedTemporaryFile
+from dataclasses import dataclass, field, replace
 from typing import IO, Literal
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
-from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing
+from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing, temporary
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.weights import move_in, move_out
+
+#: Of external data that was converted so much at least becomes external data again.
+_MOVED = 1024
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,7 @@ def save(
             large, or a file changed while it was read.
         OSError: something cannot be written; what was there is as it was.
     """
+    placement = _with_converted(placement, conversion, path)
     folder = document.base_dir if path == STREAM else os.path.dirname(os.path.abspath(path))
     files = _data_files(document, placement)
     _check_apart(path, folder, files)
@@ -125,6 +128,38 @@ def save(
         _write(content, path, folder, stdout, verify)
     pairs = tuple(destinations(going, folder))
     return SavedData(pairs, tuple(linked), new.path, tuple(file.path for file in files))
+
+
+def try_out(
+    document: Document, conversion: Conversion, placement: Placement, verify: Callable[[str], None]
+) -> None:
+    """Apply a conversion and let `verify` see the model, which nothing is left of on the disk.
+
+    Args:
+        document: the model as it was read.
+        conversion: what is to become of it.
+        placement: whether external data may be outside the model's folder.
+        verify: is called with the path of a temporary file, beside external data that it has.
+
+    Raises:
+        InvalidModelError: external data is outside the folder or not there, or the model is too
+            large.
+        OSError: the temporary file cannot be written.
+    """
+    files = _data_files(document, placement)
+    if not conversion.changes_nothing:
+        conversion.apply()
+    content = document.byte_ranges("protobuf")
+    with temporary(content, document.base_dir if files else "") as path:
+        verify(path)
+
+
+def _with_converted(placement: Placement, conversion: Conversion, path: str) -> Placement:
+    """Put weights that were external data, and are within the model now, out of it again."""
+    if not conversion.prepared.moved or placement.inline or path == STREAM:
+        return placement
+    threshold = _MOVED if placement.threshold is None else placement.threshold
+    return replace(placement, threshold=threshold)
 
 
 @dataclass(frozen=True)
@@ -197,9 +232,8 @@ def _write(
         return
     assert stdout is not None
     if verify is not None:
-        with NamedTemporaryFile(dir=folder or None, suffix=".onnx") as copy:
-            write(content, copy)
-            verify(copy.name)
+        with temporary(content, folder) as copy:
+            verify(copy)
     write(content, stdout)
 
 

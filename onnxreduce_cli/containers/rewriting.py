@@ -25,7 +25,7 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
 
 #: Each of a scope's nodes with what takes its place; None where it stays.
 _Results = list[tuple[NodeProto, list[NodeProto] | None]]
@@ -39,13 +39,23 @@ class Written:
         node: the node's name, or a description by its first output where it has none.
         op_type: its operator.
         scope: where it is.
-        result: the operators of the nodes that take its place.
+        place: the number of the scope in `scopes(model)`, and of the node in it.
+        made: the nodes that take its place.
     """
 
     node: str
     op_type: str
     scope: str
-    result: tuple[str, ...]
+    place: tuple[int, int]
+    made: tuple[NodeProto, ...]
+
+    @property
+    def control_flow(self) -> tuple[str, ...]:
+        """The operators with graphs that the node brings; none where it has a graph itself."""
+        if self.op_type in GRAPH_OPERATORS:
+            return ()
+        found = [node.op_type for node in with_inner(self.made)]
+        return tuple(sorted(op_type for op_type in found if op_type in GRAPH_OPERATORS))
 
 
 class CannotWriteError(Exception):
@@ -95,7 +105,7 @@ def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[Writte
             except UnwritableError as error:
                 raise CannotWriteError(_place(found, scope, node), error) from error
             edits.setdefault(id(scope), Edits()).replace(node, new, [], {}, [])
-            written.append(_written(scope, node, new))
+            written.append(_written(found, scope, node, new))
         for scope in reversed(graphs):
             if id(scope) in edits:
                 apply_edits(scope, edits[id(scope)])
@@ -109,9 +119,11 @@ def _place(found: list[Scope], scope: Scope, node: NodeProto) -> tuple[int, int]
     return number, next(place for place, item in enumerate(scope.nodes) if item is node)
 
 
-def _written(scope: Scope, node: NodeProto, new: Iterable[NodeProto]) -> Written:
-    operators = tuple(item.op_type for item in new)
-    return Written(scope.describe(node), node.op_type, scope.label, operators)
+def _written(
+    found: list[Scope], scope: Scope, node: NodeProto, new: Iterable[NodeProto]
+) -> Written:
+    place = _place(found, scope, node)
+    return Written(scope.describe(node), node.op_type, scope.label, place, tuple(new))
 
 
 class _Rewriting(Interface):
@@ -137,8 +149,9 @@ class _Rewriting(Interface):
             for info in graph.value_info
             if info.name in environment and info.type.WhichOneof("value") != "tensor_type"
         }
+        written = [_written(self._found, *given) for given in self._written.values()]
         apply_edits(self._main, edits)
-        return [_written(*given) for given in self._written.values()]
+        return written
 
     def _sweep(self, results: _Results, given: Iterable[str]) -> set[str]:
         """Take out the emitted nodes that nobody reads: only some of a sequence's parts may be.

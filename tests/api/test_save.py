@@ -12,7 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
-from onnxreduce_cli.api.convert_file import Options, convert_file
+from onnxreduce_cli.api.file_conversion import convert_file
+from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.errors import InvalidModelError, UsageError
 from onnxreduce_cli.model import files as files_module
@@ -268,7 +269,7 @@ def test_a_source_that_changes_before_the_end(source: Path, out: Path, request) 
         source.write_bytes(original[:-1] + b"x")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("onnxreduce_cli.api.convert_file.check_conversion", change)
+        patch.setattr("onnxreduce_cli.api.file_conversion.check_conversion", change)
         if "plain" in request.node.name:
             # It has been read in full.
             convert(source, out, force=True)

@@ -411,7 +411,7 @@ def test_what_is_said_and_kept() -> None:
     source.graph.node[1].doc_string = "why"
     changes = onnxreduce_cli.plan(source, 10).changes
     assert [change.node for change in changes][:2] == ["make", "take"]
-    assert "written out as tensors" in changes[0].steps[0]
+    assert "written out as tensors" in changes[0].edits[0]
     result = converts(source, 10, {"x": X[0, :2], "p": np.array(1)}, exact=True)
     (node,) = (node for node in result.graph.node if "y" in node.output)
     assert node.doc_string == "why"
@@ -436,6 +436,22 @@ def test_sequences_in_a_function() -> None:
     given = {"x": X[0, :2], "n": np.array(3), "c": np.array(True)}
     for target in (12, 9):
         converts(source, target, given, exact=True)
+
+
+def test_a_loop_that_was_not_there_is_an_emulation() -> None:
+    """The elements of what the model is given differ in shape: one after the other is taken."""
+    source = model(
+        HEAD + "g (float[a] x, int64[k] parts, int64 p) => (float[b] y) { "
+        "s = SplitToSequence<axis = 0>(x, parts) y = SequenceAt(s, p) }"
+    )
+    given = {"x": X[0], "parts": np.array([1, 2, 3]), "p": np.array(1)}
+    refused = onnxreduce_cli.plan(source, 10).blockers
+    assert [item.op_type for item in refused] == ["SplitToSequence"]
+    assert "it can only be emulated at opset 10: " in refused[0].reason
+    assert "--emulate" in refused[0].advice
+    change = onnxreduce_cli.plan(source, 10, emulate=True).changes[0]
+    assert change.control_flow
+    converts(source, 10, given, exact=True)
 
 
 def test_a_rank_that_is_not_known() -> None:

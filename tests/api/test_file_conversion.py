@@ -7,7 +7,8 @@ import io
 import onnx
 import pytest
 
-from onnxreduce_cli.api.convert_file import Options, convert_file
+from onnxreduce_cli.api.file_conversion import convert_file
+from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.steps import registry
 from onnxreduce_cli.verification import VerificationError
@@ -40,8 +41,8 @@ def test_what_became_of_it(source):
     assert done.target == str(source.with_name("model.opset13.onnx"))
     assert onnx.load(done.target).opset_import[0].version == 13
     assert [change.node for change in done.plan.changes] == ["mean"]
-    assert done.sites is not None
-    assert done.sites.checked == 1
+    assert done.checks is not None
+    assert done.checks.checked == 1
     assert done.verified is not None
     assert done.verified.equivalent
 
