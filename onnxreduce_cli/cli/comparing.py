@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+from onnxreduce_cli.cli.completing import dims as dim_names
+from onnxreduce_cli.cli.stacks import each_of
 
 
 def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
     """``batch=4`` and its like as sizes by name."""
-    found = {}
+    found: dict[str, int] = {}
     for value in values:
         name, _sign, size = value.partition("=")
-        if not name or not size.isdigit():
-            raise click.BadParameter(f"{value!r} is not of the form name=size")
-        found[name] = int(size)
+        if not name or not size.isdecimal():
+            raise click.BadParameter(f"{value!r} is not of the form name=size, as batch=1")
+        if found.setdefault(name, int(size)) != int(size):
+            raise click.BadParameter(f"it says both {found[name]} and {int(size)} for {name}")
     return found
 
 
@@ -28,16 +27,24 @@ def _limit(_: click.Context, __: click.Parameter, value: float | None) -> float 
     return value
 
 
-#: In the order in which help shows them.
 _OPTIONS = (
     click.option(
         "-i", "--input", "pairs", multiple=True, metavar="NAME=FILE.npy", help="Real data."
     ),
     click.option(
-        "--inputs", metavar="PATH", help="Real data: an .npz file or a test_data_set folder."
+        "--inputs",
+        type=click.Path(),
+        metavar="PATH",
+        help="Real data: an .npz file or a test_data_set folder.",
     ),
     click.option(
-        "--dim", "dims", multiple=True, callback=_dims, metavar="NAME=SIZE", help="Fix a dimension."
+        "--dim",
+        "dims",
+        multiple=True,
+        shell_complete=dim_names,
+        callback=_dims,
+        metavar="NAME=SIZE",
+        help="Fix a dimension.",
     ),
     click.option(
         "--trials",
@@ -64,8 +71,5 @@ _OPTIONS = (
 )
 
 
-def comparing_options(command: _Command) -> _Command:
-    """Give a command the options: `pairs`, `inputs`, `dims`, `trials`, `seed`, `rtol`, `atol`."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+#: Gives a command `pairs`, `inputs`, `dims`, `trials`, `seed`, `rtol` and `atol`.
+comparing_options = each_of(_OPTIONS)

@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from onnxreduce_cli.cli.comparing import comparing_options
+from onnxreduce_cli.cli.completing import contracted, operators, runtimes
 from onnxreduce_cli.cli.limits import limit_options
+from onnxreduce_cli.cli.many import check_cluster, many_options, pool
 from onnxreduce_cli.cli.placing import placement_options
+from onnxreduce_cli.cli.preparing import preparation_options
 from onnxreduce_cli.cli.progress import progress_bar
+from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.stating import type_option
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
-from onnxreduce_cli.errors import about
+from onnxreduce_cli.errors import ConversionError, about
 from onnxreduce_cli.text import joined
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api.convert_file import Converted, Options
-    from onnxreduce_cli.api.save import Placement
+    from onnxreduce_cli.api.file_conversion import Converted
+    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.batch.pool import Pool
+    from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.model.ir_version import Wanted
+    from onnxreduce_cli.report.data import Conversions
+    from onnxreduce_cli.report.drawing import Picture
+    from onnxreduce_cli.verification.site_report import SiteReport
 
 
 def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
@@ -37,12 +48,29 @@ def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
     return int(value)
 
 
+def _names(_: click.Context, __: click.Parameter, value: str) -> tuple[str, ...]:
+    """A list of names with commas between them."""
+    return tuple(name.strip() for name in value.split(",") if name.strip())
+
+
+def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tuple[str, ...]:
+    """What a list of operators, or a file of one, has."""
+    if value is None:
+        return ()
+    from onnxreduce_cli.targets.allowed import listed_in
+
+    found = listed_in(value)
+    if not found:
+        raise click.BadParameter(f"{value!r} lists no operator")
+    return found
+
+
 def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     """Let the process that checks start while this one imports what a command needs."""
 
     @wraps(command)
     def call(**options: Any) -> None:
-        if not (options["dry_run"] or options["no_check"]):
+        if not (options["no_check"] or (options["dry_run"] and not options["verify"])):
             from onnxreduce_cli.verification.process import prepare
 
             prepare("onnxruntime")
@@ -51,19 +79,65 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
     return call
 
 
-@click.command(name="convert")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.command(name="convert", cls=WithOptionalValues)
+@click.argument("models", nargs=-1, required=True, type=click.Path(), metavar="MODEL...")
 @click.option("--opset", type=int, help="The opset to reach; by default the model's own.")
 @click.option(
-    "-o", "--output", help="Where to write; by default MODEL.opsetN.onnx. - is standard output."
+    "--for",
+    "runtime",
+    shell_complete=runtimes,
+    metavar="RUNTIME",
+    help="Where the model is to run: onnxruntime==1.8, 'opencv>=4.6,<5', installed. Opset and IR "
+    "version are ones that it takes, and what it gets wrong or refuses is written in another way; "
+    "onnxreduce targets lists those that are known.",
 )
-@click.option("--out-dir", metavar="DIR", help="Where to write several models, by their own names.")
-@click.option("--dry-run", is_flag=True, help="Show the plan, write nothing.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    help="Where to write; by default MODEL.opsetN.onnx or MODEL.RUNTIME.onnx. - is standard "
+    "output.",
+)
+@click.option(
+    "--out-dir",
+    type=click.Path(),
+    metavar="DIR",
+    help="Where to write several models, by their own names.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Show the plan, write nothing; with --verify the models are compared all the same.",
+)
 @click.option(
     "--expand",
+    shell_complete=operators,
     multiple=True,
     metavar="OPERATOR",
-    help="Replace this operator by its function body. May be given several times.",
+    help="Write this operator out in others. May be given several times.",
+)
+@click.option(
+    "--contract",
+    shell_complete=contracted,
+    callback=_names,
+    default="",
+    metavar="OPERATOR,...|GROUP",
+    help="Put these operators in place of the nodes that exporters write for them: single ones, or "
+    "normalizations, activations, attention, family, all. In ONNX Runtime on a CPU ReduceLogSumExp "
+    "is 17 times slower as one node, ReduceL1, ReduceL2, ReduceSumSquare and Swish 3 times, "
+    "GroupNormalization twice.",
+)
+@click.option(
+    "--allow-ops",
+    callback=_operators,
+    metavar="FILE|OPERATOR,...",
+    help="Write every other operator out in these: onnxreduce ops --of MODEL prints such a file. "
+    "Resize@11-13 is allowed at those opsets alone.",
+)
+@click.option(
+    "--emulate",
+    is_flag=True,
+    help="Accept what brings control flow that was not there, or more than 128 nodes for one.",
 )
 @click.option(
     "--ir-version",
@@ -80,71 +154,58 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--no-check", is_flag=True, help="Do not run each changed node, before and after.")
 @click.option("--strict", is_flag=True, help="Refuse a model of which some node is not checked.")
 @click.option("--verify", is_flag=True, help="Also compare the whole model, before and after.")
+@with_settings
+@preparation_options
 @comparing_options
 @placement_options
-@click.option("--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1.")
-@click.option("--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done.")
+@many_options
+@click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
 @_prepared
+@reporting("convert", "junit", "code_quality", "html")
 def command(
+    telling: Telling,
     models: tuple[str, ...],
-    opset: int | None,
     output: str | None,
     out_dir: str | None,
-    dry_run: bool,
-    expand: tuple[str, ...],
-    ir_version: Wanted,
-    types: dict[str, str],
-    force: bool,
-    in_place: bool,
     no_check: bool,
-    strict: bool,
-    verify: bool,
-    placement: Placement,
     jobs: int | None,
+    cluster: str | None,
+    shard: tuple[int, int] | None,
     resume: bool,
+    verbose: bool,
     quiet: bool,
-    **comparing: Any,
-) -> None:
+    **given: Any,
+) -> int:
     """Move each MODEL (a file, a pattern, or - for standard input) to another opset.
 
-    Nothing is written if any node cannot get there: each is named on stderr with its reason, and
-    the exit code is 1; so it is if one that changes, run before and after, computes something else.
+    Nothing is written if any node cannot get there: stderr says which ones and why, and the exit
+    code is 1; so it is if one that changes, run before and after, computes something else.
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
-    from onnxreduce_cli.api.convert_file import Comparing, Options
+    from onnxreduce_cli.api.options import Options
 
-    options = Options(
-        opset,
-        expand,
-        ir_version,
-        types,
-        dry_run=dry_run,
-        force=force,
-        in_place=in_place,
-        make_folders=out_dir is not None,
-        check=not no_check,
-        strict=strict,
-        verify=verify,
-        comparing=Comparing(**comparing),
-        placement=placement,
-    )
+    options = Options.of(**given, check=not no_check)
     sources = _sources(models, output, out_dir, options)
-    if len(sources) == 1 and out_dir is None and jobs is None and not resume:
-        _convert_one(sources[0], output, options, quiet=quiet)
-    _convert_many(sources, output, out_dir, options, jobs=jobs or 1, resume=resume, quiet=quiet)
+    alone = jobs is None and cluster is None and shard is None and not resume
+    if len(sources) == 1 and out_dir is None and alone:
+        return _convert_one(telling, sources[0], output, options, verbose=verbose, quiet=quiet)
+    _check_many(sources, output, out_dir, options, resume=resume)
+    check_cluster(cluster, jobs, out_dir)
+    chosen = _chosen(sources, out_dir, shard)
+    where = pool(jobs, cluster, list(chosen), out_dir, options, quiet=quiet)
+    return _convert_many(telling, chosen, where, out_dir, options, resume=resume, quiet=quiet)
 
 
 def _sources(
     models: tuple[str, ...], output: str | None, out_dir: str | None, options: Options
 ) -> list[str]:
     """The models, patterns expanded; options that contradict each other are refused."""
-    from onnxreduce_cli.api.convert_file import check_options
     from onnxreduce_cli.batch.layout import matching
 
-    check_options(options)
+    options.validate()
     if "" in (*models, output, out_dir):
         raise click.UsageError("a name is empty; is some variable not set?")
     return matching(models, out_dir)
@@ -164,10 +225,43 @@ def _check_many(
         raise click.UsageError("say either --in-place or --out-dir")
 
 
-def _convert_one(source: str, output: str | None, options: Options, *, quiet: bool) -> None:
-    from onnxreduce_cli.api.convert_file import convert_file
+def _chosen(
+    sources: list[str], out_dir: str | None, shard: tuple[int, int] | None
+) -> dict[str, str | None]:
+    """The output path of each model of a shard, which is the same whatever the shards are."""
+    from onnxreduce_cli.batch.layout import is_in_shard, targets
 
+    places = targets(sources, out_dir) if out_dir is not None else [None] * len(sources)
+    found = dict(zip(sources, places, strict=True))
+    return {
+        source: place
+        for source, place in found.items()
+        if shard is None or is_in_shard(source, shard)
+    }
+
+
+def _convert_one(
+    telling: Telling,
+    source: str,
+    output: str | None,
+    options: Options,
+    *,
+    verbose: bool,
+    quiet: bool,
+) -> int:
+    from onnxreduce_cli.api.file_conversion import convert_file
+
+    pictures: list[Picture | None] = []
+
+    def draw(conversion: Conversion, sites: SiteReport | None) -> None:
+        from onnxreduce_cli.report.drawing import conversion_picture
+
+        pictures.append(conversion_picture(conversion, sites))
+
+    telling.content_of = lambda error: _told(source, error, dry_run=options.dry_run)
+    telling.pictures = lambda: pictures or [None]
     with (
+        _each_blocker(telling) if verbose else nullcontext(),
         about(source),
         progress_bar("copying data") as copying,
         progress_bar("verifying") as progress,
@@ -180,70 +274,114 @@ def _convert_one(source: str, output: str | None, options: Options, *, quiet: bo
             stdout=standard_output(),
             progress=progress,
             copying=copying,
+            seen=draw if telling.draws else None,
         )
+    telling.content = lambda: _told(source, done, dry_run=options.dry_run)
     if options.dry_run:
-        _show_plan(done, quiet=quiet)
+        _show_plan(telling, done, verbose=verbose, quiet=quiet)
     elif not quiet:
-        _show(done)
-    sys.exit(0 if done.plan.possible else 1)
+        _show(telling, done, verbose=verbose)
+    return 0 if done.plan.possible else 1
 
 
-def _show_plan(done: Converted, *, quiet: bool) -> None:
-    from onnxreduce_cli.report.plan import plan_text
+def _told(source: str, found: Converted | Exception, *, dry_run: bool) -> Conversions:
+    """What became of one model, as data."""
+    from onnxreduce_cli.report.data import Conversions, converted_model, failed_model
+
+    if isinstance(found, Exception):
+        return Conversions(dry_run, (failed_model(source, found),))
+    return Conversions(dry_run, (converted_model(found, dry_run=dry_run),))
+
+
+@contextmanager
+def _each_blocker(telling: Telling) -> Iterator[None]:
+    """Say each blocker, not all those of one reason together, and end the program."""
+    try:
+        yield
+    except ConversionError as error:
+        if not error.blockers:
+            raise
+        from onnxreduce_cli.report.plan import blockers_text
+
+        say(joined([error.message]), err=True)
+        say(blockers_text(error.blockers, verbose=True), err=True)
+        telling.fail(error)
+        sys.exit(error.exit_code)
+
+
+def _show_plan(telling: Telling, done: Converted, *, verbose: bool, quiet: bool) -> None:
+    from onnxreduce_cli.report.plan import blockers_text, plan_text
 
     if not quiet:
-        say(plan_text(done.plan, done.source))
-    for blocker in done.plan.blockers:
-        say(joined([str(blocker)]), err=True)
+        telling.say(plan_text(done.plan, done.source, verbose=verbose))
+        _show_proof(telling, done, err=False)
+    if done.plan.blockers:
+        say(blockers_text(done.plan.blockers, verbose=verbose), err=True)
 
 
-def _show(done: Converted) -> None:
+def _show(telling: Telling, done: Converted, *, verbose: bool) -> None:
     from onnxreduce_cli.report.plan import changes_text, remarks
 
     # Standard output is for the model where it goes there.
     to_stream = done.target == "-"
-    say(changes_text(done.plan, done.source, done.target), err=to_stream)
-    if done.sites is not None:
-        say(f"  {done.sites.summary()}", err=to_stream)
-    if done.verified is not None:
-        compared = sum(not trial.void for trial in done.verified.trials)
-        agreed = f"the whole models agree on {compared} inputs, by {done.verified.by}"
-        say(f"  verified: {agreed}", err=to_stream)
+    telling.say(changes_text(done, verbose=verbose), err=to_stream)
+    _show_proof(telling, done, err=to_stream)
     for line in remarks(done):
         say(joined([line]), err=True)
 
 
+def _show_proof(telling: Telling, done: Converted, *, err: bool) -> None:
+    """Say what running nodes and models found, if they were run."""
+    from onnxreduce_cli.report.plan import proofs
+
+    for line in proofs(done):
+        telling.say(f"  {line}", err=err)
+
+
 def _convert_many(
-    sources: list[str],
-    output: str | None,
+    telling: Telling,
+    places: dict[str, str | None],
+    where: Pool,
     out_dir: str | None,
     options: Options,
     *,
-    jobs: int,
     resume: bool,
     quiet: bool,
-) -> None:
-    _check_many(sources, output, out_dir, options, resume=resume)
-    from onnxreduce_cli.batch.layout import targets
+) -> int:
     from onnxreduce_cli.batch.run import convert_many, exit_code
     from onnxreduce_cli.batch.summary import summary_text
 
-    places = targets(sources, out_dir) if out_dir is not None else [None] * len(sources)
     outcomes = {}
-    with progress_bar("converting") as progress:
+    results = convert_many(
+        list(places),
+        list(places.values()),
+        options,
+        where,
+        out_dir=out_dir,
+        resume=resume,
+        telling="pictures" if telling.draws else "data" if telling.wanted else "",
+    )
+    # Closed where it is interrupted, so that the processes end before this one does.
+    with closing(results), progress_bar("converting") as progress:
         if progress is not None:
-            progress(0, len(sources), "")
-        for outcome in convert_many(
-            sources, places, options, out_dir=out_dir, resume=resume, jobs=jobs
-        ):
+            progress(0, len(places), "")
+        for outcome in results:
             outcomes[outcome.source] = outcome
             if outcome.code or not quiet:
                 for note in outcome.notes:
                     # In place of the progress bar, which is drawn again below.
                     say(note, err=True, over_bar=progress is not None)
             if progress is not None:
-                progress(len(outcomes), len(sources), outcome.source)
-    found = [outcomes[source] for source in sources]
+                progress(len(outcomes), len(places), outcome.source)
+    done = [outcomes[source] for source in places]
+
+    def found() -> Conversions:
+        from onnxreduce_cli.report.data import Conversions
+
+        return Conversions(options.dry_run, tuple(outcome.told() for outcome in done))
+
+    telling.content = found
+    telling.pictures = lambda: [outcome.picture for outcome in done]
     if not quiet:
-        say(summary_text(found))
-    sys.exit(exit_code(found))
+        telling.say(summary_text(done))
+    return exit_code(done)

@@ -6,19 +6,34 @@ import difflib
 
 import click
 
-from onnxreduce_cli.cli.streams import say
+from onnxreduce_cli.cli.completing import operators as operator_names
+from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.streams import standard_input
 
 
-@click.command(name="ops")
-@click.argument("operator", required=False)
-def command(operator: str | None) -> None:
-    """Show the versions of OPERATOR, or of all, and the steps up and down between them."""
+@click.command(name="ops", cls=WithOptionalValues)
+@click.argument("operator", required=False, shell_complete=operator_names)
+@click.option(
+    "--of", "model", type=click.Path(), metavar="MODEL", help="List the operators of a model."
+)
+@reporting("ops")
+def command(telling: Telling, operator: str | None, model: str | None) -> int:
+    """Show the versions of OPERATOR, or of all, and the steps up and down between them.
+
+    What --of prints is a file for convert --allow-ops.
+    """
+    if model is not None:
+        if operator is not None:
+            raise click.UsageError("say either OPERATOR or --of MODEL")
+        return _list(telling, model)
     from onnxreduce_cli import schemas
     from onnxreduce_cli.report.operators import operator_text, operators_text
+    from onnxreduce_cli.report.reference import operators
 
     if operator is None:
-        say(operators_text())
-        return
+        telling.content = lambda: operators(schemas.operators())
+        telling.say(operators_text())
+        return 0
     known = {name.lower(): name for name in schemas.operators()}
     operator = operator.removeprefix("ai.onnx.")
     name = known.get(operator.lower())
@@ -26,4 +41,22 @@ def command(operator: str | None) -> None:
         close = difflib.get_close_matches(operator.lower(), known, 3)
         hint = f"; did you mean {', '.join(known[item] for item in close)}?" if close else ""
         raise click.UsageError(f"the default domain has no operator {operator}{hint}")
-    say(operator_text(name))
+    telling.content = lambda: operators([name])
+    telling.say(operator_text(name))
+    return 0
+
+
+def _list(telling: Telling, model: str) -> int:
+    """Print the operators of a model, one on a line."""
+    from onnxreduce_cli.errors import about
+    from onnxreduce_cli.model.files import STREAM, load
+    from onnxreduce_cli.model.gate import admit
+    from onnxreduce_cli.report.operators import own_operators_text
+    from onnxreduce_cli.report.reference import operators_of
+
+    document = load(model, standard_input() if model == STREAM else None)
+    with about(model):
+        facts = admit(document.model, document.base_dir)
+    telling.content = lambda: operators_of(facts, model)
+    telling.say(own_operators_text(facts, model))
+    return 0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import zipfile
-from typing import Any
 
 import click
 
 from onnxreduce_cli.cli.limits import limit_options
-from onnxreduce_cli.cli.streams import say
-from onnxreduce_cli.text import joined
+from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 
 
-@click.command(name="run")
-@click.argument("model")
+@click.command(name="run", cls=WithOptionalValues)
+@click.argument("model", type=click.Path())
 @click.option(
     "--executor",
     type=click.Choice(["numpy", "onnxruntime"]),
@@ -22,16 +20,27 @@ from onnxreduce_cli.text import joined
     help="What runs it.",
 )
 @click.option("-i", "--input", "pairs", multiple=True, metavar="NAME=FILE.npy", help="One input.")
-@click.option("--inputs", metavar="PATH", help="All inputs: an .npz file or a folder.")
-@click.option("-o", "--output", metavar="FILE.npz", help="Where to keep the outputs.")
+@click.option(
+    "--inputs", type=click.Path(), metavar="PATH", help="All inputs: an .npz file or a folder."
+)
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE.npz", help="Where to keep the outputs."
+)
 @limit_options
+@reporting("run")
 def command(
-    model: str, executor: str, pairs: tuple[str, ...], inputs: str | None, output: str | None
-) -> None:
+    telling: Telling,
+    model: str,
+    executor: str,
+    pairs: tuple[str, ...],
+    inputs: str | None,
+    output: str | None,
+) -> int:
     """Run MODEL once and show, or keep, its outputs."""
     import numpy as np
 
     from onnxreduce_cli.model.files import load, replacing
+    from onnxreduce_cli.report.outputs import outputs_text, run_outputs
     from onnxreduce_cli.verification import read_inputs, run
 
     found = load(model).model
@@ -45,10 +54,10 @@ def command(
             f"no data for input {missing[0]!r}; give it: -i {missing[0]}=FILE.npy"
         )
     outputs = run(model, sets[0], executor=executor)
+    telling.content = lambda: run_outputs(model, executor, outputs)
     if output is None:
-        for name, value in outputs.items():
-            say(_described(name, value))
-        return
+        telling.say(outputs_text(run_outputs(model, executor, outputs)))
+        return 0
     others = [name for name, value in outputs.items() if not isinstance(value, np.ndarray)]
     if others:
         raise click.UsageError(f"output {others[0]!r} is no tensor, which an .npz file cannot hold")
@@ -57,13 +66,4 @@ def command(
         for name, value in outputs.items():
             with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, value, allow_pickle=value.dtype == object)
-
-
-def _described(name: str, value: Any) -> str:
-    """An output's name, dtype and shape, and below that its elements."""
-    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
-    kind = type(value).__name__ if dtype is None else f"{dtype}{list(shape or ())}"
-    # A single text is shown with quotes, as those of longer tensors are: it may hold newlines.
-    single = shape == () and getattr(dtype, "kind", "") == "O"
-    elements = repr(value.item()) if single else str(value)
-    return joined([f"{name}: {kind}", *elements.split("\n")])
+    return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import sys
@@ -9,8 +10,24 @@ from typing import IO
 
 import click
 
+from onnxreduce_cli.cli.colours import painted
+from onnxreduce_cli.cli.colours import wanted as colours_wanted
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.text import printable
+
+#: What stands for our own signs where a stream's encoding lacks them, as on Windows in a pipe.
+_PLAIN = {"→": "->", "√": "sqrt"}
+_PLAINLY = "onnxreduce-plainly"
+
+
+def _plainly(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Write a sign in others, or as its number where it is none of ours."""
+    if isinstance(error, UnicodeEncodeError) and (sign := error.object[error.start]) in _PLAIN:
+        return _PLAIN[sign], error.start + 1
+    return codecs.backslashreplace_errors(error)
+
+
+codecs.register_error(_PLAINLY, _plainly)
 
 
 def prepare() -> None:
@@ -25,7 +42,7 @@ def prepare() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Names of files and nodes may hold what the encoding cannot show.
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_PLAINLY)
 
 
 #: Where a progress bar is drawn: back to its beginning, and clear the line.
@@ -46,8 +63,8 @@ def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
         OSError: it cannot be written.
     """
     try:
-        shown = "\n".join(printable(line) for line in text.split("\n"))
-        click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err)
+        shown = "\n".join(painted(printable(line)) for line in text.split("\n"))
+        click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err, color=colours_wanted())
     except BrokenPipeError:
         stream = sys.stderr if err else sys.stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from typing import TYPE_CHECKING
-
 import click
 
 from onnxreduce_cli.cli.comparing import comparing_options
 from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.progress import progress_bar
-from onnxreduce_cli.cli.streams import say
-
-if TYPE_CHECKING:
-    from onnxreduce_cli.verification import VerifyReport
+from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+from onnxreduce_cli.cli.settings import with_settings
 
 #: The executors that run, for each value of ``--executor``.
 EXECUTORS = {
@@ -23,18 +18,21 @@ EXECUTORS = {
 }
 
 
-@click.command(name="verify")
-@click.argument("a")
-@click.argument("b", required=False)
+@click.command(name="verify", cls=WithOptionalValues)
+@click.argument("a", type=click.Path())
+@click.argument("b", type=click.Path(), required=False)
 @comparing_options
 @click.option("--special", is_flag=True, help="Also draw NaN, infinities, zeros and denormals.")
 @click.option("--ulp", type=click.IntRange(0), help="Tolerance in units in the last place.")
 @click.option("--exact", is_flag=True, help="Every bit must agree.")
 @click.option("--executor", type=click.Choice(list(EXECUTORS)), default="both", show_default=True)
 @click.option("--save-failure", metavar="DIR", help="Keep the first inputs that differ.")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole report as JSON.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell each comparison of each output.")
 @limit_options
+@with_settings
+@reporting("verify", "junit", "code_quality", "html")
 def command(
+    telling: Telling,
     a: str,
     b: str | None,
     pairs: tuple[str, ...],
@@ -49,8 +47,8 @@ def command(
     exact: bool,
     executor: str,
     save_failure: str | None,
-    as_json: bool,
-) -> None:
+    verbose: bool,
+) -> int:
     """Check whether models A and B are the same function.
 
     With A alone: whether ONNX Runtime and the NumPy executor agree on it. Inputs are drawn from
@@ -58,6 +56,8 @@ def command(
     wrong usage or unreadable; 3: nothing could run them, so nothing is known.
     """
     from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.report.drawing_two import verify_picture
+    from onnxreduce_cli.report.verify import as_text
     from onnxreduce_cli.verification import Tolerance, read_inputs
     from onnxreduce_cli.verification import verify as compare
 
@@ -76,12 +76,7 @@ def command(
             save_failure=save_failure,
             progress=progress,
         )
-    show(report, as_json=as_json)
-    sys.exit(report.exit_code)
-
-
-def show(report: VerifyReport, *, as_json: bool = False, err: bool = False) -> None:
-    """Print a report."""
-    from onnxreduce_cli.report import verify as text
-
-    say(text.as_json(report) if as_json else text.as_text(report), err=err)
+    telling.content = lambda: report
+    telling.pictures = lambda: [verify_picture(report, *[load(x).model for x in (a, b) if x])]
+    telling.say(as_text(report, verbose=verbose))
+    return report.exit_code

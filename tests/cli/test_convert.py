@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +33,11 @@ g (bfloat16[2,3] x) => (bfloat16[1,1] y, bfloat16[1,1] z) {
 }"""
 
 
+BLOCKED_TEXT = (
+    "2 nodes (1 ReduceMax, 1 ReduceMin; opset 18) first, second: it has a tensor(bfloat16)"
+)
+
+
 @pytest.fixture
 def source(tmp_path):
     path = tmp_path / "model.onnx"
@@ -47,7 +54,7 @@ def test_the_output_is_named_after_the_opset(onnxreduce, source):
     assert result.code == 0
     assert opset_of(source.with_name("model.opset13.onnx")) == 13
     assert "opset 18 to 13, 1 node changed" in result.out
-    assert "1 x ReduceMean: axes: input to attribute" in result.out
+    assert "1 ReduceMean: axes [1] → attribute: mean" in result.out
     assert "1 site, 1 distinct, all checked: 1 bit-exact" in result.out
     assert opset_of(source) == 18
 
@@ -74,28 +81,33 @@ def test_dry_run_shows_the_plan_and_writes_nothing(onnxreduce, source, tmp_path)
     before = sorted(os.listdir(tmp_path))
     result = onnxreduce("convert", source, "--opset", 13, "--dry-run")
     assert result.code == 0
-    assert "ReduceMean node mean: axes: input to attribute" in result.out
+    assert "1 ReduceMean: axes [1] → attribute: mean\n" in result.out
     assert "no longer read, removed: axes" in result.out
     assert "can be converted" in result.out
     onnx.save(model(BLOCKED), source)
     result = onnxreduce("convert", source, "--opset", 11, "--dry-run")
     assert result.code == 1
     assert "cannot be converted: 2 nodes in the way" in result.out
-    assert len(result.err.splitlines()) == 2
+    assert " ".join(result.err.split()).startswith(BLOCKED_TEXT)
     quiet = onnxreduce("convert", source, "--opset", 11, "--dry-run", "-q")
     assert (quiet.code, quiet.out, quiet.err) == (1, "", result.err)
     assert sorted(os.listdir(tmp_path)) == before
 
 
-def test_blockers_have_a_line_each_and_nothing_is_written(onnxreduce, source, tmp_path):
+def test_blockers_of_one_reason_are_told_together_and_nothing_is_written(
+    onnxreduce, source, tmp_path
+):
     onnx.save(model(BLOCKED), source)
     result = onnxreduce("convert", source, "--opset", 11, "-o", tmp_path / "out.onnx")
     assert result.code == 1
-    head, first, second = result.err.splitlines()
+    head, *told = result.err.splitlines()
     assert "cannot be converted to opset 11; nothing was written" in head
-    assert first.startswith("ReduceMax node first (opset 18): ")
-    assert second.startswith("ReduceMin node second (opset 18): ")
-    assert "bfloat16" in first
+    assert " ".join(" ".join(told).split()).startswith(BLOCKED_TEXT)
+    assert max(map(len, told)) <= 100
+    each = onnxreduce("convert", source, "--opset", 11, "--verbose").err.splitlines()
+    assert each[0] == head
+    for line in ("ReduceMax node first (opset 18): ", "ReduceMin node second (opset 18): "):
+        assert sum(found.startswith(line) for found in each) == 1
     assert not (tmp_path / "out.onnx").exists()
 
 
@@ -168,9 +180,30 @@ def test_a_folder_as_input_or_output(onnxreduce, source, tmp_path):
     result = onnxreduce("convert", source, "--opset", 13, "-o", tmp_path)
     assert result.code == 2
     assert "is a folder" in result.err
-    result = onnxreduce("convert", source, "--opset", 13, "-o", tmp_path / "none" / "x.onnx")
+    target = tmp_path / "none" / "yet" / "x.onnx"
+    assert onnxreduce("convert", source, "--opset", 13, "-o", target).code == 0
+    assert onnx.load(target).opset_import[0].version == 13
+    result = onnxreduce("convert", source, "--opset", 13, "-o", source / "x.onnx")
     assert result.code == 2
-    assert "there is no folder" in result.err
+    assert str(source) in result.err
+
+
+def test_a_folder_that_nothing_can_be_made_in(onnxreduce, source, tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(tempfile, "mkstemp", refuse)
+    output = tmp_path / "out.onnx"
+    result = onnxreduce("convert", source, "--opset", 13, "-o", output)
+    assert result.code == 2
+    reason = (
+        f"nothing can be made in the folder {tmp_path} (Permission denied); name another folder"
+    )
+    assert result.err == f"Error: {output}: {reason}\n"
+    monkeypatch.setattr(os, "makedirs", refuse)
+    result = onnxreduce("convert", source, "--opset", 13, "--out-dir", tmp_path / "new")
+    assert result.code == 2
+    assert reason in result.err
 
 
 @pytest.mark.parametrize(
@@ -199,7 +232,8 @@ def test_unreadable_text(onnxreduce, tmp_path, name, content, message):
         ((), "say which opset"),
         (("--opset", "99"), "there is no opset 99"),
         (("--opset", "0"), "there is no opset 0"),
-        (("--opset", "18", "--expand", "Foo"), "Foo has no function body here"),
+        (("--opset", "18", "--expand", "Foo"), "Foo is not written in other operators here"),
+        (("--opset", "18", "--contract", "Swich"), "did you mean Swish?"),
         (("--opset", "18", "--ir-version", "new"), "give a number"),
         (("--opset", "18", "--ir-version", "99"), "give a number"),
         (("--opset", "18", "-o", ""), "a name is empty; is some variable not set?"),
@@ -219,8 +253,10 @@ def test_names_are_shown_in_one_line(onnxreduce, source):
     found.graph.node[0].name = "first\n\x1b[31mred"
     onnx.save(found, source)
     result = onnxreduce("convert", source, "--opset", 11)
-    assert "ReduceMax node first\\n\\x1b[31mred (opset 18): " in result.err
-    assert len(result.err.splitlines()) == 3
+    assert "\n2 nodes (1 ReduceMax, 1 ReduceMin; opset 18) first\\n\\x1b[31mred, second: " in (
+        result.err
+    )
+    assert all(line.startswith("    ") for line in result.err.splitlines()[2:])
 
 
 def test_expand_without_a_change_of_opset(onnxreduce, tmp_path):
@@ -237,12 +273,25 @@ def test_expand_without_a_change_of_opset(onnxreduce, tmp_path):
     assert "Log" in types
 
 
+def test_contract_without_a_change_of_opset(onnxreduce, tmp_path):
+    text = """<ir_version: 9, opset_import: ["": 20]>
+    agraph (float[4] x) => (float[4] y) { s = Softplus(x) t = Tanh(s) y = Mul(x, t) }"""
+    onnx.save(model(text), tmp_path / "in.onnx")
+    target = tmp_path / "out.onnx"
+    result = onnxreduce("convert", tmp_path / "in.onnx", "--contract", "Mish, Gelu", "-o", target)
+    assert result.code == 0
+    assert "1 node changed" in result.out
+    assert [node.op_type for node in onnx.load(target).graph.node] == ["Mish"]
+
+
 def test_ir_versions(onnxreduce, source, tmp_path):
     target = tmp_path / "out.onnx"
     call = ("convert", source, "-o", target, "--force", "--opset")
     result = onnxreduce(*call, 13)
     assert result.code == 0
-    assert "opset 18 to 13, 1 node changed, IR version 8 to 7\n" in result.out
+    assert (
+        "opset 18 to 13, 1 node changed, 112 bytes → 104 bytes, IR version 8 to 7\n" in result.out
+    )
     assert onnx.load(target).ir_version == 7
     for option, number in (("auto", 7), ("keep", 8), (7, 7), (6, 6), (9, 9)):
         assert onnxreduce(*call, 13, "--ir-version", option).code == 0
@@ -282,7 +331,10 @@ def test_what_does_not_change_keeps_its_ir_version(onnxreduce, tmp_path):
     assert "IR version 14 stays (nothing else changes; --ir-version 8 lowers it)" in result.out
     assert target.read_bytes() == source.read_bytes()
     result = onnxreduce(*call, 18, "--ir-version", 8)
-    assert "opset 18 as it was, 0 nodes changed, IR version 14 to 8" in result.out
+    assert (
+        "opset 18 as it was, 0 nodes changed, 112 bytes → 112 bytes, IR version 14 to 8"
+        in result.out
+    )
     assert onnx.load(target).graph == found.graph
     assert onnx.load(target).ir_version == 8
 
@@ -510,3 +562,35 @@ def test_a_strict_conversion_of_checked_nodes_is_like_any_other(onnxreduce, sour
     target = tmp_path / "out.onnx"
     assert onnxreduce("convert", source, "--opset", 13, "-o", target, "--strict").code == 0
     assert target.exists()
+
+
+def test_for_a_runtime(onnxreduce, tmp_path):
+    source = tmp_path / "model.onnx"
+    source.write_bytes((SAMPLES / "reductions_opset18.onnx").read_bytes())
+    done = onnxreduce("convert", source, "--for", "opencv==4.6")
+    assert done.code == 0
+    text = " ".join(done.out.split())
+    assert "for opencv 4.6: at the model's own opset, 18, it would get wrong or refuse" in text
+    made = onnx.load(tmp_path / "model.opencv-4.6.onnx")
+    assert made.opset_import[0].version == 11
+    unknown = onnxreduce("convert", source, "--for", "opencw")
+    assert unknown.code == 2
+    assert "did you mean opencv?" in unknown.err
+    assert onnxreduce("convert", source).code == 2
+
+
+def test_what_some_runtime_gets_wrong_is_told_in_a_line(onnxreduce, tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(
+        model("""<ir_version: 8, opset_import: ["" : 11]>
+            g (float[2,3] x) => (float[2,1] y) { y = ReduceL1<axes=[1]>(x) }"""),
+        path,
+    )
+    line = "1 ReduceL1 at 13: wrong in openvino 2025.4 to 2026.4; --for openvino"
+    assert line in onnxreduce("convert", path, "--opset", "13").out
+    assert (
+        "wrong in" not in onnxreduce("convert", path, "--opset", "11", "-o", path, "--in-place").out
+    )
+    told = onnxreduce("convert", path, "--for", "openvino==2026.4")
+    assert told.code == 0
+    assert "wrong in" not in told.out

@@ -17,6 +17,7 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.batch import run
 from onnxreduce_cli.batch.record import NAME
+from onnxreduce_cli.verification.limits import Limits, current
 from tests.support import model
 
 GOOD = """<ir_version: 8, opset_import: ["" : 18]>
@@ -33,7 +34,7 @@ PLANT = """
 import sys, time
 if "--multiprocessing-fork" in sys.argv or "-c" in sys.argv:
     import ctypes
-    import onnxreduce_cli.api.convert_file as convert_file
+    import onnxreduce_cli.api.file_conversion as convert_file
     true = convert_file.check_conversion
     def check(conversion, **_):
         if conversion.model.graph.name == "crash":
@@ -156,6 +157,8 @@ def test_a_dry_run_over_many(onnxreduce, models, at_once):
     result = onnxreduce("convert", "models/*.onnx", "--opset", 11, "--dry-run")
     assert result.code == 0
     assert "2 models: 2 can be converted" in result.out
+    call = ("convert", "models/*.onnx", "--opset", 11, "--dry-run", "--verify", "--trials", 1)
+    assert onnxreduce(*call).out.count("; verified: the whole models agree on 1 input, by ") == 2
     onnx.save(model(BLOCKED), models / "c.onnx")
     result = onnxreduce("convert", "models/*.onnx", "--opset", 11, "--dry-run", "--out-dir", "out")
     assert result.code == 1
@@ -257,6 +260,38 @@ def test_resume_skips_what_is_done_and_that_alone(onnxreduce, models, at_once):
     assert opset_of("out/a.onnx") == 11
 
 
+def test_shards_share_a_folder(onnxreduce, models, at_once):
+    for name in "cdefgh":
+        shutil.copy(models / "a.onnx", models / f"{name}.onnx")
+    call = ("convert", "models/*.onnx", "--opset", 13, "--no-check", "--out-dir", "out", "--resume")
+    counts = []
+    for shard in ("1/2", "2/2"):
+        result = onnxreduce(*call, "--shard", shard)
+        assert result.code == 0
+        counts.append(int(result.out.splitlines()[-1].split()[0]))
+    assert sum(counts) == 8
+    assert min(counts) > 0
+    assert "8 models: 8 skipped" in onnxreduce(*call).out
+    assert "0 models: nothing to do" in onnxreduce(*call, "--shard", "999999/1000000").out
+
+
+def test_limits_hold_for_each_of_many(onnxreduce, models, at_once, monkeypatch):
+    seen = []
+    monkeypatch.setattr(run, "convert_file", lambda *_, **__: seen.append(current()) or 1 / 0)
+    assert run.current() == Limits()
+    onnxreduce("convert", "models/*.onnx", "--opset", 13, "--timeout", 7, "--memory", "1GB")
+    assert seen == [Limits(7, 10**9)] * 2
+
+
+def test_a_cluster_without_dask(onnxreduce, models, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    call = ("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
+    result = onnxreduce(*call, "--cluster", "tcp://localhost:1")
+    assert result.code == 2
+    assert "pip install 'onnxreduce[cluster]'" in result.err
+    assert not os.path.exists("out")
+
+
 def test_resume_does_not_overwrite_what_no_run_made(onnxreduce, models, at_once):
     os.mkdir("out")
     with open("out/a.onnx", "wb") as file:
@@ -321,6 +356,10 @@ def test_a_run_that_is_ended_can_be_resumed(onnxreduce, models, plant, at_once, 
         (("a.onnx", "--resume"), "--resume needs the folder"),
         (("a.onnx", "--out-dir", "out", "--in-place"), "either --in-place or --out-dir"),
         (("a.onnx", "b.onnx", "--jobs", "0"), "--jobs"),
+        (("a.onnx", "--shard", "0/2"), "the first of eight is 1/8"),
+        (("a.onnx", "--shard", "3/2"), "the first of eight is 1/8"),
+        (("a.onnx", "--cluster", "tcp://x:1"), "--cluster needs a folder"),
+        (("a.onnx", "--cluster", "tcp://x:1", "--out-dir", "o", "--jobs", "2"), "either --jobs or"),
         (("a.onnx", "b.onnx", "--opset", "99"), "there is no opset 99"),
     ],
 )
@@ -336,4 +375,23 @@ def test_a_file_where_the_folder_should_be(onnxreduce, models):
     models.parent.joinpath("out").touch()
     result = onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
     assert result.code == 2
-    assert "out: File exists" in result.err
+    assert "out: it is a file, not a folder; name another" in result.err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such limit")
+def test_a_model_that_takes_too_much_memory_for_its_size(onnxreduce, models, at_once, monkeypatch):
+    true = run.convert_file
+
+    def convert_file(source, target, options, **seen):
+        if os.path.basename(source) == "a.onnx":
+            np.ones(1 << 30, np.uint8)
+        return true(source, target, options, **seen)
+
+    monkeypatch.setattr(run, "convert_file", convert_file)
+    monkeypatch.setattr(run, "memory_needed", lambda task: 100_000_000)
+    result = onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
+    assert result.code == 1
+    assert "2 models: 1 out of memory, 1 converted" in result.out
+    assert "models/a.onnx: it takes more than 800 MB of memory" in result.err
+    assert sorted(os.listdir("out")) == [NAME, "b.onnx"]
+    assert np.ones(1 << 30, np.uint8).size == 1 << 30  # The limit is lifted again.

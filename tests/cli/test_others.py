@@ -25,6 +25,8 @@ def test_inspect(onnxreduce):
     assert "ReduceMax x 1" in result.out
     assert "can reach opset" in result.out
     assert "input [1, 2]" in result.out
+    assert "runs as it is, by what onnxreduce targets knows, in: " in result.out
+    assert "after convert --for in: " in result.out
 
 
 def test_inspect_shows_what_blocks(onnxreduce, tmp_path):
@@ -52,6 +54,33 @@ def test_ops(onnxreduce):
     result = onnxreduce("ops", "reducesun")
     assert result.code == 2
     assert "did you mean ReduceSum" in result.err
+
+
+def test_ops_of_a_model(onnxreduce, tmp_path):
+    path = tmp_path / "m.onnx"
+    onnx.save(
+        model("""<ir_version: 8, opset_import: ["" : 17, "own" : 1, "com.microsoft" : 1]>
+            g (float[2,3] x) => (float[2,3] y) {
+                a = own.twice(x) b = com.microsoft.Gelu(a) y = Relu(b)
+            }
+            <domain: "own", opset_import: ["" : 17]>
+            twice (v) => (w) { w = Add(v, v) }"""),
+        path,
+    )
+    result = onnxreduce("ops", "--of", path)
+    assert result.code == 0
+    head, *names = result.out.splitlines()
+    assert head == f"# {path}, opset 17: 3 operators"
+    assert names == ["Add", "Relu", "com.microsoft.Gelu"]
+    assert onnxreduce("ops", "Add", "--of", path).code == 2
+    # What it prints allows the model itself, and nothing else.
+    names_file = tmp_path / "ops.txt"
+    names_file.write_text(result.out)
+    allowed = ["convert", path, "--dry-run", "--allow-ops"]
+    assert "0 nodes changed" in onnxreduce(*allowed, names_file).out
+    refused = onnxreduce(*allowed, "Add,Relu")
+    assert refused.code == 1
+    assert "--allow-ops has no com.microsoft.Gelu, which is not converted" in refused.err
 
 
 @pytest.mark.parametrize("executor", ["numpy", "onnxruntime"])
@@ -134,3 +163,16 @@ def test_verify_that_nothing_can_run(onnxreduce, tmp_path):
     result = onnxreduce("verify", path)
     assert result.code == 3
     assert "nothing is known" in result.out
+
+
+def test_targets(onnxreduce) -> None:
+    every = onnxreduce("targets")
+    assert every.code == 0
+    assert "openvino         OpenVINO: 2022.1 to 2026.4" in every.out
+    one = onnxreduce("targets", "opencv==4.13")
+    assert one.code == 0
+    assert one.out.startswith("opencv: OpenCV dnn; also called cv2")
+    assert one.err.startswith("nothing is known of opencv 4.13: taken for 4.12")
+    unknown = onnxreduce("targets", "opencw")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert "did you mean opencv?" in unknown.err

@@ -22,7 +22,7 @@ def source(tmp_path):
 def test_the_blocker_says_what_to_type(onnxreduce, source):
     result = onnxreduce("convert", source, "--opset", 13)
     assert result.code == 1
-    assert result.err.rstrip().endswith("state it, such as: --type y=float")
+    assert " ".join(result.err.split()).endswith("state it, such as: --type y=float")
     result = onnxreduce("convert", source, "--opset", 13, "--type", "y=float")
     assert result.code == 0
     assert "types taken as given, stated in value_info: y=float" in result.out

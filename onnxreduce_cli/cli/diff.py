@@ -1,0 +1,33 @@
+"""`onnxreduce diff`."""
+
+from __future__ import annotations
+
+import click
+
+from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+
+
+@click.command(name="diff", cls=WithOptionalValues)
+@click.argument("a", type=click.Path())
+@click.argument("b", type=click.Path())
+@click.option("-v", "--verbose", is_flag=True, help="List each difference by itself.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing; the exit code tells.")
+@reporting("diff", "junit", "code_quality", "html")
+def command(telling: Telling, a: str, b: str, verbose: bool, quiet: bool) -> int:
+    """Show what differs between models A and B as graphs, whatever their nodes are called.
+
+    Nothing is printed of a copy. Exit code 0: nothing differs; 1: something does; 2: wrong usage or
+    unreadable.
+    """
+    from onnxreduce_cli.api import diff
+    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.report.diff import diff_text
+    from onnxreduce_cli.report.drawing_two import diff_picture
+
+    found = diff(a, b)
+    telling.content = lambda: found
+    telling.pictures = lambda: [diff_picture(found, load(a).model, load(b).model)]
+    text = diff_text(found, verbose=verbose)
+    if text and not quiet:
+        telling.say(text)
+    return 1 if found.differs else 0

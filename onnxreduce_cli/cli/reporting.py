@@ -1,0 +1,284 @@
+"""What every command tells, on the terminal and as files: one report, and its renderings."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from onnxreduce_cli.cli.streams import say
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.report.drawing import Picture
+    from onnxreduce_cli.report.plain import Report
+
+#: Standard output as the file of ``--json``.
+_STREAM = "-"
+
+#: What an option that may stand without its value means then.
+_ALONE = {"--strip-metadata": "all", "--json": _STREAM}
+
+
+#: Where a call's context notes that what fails from there on is told by its own report.
+_TELLS = f"{__name__}.tells"
+
+
+class WithOptionalValues(click.Command):
+    """A command with options that may stand without their values.
+
+    Such an option takes no next word, which may be a model; but ``--json`` one that ends in
+    ``.json`` and names no file that is there but is no report.
+
+    Where standard output is to have the report, it has one of wrong usage, too; files are left
+    alone then, as one may be a model that was named by mistake.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse what was typed, ``--strip-metadata`` as ``--strip-metadata=all``."""
+        end = args.index("--") if "--" in args else len(args)
+        given: list[str] = []
+        words = args[:end]
+        while words:
+            word = words.pop(0)
+            if word == "--json" and words and _names_report(words[0]):
+                word = f"--json={words.pop(0)}"
+            given.append(f"{word}={_ALONE[word]}" if word in _ALONE else word)
+        forms = [word.removeprefix("--json=") for word in given if word.startswith("--json=")]
+        try:
+            return super().parse_args(ctx, given + args[end:])
+        except click.UsageError as error:
+            self._refuse(error, forms[-1] if forms else None)
+            raise
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Call the command."""
+        try:
+            return super().invoke(ctx)
+        except Exception as error:
+            if _TELLS not in ctx.meta:
+                self._refuse(error, ctx.params.get("json"))
+            raise
+
+    def _refuse(self, error: Exception, path: str | None) -> None:
+        if path == _STREAM:
+            Telling(str(self.name), {"json": path}).fail(error)
+
+
+def _names_report(word: str) -> bool:
+    """Return whether a word after ``--json`` is its file: models may be JSON, too."""
+    if not word.endswith(".json") or word.startswith("-"):
+        return False
+    try:
+        with open(word, "rb") as file:
+            return b'"onnxreduce":' in file.read(400)
+    except OSError:
+        return True
+
+
+class Telling:
+    """What a command tells: text as it goes, and at the end a report in the forms asked for.
+
+    Attributes:
+        to_stdout: whether the report takes standard output, where then nothing else goes.
+        content: what was found, made when it is asked for; None as long as there is nothing.
+        content_of: what is found of a command that fails, made of the exception.
+        pictures: what a page shows of each model, made when it is asked for.
+    """
+
+    def __init__(self, command: str, files: dict[str, str | None]) -> None:
+        """Take the files to write, by the form of each."""
+        self._command = command
+        self._files = {form: path for form, path in files.items() if path is not None}
+        self._annotates = os.environ.get("GITHUB_ACTIONS") == "true" and "junit" in files
+        self.to_stdout = self._files.get("json") == _STREAM
+        self.content: Callable[[], Any] | None = None
+        self.content_of: Callable[[Exception], Any] | None = None
+        self.pictures: Callable[[], list[Picture | None]] = list
+
+    @property
+    def draws(self) -> bool:
+        """True if a page is wanted."""
+        return "html" in self._files
+
+    @property
+    def wanted(self) -> bool:
+        """True if there is a report to make, beside the text."""
+        return bool(self._files) or self._annotates
+
+    def say(self, text: str, *, err: bool = False) -> None:
+        """Print a text, unless standard output has the report."""
+        if err or not self.to_stdout:
+            say(text, err=err)
+
+    def finish(self, exit_code: int) -> None:
+        """Write the report of a command that ends in order."""
+        if self.wanted:
+            assert self.content is not None
+            self._write(exit_code, self.content())
+
+    def fail(self, error: Exception) -> None:
+        """Write the report of a command that fails."""
+        if not self.wanted:
+            return
+        from onnxreduce_cli.report.data import Problem, problem
+        from onnxreduce_cli.report.failures import failure
+
+        if isinstance(error, click.ClickException):
+            self._write(error.exit_code, None, Problem("refused", error.format_message()))
+            return
+        code = failure(error).code
+        if self.content_of is not None:
+            self._write(code, self.content_of(error))
+        else:
+            self._write(code, None, problem(error))
+
+    def _write(self, exit_code: int, content: Any, problem: Any = None) -> None:
+        from onnxreduce_cli.report.plain import Report
+
+        report = Report(self._command, exit_code, content, problem)
+        self._annotate(report)
+        for text, path in self._renderings(report):
+            if path == _STREAM:
+                say(text)
+                continue
+            from onnxreduce_cli.model.files import make_folder, replacing
+
+            make_folder(os.path.dirname(os.path.abspath(path)))
+            with replacing(path) as file:
+                file.write(f"{text}\n".encode())
+
+    def _renderings(self, report: Report) -> Iterator[tuple[str, str]]:
+        """Each form that was asked for, with its file."""
+        found = report.to_dict()
+        for form, path in self._files.items():
+            if form == "html":
+                from onnxreduce_cli.report.html import page
+
+                yield page(found, [] if report.content is None else self.pictures()), path
+            else:
+                yield _RENDERERS[form](found), path
+
+    def _annotate(self, report: Report) -> None:
+        if self._annotates:
+            from onnxreduce_cli.report.github import annotation_lines
+
+            # A runner reads both streams; standard output may be a model, or JSON.
+            for line in annotation_lines(report.to_dict()):
+                say(line, err=True)
+
+
+def _as_json(found: dict[str, Any]) -> str:
+    from onnxreduce_cli.report.plain import as_json
+
+    return as_json(found)
+
+
+def _as_junit(found: dict[str, Any]) -> str:
+    from onnxreduce_cli.report.junit import junit
+
+    return junit(found)
+
+
+def _as_code_quality(found: dict[str, Any]) -> str:
+    from onnxreduce_cli.report.gitlab import code_quality
+
+    return code_quality(found)
+
+
+_RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "json": _as_json,
+    "junit": _as_junit,
+    "code_quality": _as_code_quality,
+}
+
+_OPTIONS = {
+    "json": click.option(
+        "--json",
+        "json",
+        type=click.Path(),
+        metavar="[FILE.json]",
+        help="Print the report as JSON and nothing else, or write it to a file beside the text.",
+    ),
+    "junit": click.option(
+        "--junit",
+        type=click.Path(),
+        metavar="FILE.xml",
+        help="Write a case for each model, output and distinct node that changed.",
+    ),
+    "code_quality": click.option(
+        "--code-quality",
+        type=click.Path(),
+        metavar="FILE.json",
+        help="Write what failed as GitLab's merge requests show it.",
+    ),
+    "html": click.option(
+        "--report",
+        "html",
+        type=click.Path(),
+        metavar="FILE.html",
+        help="Write a page that shows all of it: one file, that needs no network.",
+    ),
+}
+
+
+def reporting(command: str, *forms: str) -> Callable[[Callable[..., int]], Callable[..., None]]:
+    """Let a command tell what it found, as text and in `forms`, and end by its exit code.
+
+    The command gets a `Telling` as ``telling``, sets its `content`, and returns its exit code.
+
+    Args:
+        command: its name.
+        forms: the forms beside the text and JSON: ``junit``, ``code_quality``, ``html``.
+    """
+    wanted = ("json", *forms)
+
+    def decorate(call: Callable[..., int]) -> Callable[..., None]:
+        @wraps(call)
+        def reported(**given: Any) -> None:
+            files = {form: given.pop(form) for form in wanted}
+            _check_files(files, given)
+            telling = Telling(command, files)
+            click.get_current_context().meta[_TELLS] = True
+            try:
+                code = call(telling=telling, **given)
+            except Exception as error:
+                telling.fail(error)
+                raise
+            telling.finish(code)
+            sys.exit(code)
+
+        for form in reversed(wanted):
+            reported = _OPTIONS[form](reported)
+        return reported
+
+    return decorate
+
+
+def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:
+    """Refuse to write a report over what a command reads or writes, or twice into one file."""
+    if files["json"] == _STREAM and given.get("output") == _STREAM:
+        raise click.UsageError("-o - sends the model to standard output: name a file, --json FILE")
+    others = [item for value in given.values() for item in _texts(value)]
+    for form, path in files.items():
+        if path is None or (form == "json" and path == _STREAM):
+            continue
+        option = "--report" if form == "html" else f"--{form.replace('_', '-')}"
+        if not path or os.path.isdir(path):
+            raise click.UsageError(f"{option} needs the name of a file, not {path!r}")
+        if any(map(path.__eq__, others)) or any(_same(path, other) for other in others):
+            raise click.UsageError(f"{option} {path} would overwrite a file of the command itself")
+        others.append(path)
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts of an option's value, each of which may be a path."""
+    values = value if isinstance(value, tuple | list) else [value]
+    return [item for item in values if isinstance(item, str)]
+
+
+def _same(path: str, other: str) -> bool:
+    return os.path.exists(path) and os.path.exists(other) and os.path.samefile(path, other)

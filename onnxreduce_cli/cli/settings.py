@@ -1,0 +1,119 @@
+"""What a project states once: ``[tool.onnxreduce]`` of its pyproject.toml."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_TABLE = "[tool.onnxreduce]"
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a text")
+    return value
+
+
+def _names(value: object) -> tuple[str, ...]:
+    found = value.split(",") if isinstance(value, str) else value
+    if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+        raise TypeError("names of operators")
+    return tuple(name.strip() for name in found)
+
+
+def _dtypes(value: object) -> dict[str, str]:
+    pairs = [value] if isinstance(value, str) else value
+    if not isinstance(pairs, list) or not all(isinstance(pair, str) for pair in pairs):
+        raise TypeError("changes of dtypes, as bfloat16=float")
+    found = {before: after for before, _, after in (pair.partition("=") for pair in pairs)}
+    if len(found) < len(pairs) or not all((*found, *found.values())):
+        raise TypeError("changes of dtypes, as bfloat16=float")
+    return found
+
+
+def _number(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise TypeError("a number, 0 or more")
+    return float(value)
+
+
+#: What the table may say: the parameter that it stands for, how it is read, and the options that
+#: say something else, each of which leaves it out.
+_SETTINGS: Mapping[str, tuple[str, Callable[[object], Any], tuple[str, ...]]] = {
+    "for": ("runtime", _text, ("opset", "allow_ops")),
+    "contract": ("contract", _names, ()),
+    "dtype": ("dtypes", _dtypes, ()),
+    "rtol": ("rtol", _number, ("exact", "ulp")),
+    "atol": ("atol", _number, ("exact", "ulp")),
+}
+
+
+def with_settings(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command what the project states where the command line says nothing."""
+
+    @wraps(command)
+    def call(**given: Any) -> None:
+        context = click.get_current_context()
+
+        def is_said(name: str) -> bool:
+            return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
+
+        for name, value in _stated().items():
+            parameter, _, others = _SETTINGS[name]
+            if parameter not in given or any(map(is_said, (parameter, *others))):
+                continue
+            # Tolerances are for comparing whole models, which a conversion only does if asked to.
+            if parameter in ("rtol", "atol") and not given.get("verify", True):
+                continue
+            given[parameter] = value
+        command(**given)
+
+    return call
+
+
+def _stated() -> dict[str, Any]:
+    """What the nearest pyproject.toml states, from this folder upward; nothing if there is none.
+
+    Raises:
+        UsageError: it is no TOML, or states what is not known.
+    """
+    here = Path.cwd()
+    path = next(
+        (
+            folder / "pyproject.toml"
+            for folder in (here, *here.parents)
+            if (folder / "pyproject.toml").is_file()
+        ),
+        None,
+    )
+    if path is None:
+        return {}
+    try:
+        table = (
+            tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("onnxreduce", {})
+        )
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise click.UsageError(f"{path} cannot be read: {error}") from error
+    found = {}
+    for name, value in table.items():
+        if name not in _SETTINGS:
+            known = ", ".join(_SETTINGS)
+            raise click.UsageError(f"{path}: {_TABLE} has no {name!r}; it may have {known}")
+        try:
+            found[name] = _SETTINGS[name][1](value)
+        except TypeError as error:
+            raise click.UsageError(
+                f"{path}: {name} of {_TABLE} is {error}, not {value!r}"
+            ) from None
+    return found

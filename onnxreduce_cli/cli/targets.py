@@ -1,0 +1,31 @@
+"""`onnxreduce targets`."""
+
+from __future__ import annotations
+
+import click
+
+from onnxreduce_cli.cli.completing import runtimes
+from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
+
+
+@click.command(name="targets", cls=WithOptionalValues)
+@click.argument("runtime", required=False, shell_complete=runtimes)
+@reporting("targets")
+def command(telling: Telling, runtime: str | None) -> int:
+    """Show what RUNTIME takes and what it gets wrong, or which runtimes are known.
+
+    RUNTIME may name versions as pip does: opencv, opencv==4.6, 'onnxruntime>=1.8,<1.12'.
+    """
+    from onnxreduce_cli.report.reference import targets
+    from onnxreduce_cli.report.targets import target_text, targets_text
+    from onnxreduce_cli.targets.requirement import find
+
+    target = None if runtime is None else find(runtime)
+    telling.content = lambda: targets(target)
+    if target is None:
+        telling.say(targets_text())
+        return 0
+    if target.remark:
+        telling.say(target.remark, err=True)
+    telling.say(target_text(target, whole=not target.conditions))
+    return 0

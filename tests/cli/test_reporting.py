@@ -1,0 +1,323 @@
+"""One report of each command: as JSON by its published schema, as JUnit XML, as annotations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import onnx
+import pytest
+
+from onnxreduce_cli.report.schema import CONTENTS, as_text
+from tests import junit_structure
+from tests.json_schema import errors
+from tests.support import model
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas" / "1"
+
+TEXT = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[2,3] x) => (float[2,3] y, float[2,1] z)
+<int64[1] one = {1}> {
+    [first] y = Softmax<axis = -1>(x)
+    [second] z = ReduceMax<keepdims = 1>(x, one)
+}"""
+
+#: What no opset below 10 computes.
+HARD = """<ir_version: 8, opset_import: ["" : 18]>
+g (string[3] x) => (string[3] y) { [hard] y = StringNormalizer<case_change_action="LOWER">(x) }"""
+
+
+@pytest.fixture(autouse=True)
+def models(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    soft = model(TEXT)
+    onnx.save(soft, "a.onnx")
+    soft.graph.node[0].attribute[0].i = 0
+    onnx.save(soft, "b.onnx")
+    onnx.save(model(HARD), "hard.onnx")
+    np.save("x.npy", np.array([[1, np.nan, 2], [3, np.inf, 4]], np.float32))
+
+
+def valid(command, text):
+    """A report that is printed, which is by the schema of its command."""
+    found = json.loads(text)
+    schema = json.loads((SCHEMAS / f"{command}.json").read_text(encoding="utf-8"))
+    assert list(errors(found, schema)) == []
+    assert found["command"] == command
+    return found
+
+
+def test_the_schemas_are_as_published():
+    for command in CONTENTS:
+        told = "python -m onnxreduce_cli.report.schema writes it anew; if what was there is gone"
+        shown = (SCHEMAS / f"{command}.json").read_text(encoding="utf-8")
+        assert shown == as_text(command), f"{told}, count FORMAT up"
+
+
+@pytest.mark.parametrize(
+    ("code", "call"),
+    [
+        (0, "convert a.onnx --opset 13 -o out.onnx"),
+        (0, "convert a.onnx --opset 13 -o out.onnx --verify"),
+        (0, "convert a.onnx --opset 13 --dry-run"),
+        (1, "convert hard.onnx --opset 7 -o out.onnx"),
+        (1, "convert hard.onnx --opset 7 -o out.onnx --verbose"),
+        (1, "convert hard.onnx --opset 7 --dry-run"),
+        (2, "convert nothing.onnx --opset 7"),
+        (1, "convert a.onnx hard.onnx nothing.onnx --opset 7 --out-dir out"),
+        (1, "convert a.onnx hard.onnx --opset 7 --dry-run"),
+        (0, "inspect a.onnx"),
+        (0, "inspect hard.onnx"),
+        (2, "inspect nothing.onnx"),
+        (0, "ops"),
+        (0, "ops ReduceSum"),
+        (0, "ops --of a.onnx"),
+        (2, "ops RedSum"),
+        (0, "run a.onnx -i x=x.npy"),
+        (2, "run a.onnx"),
+        (0, "targets"),
+        (0, "targets opencv==4.6"),
+        (2, "targets opencw"),
+        (0, "diff a.onnx a.onnx"),
+        (1, "diff a.onnx b.onnx"),
+        (0, "verify a.onnx --trials 1"),
+        (1, "verify a.onnx b.onnx --trials 1"),
+        (1, "verify a.onnx hard.onnx"),
+    ],
+)
+def test_each_command_as_json(onnxreduce, code, call):
+    command, *arguments = call.split()
+    result = onnxreduce(command, *arguments, "--json")
+    assert result.code == code, result.err
+    found = valid(command, result.out)
+    assert found["exit_code"] == code
+    assert (found["problem"] is not None) == (code == 2 and command != "convert")
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("convert a.onnx --opsetx 13 --json", "--opsetx"),
+        ("convert --json a.onnx --opset", "Option '--opset' requires an argument"),
+        ("convert a.onnx --json --opset low", "'low' is not a valid integer"),
+        ("convert --json", "Missing argument 'MODEL...'"),
+        ("convert a.onnx --opset 13 -o - --json", "name a file, --json FILE"),
+        ("convert a.onnx --opset 13 --json --report .", "--report needs the name of a file"),
+        ("convert a.onnx --opset 13 --trials 3 --json", "--verify"),
+        ("diff a.onnx --json", "Missing argument 'B'"),
+        ("inspect --verbos a.onnx --json", "--verbos"),
+        ("ops --off --json", "--off"),
+        ("run a.onnx --executor numpi --json", "'numpi' is not one of"),
+        ("targets --json opencv more", "unexpected extra argument"),
+        ("verify a.onnx --trials x --json=a.json --json", "'x' is not a valid integer"),
+    ],
+)
+def test_wrong_usage_as_json(onnxreduce, call, said):
+    command, *arguments = call.split()
+    result = onnxreduce(command, *arguments)
+    found = valid(command, result.out)
+    assert (result.code, found["exit_code"], found["problem"]["state"]) == (2, 2, "refused")
+    assert said in found["problem"]["message"]
+    assert f"Error: {found['problem']['message'].removeprefix('Error: ')}" in result.err
+    assert not Path("a.json").exists()
+
+
+def test_settings_that_make_no_sense_as_json(onnxreduce):
+    Path("pyproject.toml").write_text("[tool.onnxreduce]\nopsett = 13\n")
+    result = onnxreduce("convert", "a.onnx", "--json")
+    assert result.code == 2
+    assert "opsett" in valid("convert", result.out)["problem"]["message"]
+
+
+def test_what_a_model_became(onnxreduce):
+    result = onnxreduce("convert", "a.onnx", "--opset", 10, "-o", "out.onnx", "--verify", "--json")
+    (found,) = valid("convert", result.out)["models"]
+    assert (found["state"], found["target"], found["problem"]) == ("converted", "out.onnx", None)
+    assert [change["node"] for change in found["plan"]["changes"]] == ["first", "second"]
+    sites = {site["node"]: site["verdict"] for site in found["checks"]["each"]}
+    assert sites == {"first": "bit-exact", "second": "bit-exact"}
+    assert found["verified"]["equivalent"]
+
+
+def test_a_failed_check_is_told_with_its_site(onnxreduce, monkeypatch):
+    def spoil(site, *_):
+        for node in site.result:
+            if node.op_type == "ReduceMax":
+                node.op_type = "ReduceMin"
+
+    found = spoiled(onnxreduce, monkeypatch, spoil)
+    assert found["state"] == "failed its check"
+    (bad,) = [site for site in found["checks"]["each"] if site["verdict"] == "failed"]
+    assert (bad["node"], bad["reason"] != "") == ("second", True)
+    assert found["plan"]["changes"]
+    cases = junit("report.xml")
+    assert [name for name, what in cases.items() if what == "failure"] == [
+        ("convert.model", "a.onnx"),
+        ("convert.site", "ReduceMax: second"),
+    ]
+
+
+def spoiled(onnxreduce, monkeypatch, spoil):
+    """What is told of a conversion whose replacement is wrong."""
+    from onnxreduce_cli.engine import conversion
+
+    made = conversion.make_plan
+
+    def plan(*given):
+        found = made(*given)
+        for site in found.sites:
+            spoil(site)
+        return found
+
+    monkeypatch.setattr(conversion, "make_plan", plan)
+    call = ("convert", "a.onnx", "--opset", 13, "-o", "out.onnx", "--junit", "report.xml")
+    result = onnxreduce(*call, "--json")
+    assert result.code == 1
+    return valid("convert", result.out)["models"][0]
+
+
+def junit(path):
+    """The cases of a file: by class and name ``failure``, ``skipped`` or ``None``."""
+    root = ElementTree.parse(path).getroot()
+    assert root.tag == "testsuites"
+    assert list(junit_structure.errors(root)) == []
+    found = {}
+    for suite in root:
+        for case in suite:
+            assert set(case.keys()) == {"classname", "name", "time"}
+            assert len(case) <= 1
+            (item,) = list(case) or [None]
+            if item is not None:
+                assert item.get("message") in item.text
+            name = case.get("classname").removeprefix("onnxreduce."), case.get("name")
+            found[name] = None if item is None else item.tag
+    assert root.get("tests") == str(len(found))
+    return found
+
+
+def test_json_in_a_file_leaves_the_text(onnxreduce):
+    for number, written in enumerate((["--json", "there/a.json"], ["--json=there/a.json"])):
+        target = f"out{number}.onnx"
+        result = onnxreduce("convert", "a.onnx", "--opset", 13, "-o", target, *written)
+        assert result.out.startswith(f"a.onnx -> {target}: opset 18 to 13")
+        assert valid("convert", Path("there/a.json").read_text())["models"][0]["target"] == target
+
+
+def test_json_takes_no_model_for_its_file(onnxreduce):
+    before = Path("a.onnx").read_bytes()
+    result = onnxreduce("inspect", "--json", "a.onnx")
+    assert valid("inspect", result.out)["model"] == "a.onnx"
+    onnx.save(onnx.load("a.onnx"), "m.json", format="json")
+    result = onnxreduce("inspect", "--json", "m.json")
+    assert valid("inspect", result.out)["model"] == "m.json"
+    for option in ("--json=a.onnx", "--json=./a.onnx", "--junit=a.onnx", "--junit=."):
+        result = onnxreduce("convert", "a.onnx", "--opset", 13, option)
+        assert (result.code, result.out) == (2, "")
+        assert option.split("=")[0] in result.err
+    assert Path("a.onnx").read_bytes() == before
+    assert not Path("a.opset13.onnx").exists()
+
+
+def test_json_and_the_model_cannot_share_standard_output(onnxreduce):
+    result = onnxreduce("convert", "a.onnx", "--opset", 13, "-o", "-", "--json")
+    assert result.code == 2
+    assert "--json FILE" in result.err
+    assert "--json FILE" in valid("convert", result.out)["problem"]["message"]
+
+
+def test_junit(onnxreduce):
+    call = ("convert", "a.onnx", "hard.onnx", "--opset", 7, "--out-dir", "out", "--verify")
+    assert onnxreduce(*call, "--junit", "out.xml").code == 1
+    assert junit("out.xml") == {
+        ("convert.model", "a.onnx"): None,
+        ("convert.site", "Softmax: first"): None,
+        ("convert.site", "ReduceMax: second"): None,
+        ("convert.output", "y"): None,
+        ("convert.output", "z"): None,
+        ("convert.model", "hard.onnx"): "failure",
+    }
+    assert "node hard" in Path("out.xml").read_text()
+    assert onnxreduce("verify", "a.onnx", "b.onnx", "--junit", "out.xml").code == 1
+    assert junit("out.xml") == {("verify.output", "y"): "failure", ("verify.output", "z"): None}
+    assert onnxreduce("diff", "a.onnx", "b.onnx", "--junit", "out.xml").code == 1
+    assert list(junit("out.xml").values()) == ["failure"]
+    assert onnxreduce("diff", "a.onnx", "none.onnx", "--junit", "out.xml").code == 2
+    assert junit("out.xml") == {("diff.model", "diff"): "failure"}
+
+
+def code_quality(path):
+    """The entries of a file, which have what GitLab documents and no entry twice."""
+    entries = json.loads(Path(path).read_text())
+    for entry in entries:
+        assert set(entry) == {"description", "check_name", "fingerprint", "severity", "location"}
+        assert set(entry["location"]) == {"path", "lines"}
+        assert entry["location"]["lines"] == {"begin": 1}
+        assert entry["severity"] in ("info", "minor", "major", "critical", "blocker")
+        texts = (entry["description"], entry["check_name"], entry["fingerprint"])
+        assert all(isinstance(text, str) and text for text in texts)
+    assert len({entry["fingerprint"] for entry in entries}) == len(entries)
+    return entries
+
+
+def test_code_quality_for_gitlab(onnxreduce):
+    call = ("convert", "a.onnx", "hard.onnx", "--opset", 7, "--out-dir", "out", "--force")
+    marks = []
+    for _ in range(2):
+        assert onnxreduce(*call, "--code-quality", "out.json").code == 1
+        (entry,) = code_quality("out.json")
+        assert entry["check_name"] == "onnxreduce.model"
+        assert entry["severity"] == "critical"
+        assert entry["location"]["path"] == "hard.onnx"
+        assert "cannot be converted" in entry["description"]
+        marks.append(entry["fingerprint"])
+    assert marks[0] == marks[1]
+    assert onnxreduce("verify", "a.onnx", "b.onnx", "--code-quality", "out.json").code == 1
+    assert [entry["check_name"] for entry in code_quality("out.json")] == ["onnxreduce.output"]
+    assert onnxreduce("verify", "a.onnx", "a.onnx", "--code-quality", "out.json").code == 0
+    assert code_quality("out.json") == []
+
+
+def test_code_quality_has_paths_as_gitlab_takes_them(onnxreduce):
+    here = Path("hard.onnx").absolute()
+    for path in (here, "./hard.onnx", f"../{here.parent.name}/hard.onnx"):
+        onnxreduce("convert", path, "--opset", 7, "--dry-run", "--code-quality", "out.json")
+        (entry,) = code_quality("out.json")
+        assert entry["location"]["path"] == "hard.onnx"
+
+
+def test_annotations_for_github(onnxreduce, monkeypatch):
+    call = ("convert", "hard.onnx", "--opset", 7, "--dry-run", "-q")
+    assert "::" not in onnxreduce(*call).err
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = onnxreduce(*call)
+    (line,) = [line for line in result.err.splitlines() if line.startswith("::")]
+    head, message = line.removeprefix("::").split("::", 1)
+    assert head == "error file=hard.onnx,title=onnxreduce%3A model hard.onnx"
+    assert "%0AStringNormalizer node hard: " in message
+    assert result.out == ""
+    assert "::" not in onnxreduce("convert", "a.onnx", "--opset", 13, "-q").err
+
+
+def test_names_break_out_of_no_form(onnxreduce, monkeypatch):
+    odd = model(HARD)
+    odd.graph.node[0].name = "a\n::error::forged %0A </testcase>]]>\x1b\x00,b:c"
+    onnx.save(odd, "o,d:d%.onnx")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    call = ("convert", "o,d:d%.onnx", "--opset", 7, "--dry-run", "--junit", "out.xml")
+    result = onnxreduce(*call, "--json")
+    assert valid("convert", result.out)["models"][0]["problem"]["blockers"][0]["node"].endswith("c")
+    lines = [line for line in result.err.splitlines() if line.startswith("::")]
+    assert len(lines) == 1
+    assert lines[0].startswith("::error file=o%2Cd%3Ad%25.onnx,title=")
+    assert "%250A" in lines[0]
+    assert "failure" in junit("out.xml").values()
+
+
+def test_a_run_in_numbers(onnxreduce):
+    result = onnxreduce("run", "a.onnx", "-i", "x=x.npy", "--json")
+    z = valid("run", result.out)["outputs"][1]
+    assert (z["name"], z["dtype"], z["shape"], z["nans"]) == ("z", "float32", [2, 1], 1)
+    assert (z["min"], z["max"], z["values"]) == ("inf", "inf", [["nan"], ["inf"]])

@@ -1,0 +1,100 @@
+"""What a project states in its pyproject.toml."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from tests.support import model
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A folder with a model at 18, and a folder in it to work in; writes the table."""
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    source = model(
+        """<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2,3] x) => (float[2,1] y) { s = Mul(x, x) y = ReduceSum<keepdims=1>(s, axes) }
+    """.replace("s = Mul", "axes = Constant<value_ints=[1]>() s = Mul")
+    )
+    onnx.save(source, inner / "m.onnx")
+
+    def write(text: str) -> None:
+        (tmp_path / "pyproject.toml").write_text(text)
+
+    return write
+
+
+def test_for_and_contract(project, onnxreduce):
+    project('[tool.onnxreduce]\nfor = "onnxruntime==1.8"\ncontract = ["Relu"]\n')
+    result = onnxreduce("convert", "m.onnx", "--dry-run")
+    assert result.code == 2
+    assert "Relu" in result.err
+    project('[tool.onnxreduce]\nfor = "onnxruntime==1.8"\ncontract = "family, Gelu"\n')
+    result = onnxreduce("convert", "m.onnx", "--dry-run")
+    assert "for onnxruntime 1.8: it does not take the model's own opset, 18" in result.out
+
+
+def test_the_command_line_wins(project, onnxreduce):
+    project('[tool.onnxreduce]\nfor = "onnxruntime==1.8"\ncontract = "Relu"\n')
+    said = ["--dry-run", "--contract", "Gelu"]
+    result = onnxreduce("convert", "m.onnx", *said, "--for", "onnxruntime==1.20")
+    assert "for onnxruntime 1.20" in result.out
+    result = onnxreduce("convert", "m.onnx", *said, "--opset", "17")
+    assert "opset 18 to 17" in result.out
+    assert "for onnxruntime" not in result.out
+
+
+def test_dtypes(project, onnxreduce):
+    project('[tool.onnxreduce]\ndtype = "float=double"\n')
+    assert onnxreduce("convert", "m.onnx", "--opset", "13", "-o", "double.onnx").code == 0
+    (output,) = onnx.load("double.onnx").graph.output
+    assert output.type.tensor_type.elem_type == onnx.TensorProto.DOUBLE
+    said = ["--dtype", "float=float16", "-o", "half.onnx"]
+    assert onnxreduce("convert", "m.onnx", "--opset", "13", *said).code == 0
+    (output,) = onnx.load("half.onnx").graph.output
+    assert output.type.tensor_type.elem_type == onnx.TensorProto.FLOAT16
+
+
+def test_tolerances_where_models_are_compared(project, onnxreduce):
+    project("[tool.onnxreduce]\nrtol = 0.5\natol = 0\n")
+    assert onnxreduce("convert", "m.onnx", "--opset", "13", "-q").code == 0
+    near = onnx.load("m.onnx")
+    near.graph.node[-1].output[0] = "sum"
+    near.graph.node.add(op_type="Mul", input=["sum", "factor"], output=["y"])
+    near.graph.initializer.append(numpy_helper.from_array(np.float32([1.1]), "factor"))
+    onnx.save(near, "near.onnx")
+    compare = ["verify", "m.onnx", "near.onnx", "--executor", "numpy"]
+    assert onnxreduce(*compare).code == 0
+    assert onnxreduce(*compare, "--rtol", "0.01").code == 1
+    assert onnxreduce(*compare, "--exact").code == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "[tool.onnxreduce]\nopset = 13",
+            "has no 'opset'; it may have for, contract, dtype, rtol, atol",
+        ),
+        ("[tool.onnxreduce]\nfor = 8", "for of [tool.onnxreduce] is a text, not 8"),
+        ("[tool.onnxreduce]\ndtype = 'half'", "dtype of [tool.onnxreduce] is changes of dtypes"),
+        ("[tool.onnxreduce]\nrtol = -1", "rtol of [tool.onnxreduce] is a number, 0 or more"),
+        ("[tool.onnxreduce]\ncontract = [1]", "names of operators, not [1]"),
+        ("[tool.onnxreduce", "cannot be read"),
+    ],
+)
+def test_what_is_wrong_is_told(project, onnxreduce, text, said):
+    project(text)
+    result = onnxreduce("convert", "m.onnx", "--dry-run", "--opset", "13")
+    assert result.code == 2
+    assert said in " ".join(result.err.split())
+
+
+def test_without_a_table(project, onnxreduce):
+    project("[tool.other]\nx = 1\n")
+    assert onnxreduce("convert", "m.onnx", "--dry-run", "--opset", "13").code == 0
