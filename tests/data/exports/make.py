@@ -1,7 +1,7 @@
 """Exports small models of many kinds, for what converts and runs them in older runtimes.
 
     python -m venv venv
-    venv/bin/pip install torch==2.15.0 onnxscript skl2onnx onnxruntime
+    venv/bin/pip install torch==2.15.0 onnxscript skl2onnx onnxruntime onnx-ir
     venv/bin/python tests/data/exports/make.py
 
 PyTorch's models are exported twice, by the TorchScript exporter (``ts_*``) and by the one that is
@@ -21,6 +21,10 @@ import numpy as np
 import onnx
 import torch
 from onnxruntime.quantization import CalibrationDataReader, QuantFormat, quantize_static
+from onnxruntime.quantization.matmul_nbits_quantizer import (
+    DefaultWeightOnlyQuantConfig,
+    MatMulNBitsQuantizer,
+)
 from onnxscript import opset18
 from skl2onnx import to_onnx
 from sklearn.cluster import KMeans
@@ -35,6 +39,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812
+from vision import MobileNetV3, Swin
 
 HERE = Path(__file__).parent
 
@@ -193,6 +198,10 @@ def _sampled(x: Tensor, grid: Tensor) -> tuple[Tensor, Tensor]:
     )
 
 
+def _warped(unet: nn.Module, x: Tensor, grid: Tensor) -> Tensor:
+    return F.grid_sample(unet(x), grid, padding_mode="border", align_corners=True)
+
+
 @torch.library.custom_op("exports::suppress", mutates_args=())
 def suppress(boxes: Tensor, scores: Tensor) -> Tensor:
     """The places [n] of the boxes [k, 4] that no better one overlaps by half: torchvision's nms."""
@@ -270,6 +279,9 @@ def torch_models() -> dict[str, tuple[nn.Module, tuple[Tensor, ...]]]:
         "reductions": (Lambda(_reductions), (torch.randn(2, 3, 4),)),
         "indices": (Lambda(_indices), (torch.randn(3, 6), torch.randint(0, 6, (3, 6)))),
         "sampled": (Lambda(_sampled), (torch.randn(1, 2, 6, 7), torch.rand(1, 4, 5, 2) * 2 - 1)),
+        "mobilenet": (MobileNetV3(), (image,)),
+        "swin": (Swin(), (image,)),
+        "warped": (Lambda(_warped, UNet()), (image, torch.rand(1, 8, 8, 2) * 2 - 1)),
     }
 
 
@@ -338,12 +350,24 @@ def quantized(source: onnx.ModelProto, feeds: dict[str, np.ndarray]) -> onnx.Mod
         return onnx.load(f"{folder}/out.onnx")
 
 
+def in_blocks(source: onnx.ModelProto) -> onnx.ModelProto:
+    """A model whose matrices are of four bits, with a scale for each block of 16 numbers."""
+    quantizer = DefaultWeightOnlyQuantConfig(
+        block_size=16, is_symmetric=False, quant_format=QuantFormat.QDQ
+    )
+    made = MatMulNBitsQuantizer(source, algo_config=quantizer)
+    made.process()
+    return made.model.model
+
+
 def main() -> None:
     """Export all, or those that are named."""
     found = {name: (model, feeds) for name, model, feeds in export_torch()}
     found |= {name: (model, feeds) for name, model, feeds in export_sklearn()}
     model, feeds = found["ts_resnet"]
     found["qdq_resnet"] = (quantized(model, feeds), feeds)
+    model, feeds = found["dyn_encoder"]
+    found["int4_encoder"] = (in_blocks(model), feeds)
     for name, (model, feeds) in found.items():
         if not sys.argv[1:] or name in sys.argv[1:]:
             onnx.save(model, HERE / f"{name}.onnx")
