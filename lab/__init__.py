@@ -1,0 +1,1 @@
+"""What runtimes make of models: measured, and scored."""

@@ -1,0 +1,162 @@
+"""Measures runtimes: `python -m lab opencv==4.6.0 onnxruntime==1.8.1`.
+
+Each of the models of `measured.json`, and some of several nodes that are drawn at random, is run as
+exported and as converted for that runtime, one process for each. A folder for each runtime is made
+in `.lab/`, or where the environment variable ONNXREDUCE_LAB says.
+
+The exit code is 1 if a runtime computes wrong what was converted for it, no longer takes what it
+took as exported, or makes of a model something else than `onnxreduce_cli/targets/data` says; also
+if a runtime could not be installed, but for want of its Python where another one was run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx import ModelProto
+
+from lab.cases import Case, cases
+from lab.installing import Installed, NoProgramError, NotThereError, install
+from lab.matrix import BLOCKED, NOT_RUN, Result, counts, merge
+from lab.predict import predicted
+from lab.running import Told, is_coarse, told
+from onnxreduce_cli import ConversionError, convert
+from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.targets.requirement import Target, find
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a runtime made of a model as exported and as converted for it.
+
+    Attributes:
+        exported: what became of it as exported; None if that was not run.
+        converted: what became of it as converted; None if it cannot be converted.
+        surprises: what the table of targets says otherwise, for people.
+    """
+
+    exported: Told | None
+    converted: Told | None
+    surprises: tuple[str, ...]
+
+    @property
+    def result(self) -> Result:
+        """The two outcomes."""
+        return Result(
+            NOT_RUN if self.exported is None else self.exported.verdict,
+            BLOCKED if self.converted is None else self.converted.verdict,
+        )
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is wrong as converted, broken, or not what the table says."""
+        return self.result.is_wrong or self.result.is_broken or bool(self.surprises)
+
+
+def measured(
+    installed: Installed, given: Mapping[str, Case], *, exported: bool
+) -> Mapping[str, Run]:
+    """What a runtime makes of each model.
+
+    Args:
+        installed: the runtime.
+        given: the models by their names.
+        exported: whether they are run as exported, too.
+    """
+    name = f"{installed.runtime}=={installed.version}"
+    target = find(name)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+
+        def run(case: Case) -> Run:
+            before = _told(installed, case, case.model) if exported else None
+            try:
+                made = convert(case.model, runtime=name, check=False)
+            except ConversionError:
+                return Run(before, None, _surprises(target, [(case.model, before)]))
+            same = before is not None and made == case.model
+            after = before if same else _told(installed, case, made)
+            runs = [(case.model, before), *([] if same else [(made, after)])]
+            return Run(before, after, _surprises(target, runs))
+
+        return dict(zip(given, pool.map(run, given.values()), strict=True))
+
+
+def _told(installed: Installed, case: Case, model: ModelProto) -> Told:
+    coarse = is_coarse(installed, case.model)
+    return told(installed, model, case.inputs, case.right, coarse=coarse)
+
+
+def _surprises(target: Target, runs: list[tuple[ModelProto, Told | None]]) -> tuple[str, ...]:
+    found = []
+    for model, ran in runs:
+        said = predicted(target, admit(model))
+        # What is computed wrong may come out right: all axes are reduced, and the others are 1.
+        # It may be refused as well, by what reads it.
+        if ran is not None and ran.verdict != said and said != "wrong":
+            why = f": {' '.join(ran.why.split())}" if ran.why else ""
+            found.append(f"{ran.verdict} where the table says {said}{why}")
+    return tuple(found)
+
+
+def main() -> int:
+    """Measure the runtimes named on the command line."""
+    parser = argparse.ArgumentParser(
+        prog="python -m lab",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("runtimes", nargs="+", metavar="NAME==VERSION", type=_named)
+    parser.add_argument("--only", action="append", default=[], help="models that begin with this")
+    parser.add_argument("--graphs", type=int, default=20, help="how many models are drawn")
+    parser.add_argument("--exports", action="store_true", help="run whole exports as well")
+    parser.add_argument("--converted", action="store_true", help="run none as exported")
+    parser.add_argument("--output", type=Path, help="a JSON file that the results are added to")
+    options = parser.parse_args()
+    bad, ran = False, 0
+    given = cases(options.only, options.graphs, exports=options.exports)
+    for text in options.runtimes:
+        try:
+            installed = install(*text.split("=="))
+        except NotThereError as error:
+            print(f"NOT RUN: {text}: {error}", file=sys.stderr)
+            bad |= not isinstance(error, NoProgramError)
+            continue
+        runs = measured(installed, given, exported=not options.converted)
+        print("\n".join(_lines(text, runs)), flush=True)
+        ran += 1
+        bad |= any(run.is_bad for run in runs.values())
+        if options.output is not None:
+            merge(options.output, text, {name: run.result for name, run in runs.items()})
+    return int(bad or not ran)
+
+
+def _named(text: str) -> str:
+    if text.count("==") != 1:
+        raise argparse.ArgumentTypeError(f"{text!r} names no version; say NAME==VERSION")
+    return text
+
+
+def _lines(name: str, runs: Mapping[str, Run]) -> list[str]:
+    """How many are right as exported and as converted, and which are not right or a surprise."""
+    found = {source: run.result for source, run in runs.items()}
+    lines = [f"{name}: {counts(found.values())}"]
+    for source, run in runs.items():
+        result = run.result
+        if result.converted != "right" or run.surprises:
+            marks = "".join(f"; {text}" for text in run.surprises)
+            broken = "BROKEN, " if result.is_broken else ""
+            lines.append(
+                f"  {source}: {broken}{result.exported} as exported, "
+                f"{result.converted} as converted{marks}"
+            )
+    return lines
+
+
+if __name__ == "__main__":
+    sys.exit(main())

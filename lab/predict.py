@@ -1,0 +1,34 @@
+"""What the table of targets says that a runtime makes of a model."""
+
+from __future__ import annotations
+
+from lab.measured import Verdict
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.targets.requirement import Target, find
+from onnxreduce_cli.targets.verdict import hits_of_model
+
+#: Names in `measured.json` that are not the targets' own; what follows a plus sign was run with it.
+_NAMES = {"pnnx": "ncnn"}
+
+
+def target_of(runtime: str) -> Target:
+    """The target of a name in `measured.json`, such as ``opencv-4.6.0``."""
+    name, _, version = runtime.removesuffix("-irmin").rpartition("-")
+    if "+" in runtime:
+        name, version = runtime.split("+")[0].partition("-")[::2]
+        version = version or runtime.rpartition("-")[2]
+    return find(f"{_NAMES.get(name, name)}=={version}")
+
+
+def predicted(target: Target, facts: Facts) -> Verdict:
+    """The verdict on a model of which `facts` are known; what is refused is not computed wrong."""
+    opset = default_opset(facts.model) or 1
+    if opset < target.oldest or (target.newest is not None and opset > target.newest):
+        return "refused"
+    if target.ir_version is not None and facts.model.ir_version > target.ir_version:
+        return "refused"
+    effects = {hit.effect for _, _, hit in hits_of_model(target, facts)}
+    if "refused" in effects:
+        return "refused"
+    return "wrong" if effects else "right"
