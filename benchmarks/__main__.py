@@ -10,12 +10,29 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import harness, site_checks, startup, verifying
+from benchmarks import (
+    fleet,
+    harness,
+    idioms,
+    older_runtimes,
+    real_models,
+    site_checks,
+    startup,
+    verifying,
+)
 from benchmarks.cases import cases
 from benchmarks.contenders import prepare
 
 #: Benchmarks that are no comparison of converters, and print what they find.
-OTHERS = {"startup": startup.main, "site-checks": site_checks.main, "verify": verifying.main}
+OTHERS = {
+    "startup": startup.main,
+    "site-checks": site_checks.main,
+    "verify": verifying.main,
+    "idioms": idioms.main,
+    "fleet": fleet.main,
+    "real-models": real_models.main,
+    "older-runtimes": older_runtimes.main,
+}
 
 
 def measure(key: str, name: str, source: str, target: str) -> None:

@@ -5,7 +5,14 @@ from __future__ import annotations
 from functools import partial
 
 from benchmarks import large_models, models
-from benchmarks.contenders import command, converters, copy, onnxreduce, onnxreduce_checked
+from benchmarks.contenders import (
+    command,
+    converters,
+    copy,
+    onnxreduce,
+    onnxreduce_checked,
+    unchecked_command,
+)
 from benchmarks.harness import Case
 
 
@@ -32,9 +39,26 @@ def cases() -> dict[str, Case]:
     found["inline"] = Case(
         "1.5 GB of inline weights, opset 13 to 18",
         partial(large_models.inline, megabytes=1500),
-        {"cp": copy, **converters(), "onnxreduce, start-up included": command},
+        {
+            "cp": copy,
+            **converters(),
+            "onnxreduce, start-up included": command,
+            "onnxreduce --no-check, start-up included": unchecked_command,
+        },
         rounds=3,
     )
+    for gigabytes in (20, 200):
+        found[f"tables-{gigabytes}"] = Case(
+            f"{gigabytes} GB of external data (sparse) in 40 files, opset 13 to 18, same folder",
+            partial(large_models.tables, gigabytes=gigabytes),
+            {
+                "cp of the graph": copy,
+                "onnxreduce --no-check": onnxreduce,
+                "onnxreduce": onnxreduce_checked,
+                "onnxreduce, start-up included": command,
+            },
+            rounds=3,
+        )
     found["external"] = Case(
         "20 GB of external data (sparse), opset 13 to 18, same folder",
         partial(large_models.external, gigabytes=20),

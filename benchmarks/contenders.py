@@ -27,21 +27,28 @@ def load_and_save(source: str, target: str) -> None:
 
 
 def onnxreduce(source: str, target: str) -> None:
-    from onnxreduce_cli.api.convert_file import Options, convert_file
+    from onnxreduce_cli.api.file_conversion import convert_file
+    from onnxreduce_cli.api.options import Options
 
     convert_file(source, target, Options(opset=TARGET, force=True, check=False))
 
 
 def onnxreduce_checked(source: str, target: str) -> None:
-    from onnxreduce_cli.api.convert_file import Options, convert_file
+    from onnxreduce_cli.api.file_conversion import convert_file
+    from onnxreduce_cli.api.options import Options
 
     convert_file(source, target, Options(opset=TARGET, force=True))
 
 
-def command(source: str, target: str) -> None:
+def command(source: str, target: str, *more: str) -> None:
     """The command as a user calls it, in a process of its own."""
     call = [sys.executable, "-m", "onnxreduce_cli.cli.main", "convert", source, "-o", target]
-    subprocess.run([*call, "--opset", str(TARGET), "--quiet"], check=True)
+    subprocess.run([*call, "--opset", str(TARGET), "--quiet", *more], check=True)
+
+
+def unchecked_command(source: str, target: str) -> None:
+    """The same without checks."""
+    command(source, target, "--no-check")
 
 
 def cpp_converter(source: str, target: str) -> None:
@@ -63,7 +70,7 @@ def onnxscript_converter(source: str, target: str) -> None:
 #: What each imports, before its time is taken.
 MODULES: dict[Work, str] = {
     load_and_save: "onnx",
-    onnxreduce: "onnxreduce_cli.api.convert_file",
+    onnxreduce: "onnxreduce_cli.api.file_conversion",
     onnxreduce_checked: "onnxreduce_cli.verification.sites",
     cpp_converter: "onnx.version_converter",
     onnxscript_converter: "onnxscript.version_converter",

@@ -33,6 +33,35 @@ def external(path: str, gigabytes: int) -> None:
     _save(path, weights)
 
 
+def tables(path: str, gigabytes: int, files: int = 40) -> None:
+    """So many tables, each in a file of its own that is all hole; what is looked up is averaged."""
+    rows = gigabytes * 1_000_000_000 // files // (4 * _WIDTH)
+    weights, nodes, value = [], [], ""
+    for table in range(files):
+        tensor = TensorProto(name=f"w{table}", dims=[rows, _WIDTH], data_type=TensorProto.FLOAT)
+        tensor.data_location = TensorProto.EXTERNAL
+        tensor.external_data.add(key="location", value=f"table{table}.bin")
+        tensor.external_data.add(key="length", value=str(4 * rows * _WIDTH))
+        weights.append(tensor)
+        with Path(path).with_name(f"table{table}.bin").open("wb") as file:
+            file.truncate(4 * rows * _WIDTH)
+        row, mean, total = f"row{table}", f"mean{table}", f"sum{table}"
+        nodes.append(helper.make_node("Gather", [tensor.name, "ids"], [row], name=row))
+        nodes.append(helper.make_node("ReduceMean", [row], [mean], name=mean, axes=[1]))
+        if value:
+            nodes.append(helper.make_node("Add", [value, mean], [total], name=total))
+        value = total if value else mean
+    graph = helper.make_graph(
+        nodes,
+        "tables",
+        [helper.make_tensor_value_info("ids", TensorProto.INT64, ["batch"])],
+        [helper.make_tensor_value_info(value, TensorProto.FLOAT, ["batch", 1])],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    Path(path).write_bytes(model.SerializeToString())
+
+
 def _save(path: str, weights: list[TensorProto]) -> None:
     nodes: list[NodeProto] = []
     value = "x"

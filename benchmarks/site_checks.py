@@ -21,7 +21,9 @@ def main() -> None:
         for path in sorted(MODELS.glob("*.onnx")):
             for target in TARGETS:
                 document = load(path)
-                conversion = Conversion(document.model, target, base_dir=document.base_dir)
+                conversion = Conversion(
+                    document.model, target, base_dir=document.base_dir, emulate=True
+                )
                 if conversion.blockers or not conversion.sites:
                     continue
                 start = time.perf_counter()

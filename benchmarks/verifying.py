@@ -14,6 +14,7 @@ import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
+from benchmarks import verify_memory
 from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.profiles import profile
@@ -77,4 +78,5 @@ def main() -> None:
     runs, checks = min(pair[0] for pair in times), min(pair[1] for pair in times)
     print("| a pair of models | wall s | ratio |\n|---|--:|--:|")
     print(f"| two plain ONNX Runtime runs | {runs:.2f} | 1.00 |")
-    print(f"| verify --executor onnxruntime | {checks:.2f} | {checks / runs:.2f} |")
+    print(f"| verify --executor onnxruntime | {checks:.2f} | {checks / runs:.2f} |\n")
+    verify_memory.main()
