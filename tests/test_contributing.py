@@ -21,7 +21,7 @@ PACKAGE = Path(onnxreduce_cli.__file__).parent
 
 def test_the_files_exist() -> None:
     """Those of the picture and of the tables: a file or folder of the package, or of its layer."""
-    drawn = TEXT[TEXT.index("## The way") : TEXT.index("## Speed")]
+    drawn = TEXT[TEXT.index("## The way") : TEXT.index("## Writing a step")]
     named = set(re.findall(r"\b(?:\w+/)*\w+\.(?:py|json)\b|\b\w+/(?=[`\s])", drawn))
     assert len(named) > 25
     assert {name for name in named if not list(PACKAGE.rglob(name))} == set()

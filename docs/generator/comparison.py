@@ -1,0 +1,36 @@
+"""The comparison with other converters, as `python -m benchmarks older-runtimes` recorded it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from docs.generator.workplace import ROOT
+
+RECORD = ROOT / "benchmarks" / "older_runtimes.json"
+
+
+def recorded() -> dict[str, Any]:
+    """What was measured."""
+    found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
+    return found
+
+
+def table() -> str:
+    """How many exports load and agree, by converter and runtime; and why the others do not."""
+    found = recorded()
+    runtimes = found["opsets"]
+    heads = [f"onnxruntime {name}, opset {opset}" for name, opset in runtimes.items()]
+    lines = ["| converter | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    for converter in found["outcomes"][next(iter(runtimes))]:
+        cells = [_cell(found["outcomes"][name][converter]) for name in runtimes]
+        lines.append("| " + " | ".join([converter, *cells]) + " |")
+    versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
+    measured = f"Of {found['exports']} exports, with {versions}; measured on {found['date']}."
+    return "\n".join([*lines, "", measured]) + "\n"
+
+
+def _cell(outcomes: dict[str, int]) -> str:
+    others = [f"{number} {what}" for what, number in outcomes.items() if what != "agrees"]
+    agrees = f"**{outcomes.get('agrees', 0)}**"
+    return f"{agrees}; {', '.join(others)}" if others else agrees

@@ -1,0 +1,86 @@
+"""The files that commands and Python code in the documentation name, made in a folder."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+ROOT = Path(__file__).parents[2]
+SAMPLES = ROOT / "samples"
+EXPORTS = ROOT / "tests" / "data" / "exports"
+
+#: Files that are copies of others.
+COPIES = {
+    "samples/reductions_opset18.onnx": SAMPLES / "reductions_opset18.onnx",
+    "model.onnx": SAMPLES / "reductions_opset18.onnx",
+    "models/reductions.onnx": SAMPLES / "reductions_opset18.onnx",
+    "models/segmentation.onnx": SAMPLES / "segmentation_opset11.onnx",
+    "a.onnx": SAMPLES / "segmentation_opset11.onnx",
+    "b.onnx": SAMPLES / "segmentation_opset11.onnx",
+    "a": SAMPLES / "reductions_opset18.onnx",
+    "export.onnx": EXPORTS / "dyn_vit.onnx",
+    "detector.onnx": EXPORTS / "dyn_unet.onnx",
+    "large.onnx": EXPORTS / "dyn_resnet.onnx",
+    "old.onnx": SAMPLES / "attention_opset13.onnx",
+}
+
+#: What nothing at opset 13 or below computes: there is no lower case of unknown strings before 10.
+STRINGS = """<ir_version: 8, opset_import: ["" : 18]>
+g (string[3] text) => (string[3] lower) {
+    [lower_case] lower = StringNormalizer<case_change_action="LOWER">(text)
+}"""
+
+DYNAMIC = """<ir_version: 8, opset_import: ["" : 18]>
+g (float[batch,seq,8] x) => (float[batch,seq,8] y) { [probabilities] y = Softmax<axis=1>(x) }"""
+
+BFLOAT16 = """<ir_version: 8, opset_import: ["" : 13]>
+g (bfloat16[2,3] x) => (bfloat16[2,1] y) { [total] y = ReduceMax<axes=[1]>(x) }"""
+
+
+def prepare(folder: Path) -> None:
+    """Put all files that the documentation names into an empty folder."""
+    for name, source in COPIES.items():
+        target = folder / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+    (folder / "there").mkdir()
+    parsed = {"strings.onnx": STRINGS, "dynamic.onnx": DYNAMIC, "bfloat16.onnx": BFLOAT16}
+    for name, text in parsed.items():
+        onnx.save(onnx.parser.parse_model(text), folder / name)
+    _write_with_a_mistake(folder / "broken.onnx")
+    (folder / "ops.txt").write_text("\n".join(OPERATORS), encoding="utf-8")
+    shape = [dim.dim_value for dim in _input(folder / "model.onnx").type.tensor_type.shape.dim]
+    values = np.random.default_rng(0).standard_normal(shape, np.float32)
+    np.save(folder / "x.npy", values)
+    np.savez(folder / "inputs.npz", input0=values)
+
+
+#: What `ops.txt` allows: the operators of the sample.
+OPERATORS = (
+    "LogSoftmax",
+    "ReduceL2",
+    "ReduceLogSumExp",
+    "ReduceMax",
+    "ReduceProd",
+    "ReduceSum",
+)
+
+
+def _input(path: Path) -> onnx.ValueInfoProto:
+    return onnx.load(path).graph.input[0]
+
+
+def _write_with_a_mistake(path: Path) -> None:
+    """Write the sample as someone else's converter might: a ReduceSum over other axes."""
+    model = onnx.load(COPIES["model.onnx"])
+    (total,) = (node for node in model.graph.node if node.op_type == "ReduceL2")
+    total.input[1] = "other_axes"
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-2]), "other_axes"))
+    del model.graph.value_info[:]
+    for output in model.graph.output:
+        output.type.tensor_type.ClearField("shape")
+    onnx.save(model, path)

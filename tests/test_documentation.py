@@ -1,0 +1,114 @@
+"""The README and what the documentation generates say what is so."""
+
+from __future__ import annotations
+
+import json
+import re
+from xml.etree import ElementTree
+
+import onnx
+import pytest
+
+from docs.generator import comparison, family, screenshot
+from onnxreduce_cli import schemas
+from onnxreduce_cli.model.domains import default_opset
+from tests.exports import EXPORTS
+from tests.pages import DOCS, ROOT, pages
+
+
+def test_the_readme_is_short():
+    text = pages()["README.md"].read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 150
+
+
+@pytest.mark.parametrize("name", pages())
+def test_links_lead_somewhere(name):
+    path = pages()[name]
+    for target in re.findall(r"\]\(([^)#:\s]+)[^)]*\)", path.read_text(encoding="utf-8")):
+        if "generated/" not in target and target not in ("http", "https"):
+            assert (path.parent / target).exists(), target
+
+
+def test_the_picture_in_the_readme_is_current():
+    """Written by `python -m docs.generator.screenshot`."""
+    committed = screenshot.PICTURE.read_text(encoding="utf-8")
+    fresh = screenshot.drawn(screenshot.session())
+    ElementTree.fromstring(committed)
+    assert screenshot.what_stays(committed) == screenshot.what_stays(fresh)
+
+
+def test_the_comparison_in_the_readme_is_what_was_measured():
+    found = comparison.recorded()
+    text = pages()["README.md"].read_text(encoding="utf-8")
+    rows = {
+        "`onnxreduce`": "onnxreduce",
+        "`onnx.version_converter`": "onnx.version_converter",
+        "the same, IR version set by hand": "onnx.version_converter, IR version set by hand",
+        "onnxscript's, `fallback=True`": "onnxscript, fallback=True",
+    }
+    for shown, recorded in rows.items():
+        cells = re.search(rf"^\| {re.escape(shown)} \| (\d+).* \| (\d+) \|$", text, flags=re.M)
+        assert cells, shown
+        measured = [found["outcomes"][name][recorded].get("agrees", 0) for name in found["opsets"]]
+        assert [int(cell) for cell in cells.groups()] == measured
+    emulated = found["outcomes"]["1.8.1"]["onnxreduce --emulate"]["agrees"]
+    assert f"({emulated} with `--emulate`)" in text
+    assert f"of {found['exports']} exports" in text
+
+
+@pytest.fixture(scope="module")
+def drawn() -> dict[str, str]:
+    return family.pages()
+
+
+def test_each_boundary_of_the_family_has_pictures(drawn):
+    assert len(drawn) == 13
+    for op_type, text in drawn.items():
+        parts = re.split(r"^## Opset (\d+)$", text.partition("## Written out")[0], flags=re.M)
+        assert [int(part) for part in parts[1::2]] == list(schemas.versions(op_type)[1:])
+        for boundary, part in zip(parts[1::2], parts[2::2], strict=True):
+            older = int(boundary) - 1
+            ways = re.split(r"^### (.*)$", part, flags=re.M)
+            assert ways[1::2] == [f"{older} to {boundary}", f"{boundary} to {older}"]
+            for pictures in ways[2::2]:
+                assert pictures.count("<svg") >= 2
+
+
+def test_pictures_show_what_the_conversion_makes(drawn):
+    text = drawn["ReduceSum"]
+    down = text[text.index("### 13 to 12") :]
+    before, after = re.findall(r"<svg.*?</svg>", down)[:2]
+    assert labels(before) == [
+        "x",
+        "float[2, 3, 4]",
+        "ReduceSum",
+        "axes: [1]",
+        "y",
+        "float[2, 1, 4]",
+    ]
+    assert labels(after) == ["x", "float[2, 3, 4]", "ReduceSum", "axes=[1]", "y", "float[2, 1, 4]"]
+    assert "bfloat16), which came with opset 13" in down
+
+
+def labels(svg: str) -> list[str]:
+    return [item.text or "" for item in ElementTree.fromstring(svg).iter("text")]
+
+
+def test_what_was_measured_is_whole():
+    found = json.loads(comparison.RECORD.read_text(encoding="utf-8"))
+    for by_converter in found["outcomes"].values():
+        assert {sum(counts.values()) for counts in by_converter.values()} == {found["exports"]}
+
+
+def test_what_other_converters_find_done_already() -> None:
+    """As the text beside the comparison counts them."""
+    found = [onnx.load(path, load_external_data=False) for path in EXPORTS.glob("*.onnx")]
+    opsets = [default_opset(export) for export in found]
+    text = pages()["comparison.md"].read_text(encoding="utf-8")
+    assert f"{opsets.count(17)} of the exports are at opset 17" in text
+    assert len(found) == comparison.recorded()["exports"]
+
+
+def test_pages_that_are_written_by_hand_are_in_the_site():
+    assert (DOCS / "index.md").exists()
+    assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").count("sphinx-build") == 1
