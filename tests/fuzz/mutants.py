@@ -11,8 +11,10 @@ import numpy as np
 import onnx
 from onnx import ModelProto
 
+from onnxreduce_cli.idioms.registry import IDIOMS
 from tests import node_cases
 from tests.fuzz import field_mutations, wire_mutations
+from tests.idioms.written import written
 
 _TESTS = Path(__file__).parents[1]
 _FOLDERS = (_TESTS / "data" / "models", _TESTS / "data" / "exports", _TESTS.parent / "samples")
@@ -29,6 +31,11 @@ _COMMANDS = (
     ("inspect",), ("verify", "--trials", "1", "--timeout", "10"),
 )  # fmt: skip
 _OPSETS = (1, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 25)
+#: What more a conversion is told. To contract needs nodes that some seeds have.
+_OPTIONS = (
+    ("--emulate",), ("--emulate",), (), ("--contract", "all"), ("--contract", "all", "--emulate"),
+    ("--expand", "LayerNormalization", "--expand", "Gelu", "--expand", "ReduceL2", "--emulate"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,13 @@ class Mutant:
 
 @functools.cache
 def seeds() -> tuple[bytes, ...]:
-    """Models of exporters and onnx's own cases, serialised; the same order each time."""
+    """Models of exporters, onnx's own cases, and idioms, serialised; the same order each time."""
     paths = sorted(path for folder in _FOLDERS for path in folder.glob("*.onnx"))
     files = [path.read_bytes() for path in paths if ".opset" not in path.name]
     cases = sorted(node_cases.cases(), key=lambda case: case.name)[::_CASES]
     found = [*files, *(case.model.SerializeToString() for case in cases)]
+    patterns = [pattern for idiom in IDIOMS for pattern in idiom.patterns]
+    found += [written(pattern).SerializeToString() for pattern in patterns]
     return tuple(content for content in found if len(content) <= _LARGEST)
 
 
@@ -71,7 +80,7 @@ def mutant(seed: int, number: int) -> Mutant:
         content = wire_mutations.mutated(content, rng)
     command, *arguments = rng.choice(_COMMANDS)
     if command == "convert":
-        arguments += ["--opset", str(rng.choice(_OPSETS))]
+        arguments += ["--opset", str(rng.choice(_OPSETS)), *rng.choice(_OPTIONS)]
     return Mutant(content, command, tuple(arguments))
 
 

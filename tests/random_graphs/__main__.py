@@ -49,7 +49,8 @@ def search(count: int, seed_: int, *, shrink: bool = True) -> Counter[str]:
 def describe(case: Case) -> str:
     """The case as text, from which it can be made again."""
     feeds = "\n".join(f"{name} = {array!r}" for name, array in case.feeds.items())
-    return f"to {case.target}, check={case.check}\n{onnx.printer.to_text(case.model)}\n{feeds}"
+    how = f"to {case.target}, check={case.check}, {case.options}"
+    return f"{how}\n{onnx.printer.to_text(case.model)}\n{feeds}"
 
 
 def main() -> None:

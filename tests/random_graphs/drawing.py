@@ -165,9 +165,12 @@ class Drawing:
         self.feeds[name] = array
         return self._known(name, array, exact=True)
 
-    def constant(self, array: Array) -> Known:
-        """A constant: an initializer, one that the caller overrides, or a Constant node."""
-        kind = self.choose(("initializer", "node", "overridden", "default"))
+    def constant(self, array: Array, *, fixed: bool = False) -> Known:
+        """A constant: an initializer, or a Constant node; one that the caller may override too."""
+        kinds = (
+            ("initializer", "node") if fixed else ("initializer", "node", "overridden", "default")
+        )
+        kind = self.choose(kinds)
         name = self.name()
         if kind == "node":
             tensor = onnx.numpy_helper.from_array(array, name)

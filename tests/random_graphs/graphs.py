@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import onnx
 from hypothesis import strategies as st
@@ -10,12 +11,20 @@ from onnx import ModelProto, helper
 
 from tests.random_graphs import family
 from tests.random_graphs.drawing import Array, Drawing, UnsuitableError, model_of
-from tests.random_graphs.ordinary import ORDINARY
+from tests.random_graphs.ordinary import ORDINARY, written_out
 from tests.steps.checklist import newest_declared
 from tests.support import least_ir_version
 
 NEWEST = newest_declared()
-FAMILY = (family.reduction, family.reduction, family.softmax, family.in_function)
+#: Operators that are written out where that is wanted.
+COMPOSITE = (
+    "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare", "Softmax",
+    "LogSoftmax", "LayerNormalization", "RMSNormalization", "Gelu", "HardSwish", "Mish", "Swish",
+    "Celu",
+)  # fmt: skip
+#: The least opset at which what was written out is put together again here.
+FIRST_CONTRACTED = 13
+FAMILY = (family.reduction, family.reduction, family.softmax, family.in_function, written_out)
 
 
 @dataclass(frozen=True)
@@ -28,6 +37,7 @@ class Case:
         target: the opset to reach.
         check: whether to convert with the check of each site.
         sized: whether no value has a size of 0, of which ONNX Runtime gets some shapes wrong.
+        options: more of what `convert` is told.
     """
 
     model: ModelProto
@@ -35,6 +45,7 @@ class Case:
     target: int
     check: bool
     sized: bool
+    options: dict[str, Any]
 
 
 def add_nodes(drawing: Drawing, count: int) -> None:
@@ -67,7 +78,20 @@ def cases(draw: st.DrawFn) -> Case:
     add_nodes(drawing, draw(st.integers(1, 8)))
     target = draw(st.integers(1, NEWEST))
     sized = all(known.array.size for known in drawing.pool)
-    return Case(_model(drawing), drawing.feeds, target, draw(st.booleans()), sized)
+    check, options = draw(st.booleans()), _options(draw, drawing, target)
+    return Case(_model(drawing), drawing.feeds, target, check, sized, options)
+
+
+def _options(draw: st.DrawFn, drawing: Drawing, target: int) -> dict[str, Any]:
+    """What of its own a model is to become: written out, or in place of what was written out."""
+    options: dict[str, Any] = {"emulate": draw(st.sampled_from((True, True, True, False)))}
+    there = {node.op_type for node in drawing.nodes}
+    composite = [op_type for op_type in COMPOSITE if op_type in there]
+    if composite and draw(st.booleans()):
+        options["expand"] = [draw(st.sampled_from(composite))]
+    if target >= FIRST_CONTRACTED and draw(st.booleans()):
+        options["contract"] = ["all"]
+    return options
 
 
 def _model(drawing: Drawing) -> ModelProto:

@@ -8,6 +8,8 @@ import ml_dtypes
 import numpy as np
 from onnx import GraphProto, TensorProto, helper
 
+from onnxreduce_cli.idioms.registry import IDIOMS
+from tests.idioms.written import plain_patterns
 from tests.random_graphs.drawing import FLOATS, INTEGERS, Drawing, UnsuitableError
 
 BOOL = np.dtype(bool)
@@ -29,6 +31,7 @@ def unary(drawing: Drawing) -> None:
             ("LeakyRelu", 1, False), ("Elu", 1, False), ("Selu", 1, False), ("Softplus", 1, False),
             ("HardSigmoid", 1, False), ("Erf", 9, False), ("Celu", 12, False),
             ("HardSwish", 14, False), ("Mish", 18, False), ("Gelu", 20, False),
+            ("Swish", 24, False),
         )
     )  # fmt: skip
     since(introduced, drawing)
@@ -312,12 +315,43 @@ def batch_normalization(drawing: Drawing) -> None:
 
 
 def layer_normalization(drawing: Drawing) -> None:
-    """A LayerNormalization over the last axis, with or without bias."""
+    """A LayerNormalization over the last axis, with or without bias, or an RMSNormalization."""
     since(17, drawing)
     data = drawing.value(FLOATS[:1], ranks=(2, 3), where=lambda array: array.shape[-1] > 1)
     width = data.array.shape[-1]
     parts = [drawing.like((width,), data.array.dtype) for _ in range(drawing.number(1, 2))]
+    if drawing.opset >= 23 and drawing.chance():
+        drawing.node("RMSNormalization", [data, parts[0]], axis=-1)
+        return
     drawing.node("LayerNormalization", [data, *parts], axis=-1)
+
+
+#: Of each idiom the forms that are the same whatever the shapes.
+_PATTERNS = [found for idiom in IDIOMS if (found := plain_patterns(idiom))]
+
+
+def written_out(drawing: Drawing) -> None:
+    """An idiom as exporters write it: a normalization, an activation, or one of the family."""
+    since(13, drawing)
+    pattern = drawing.choose(drawing.choose(_PATTERNS))
+    data = drawing.value(FLOATS[:2], ranks=(1, 2, 3), where=lambda array: array.shape[-1] > 1)
+    dtype, width = data.array.dtype, data.array.shape[-1]
+    values = {name: drawing.like((width,), dtype) for name in pattern.inputs[1:]}
+    values[pattern.inputs[0]] = data
+    for name, number in pattern.numbers.items():
+        number = {"epsilon": 1e-3, "alpha": 1.5, "beta": 0.25}.get(str(number), number)
+        values[name] = drawing.constant(np.array(number, dtype), fixed=True)
+    keepdims = drawing.number(0, 1)
+    for output, node in pattern.producers.items():
+        options = {item.name: helper.get_attribute_value(item) for item in node.attribute}
+        inputs = [values[name] for name in node.input]
+        if output in pattern.reductions:
+            options["keepdims"] = 1 if pattern.reductions[output] else keepdims
+            if node.op_type == "ReduceSum" or drawing.opset >= 18:
+                inputs.append(drawing.constant(np.array([-1], np.int64), fixed=True))
+            else:
+                options["axes"] = [-1]
+        (values[output],) = drawing.node(node.op_type, inputs, **options)
 
 
 def quantized(drawing: Drawing) -> None:
