@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,9 +11,15 @@ import pytest
 
 from onnxreduce_cli.cli import main as command_line
 from onnxreduce_cli.engine import carry
+from onnxreduce_cli.steps.loading import load_all
 from tests import contract
 
+# Tests look into the registry, and some change it; `steps/test_loading.py` is about the rest.
+load_all()
 carry.after_step = contract.check
+
+# What runs the tests may say how wide its own terminal is, which is not that of the command.
+os.environ.pop("COLUMNS", None)
 
 
 @dataclass(frozen=True)

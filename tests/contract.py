@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from onnx import GraphProto, NodeProto
@@ -13,11 +14,21 @@ from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
 
 
 def check(context: Context) -> None:
-    """Assert that what a step emitted is valid where it is read, and is read."""
+    """Assert that what a step emitted is valid and read, and that it says what it did."""
+    _check_description(context)
     for node, opset in context.emitted:
         _check_valid(context, node, opset)
     nodes = [node for node, _ in context.emitted]
     _check_read(context, nodes, context.node.output)
+
+
+#: What a rule has, and no description of what was done to a node.
+_ALTERNATIVES = re.compile(r"\b(where|else|if|or|unless)\b")
+
+
+def _check_description(context: Context) -> None:
+    words = context.description
+    assert not _ALTERNATIVES.search(words), f"{_step(context)} says what may be done: {words}"
 
 
 def _check_valid(context: Context, node: NodeProto, opset: int) -> None:

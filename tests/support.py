@@ -151,11 +151,11 @@ def converts(
         inputs: a set of inputs; further ones in `more`.
         exact: every bit must agree; else floats may differ by rounding.
         in_numpy: run both in the NumPy executor; see `run`.
-        options: for `onnxreduce_cli.convert`.
+        options: for `onnxreduce_cli.convert`; emulations are wanted by default.
     """
     before = source.SerializeToString()
     # Not by its own check too: whoever runs both models here needs none.
-    result = onnxreduce_cli.convert(source, opset, **{"check": False, **options})
+    result = onnxreduce_cli.convert(source, opset, **{"check": False, "emulate": True, **options})
     assert source.SerializeToString() == before, "the caller's model was touched"
     assert result.opset_import[0].version == opset
     onnx.checker.check_model(result, full_check=True)
@@ -202,10 +202,10 @@ def assert_same(expected: Any, actual: Any, name: str = "", *, exact: bool = Fal
 
 
 def blockers(source: ModelProto, opset: int, **options: Any) -> tuple[Blocker, ...]:
-    """The blockers of a conversion that must fail; checks that nothing was touched."""
+    """The blockers of a conversion that must fail, emulations wanted; nothing is touched."""
     before = source.SerializeToString()
     with pytest.raises(onnxreduce_cli.ConversionError) as caught:
-        onnxreduce_cli.convert(source, opset, in_place=True, **options)
+        onnxreduce_cli.convert(source, opset, in_place=True, **{"emulate": True, **options})
     assert caught.value.blockers
     assert source.SerializeToString() == before, "a blocked conversion touched the model"
     return caught.value.blockers

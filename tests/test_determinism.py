@@ -18,10 +18,10 @@ from onnxreduce_cli.verification.sites import check_sites
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
     for target in (9, 13, 21):
         model = onnx.load(path)
-        conversion = Conversion(model, target)
+        conversion = Conversion(model, target, emulate=True)
         print(path.name, target, [str(blocker) for blocker in conversion.blockers])
         if not conversion.blockers:
-            print(check_sites(conversion).to_dict())
+            print("checked", check_sites(conversion).to_dict())
             conversion.apply()
             print(hashlib.sha256(model.SerializeToString()).hexdigest())
 """
@@ -38,5 +38,5 @@ def test_the_order_of_sets_decides_nothing() -> None:
             check=True,
         )
         outputs.append(done.stdout)
-    assert outputs[0].count("summary") >= 11
+    assert outputs[0].count("\nchecked {") >= 11
     assert outputs[0] == outputs[1]

@@ -21,7 +21,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from onnxreduce_cli.api.convert_file import Options, convert_file
+from onnxreduce_cli.api.file_conversion import convert_file
+from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import files

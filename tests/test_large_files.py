@@ -15,7 +15,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.api.convert_file import Options, convert_file
+from onnxreduce_cli.api.file_conversion import convert_file
+from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import wire

@@ -13,17 +13,21 @@ import onnxreduce_cli
 from onnxreduce_cli import OnnxreduceError, verification
 from onnxreduce_cli.report.failures import failure
 
-FUNCTIONS = ["convert", "plan", "run", "verify"]
+FUNCTIONS = ["convert", "convert_file", "convert_version", "diff", "plan", "run", "verify"]
 
-#: Names in annotations that are Python's, onnx's, or an alias for them.
+#: Names in annotations that are Python's, onnx's, onnx-ir's, or an alias for them.
 FOREIGN = {
     "Any",
     "Collection",
     "Mapping",
+    "Model",
     "ModelOrPath",
     "ModelProto",
     "None",
+    "OSError",
+    "PathLike",
     "Sequence",
+    "Unpack",
     "Wanted",
 }
 
@@ -82,13 +86,14 @@ CODES = {
     "RunFailedError": (1, "failed to run"),
     "CrashedError": (1, "failed to run"),
     "InputError": (2, "refused"),
+    "OutOfMemoryError": (1, "out of memory"),
 }
 
 
 def test_each_exception_says_how_a_command_ends() -> None:
     _ = verification.VerificationError
     found = {error.__name__: error for error in errors()}
-    # What comes of a verification depends on what it found: see test_convert_file.
+    # What comes of a verification depends on what it found: see test_file_conversion.
     assert set(found) == {*CODES, "VerificationError"}
     for name, (code, state) in CODES.items():
         given = (["what is wrong"], "a folder") if name == "CheckError" else ("what is wrong",)
@@ -99,7 +104,7 @@ def test_each_exception_says_how_a_command_ends() -> None:
 
 def test_one_base_catches_all() -> None:
     model = onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g () => () {}')
-    with pytest.raises(OnnxreduceError, match="opset 99 does not exist"):
+    with pytest.raises(OnnxreduceError, match="there is no opset 99"):
         onnxreduce_cli.convert(model, 99)
     with pytest.raises(OnnxreduceError, match="there is no executor 'abacus'"):
         onnxreduce_cli.run(model, {}, executor="abacus")

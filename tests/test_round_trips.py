@@ -50,7 +50,7 @@ def round_trip(source: ModelProto, feeds: dict[str, object], counts: Counter[str
             return
         copy = ModelProto()
         copy.CopyFrom(converted)
-        Conversion(copy, target).apply()
+        Conversion(copy, target, emulate=True).apply()
         converted = copy
         onnx.checker.check_model(converted, full_check=True)
         try:

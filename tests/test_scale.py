@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType, SimpleNamespace
@@ -13,19 +14,22 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.inspection import conversions
 from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
 from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.executor import ExecutionError, Executor
-from onnxreduce_cli.model import called_types, specialisation
+from onnxreduce_cli.model import called_types, shape_inference, specialisation
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.order import misplaced
 from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.verification.randomness import random_outputs
+from onnxreduce_cli.verification.sites import check_sites
 from onnxreduce_cli.verification.source import Source
+from tests.verification.test_site_nesting import nested as nested_apart
 
 
 def operations(work: Callable[[], object]) -> int:
@@ -177,6 +181,12 @@ def test_twice_a_hostile_model_is_twice_the_work(
     assert large < 2.3 * small
 
 
+def test_twice_the_depth_of_graphs_is_little_more_than_twice_the_work() -> None:
+    convert(nested_apart(5), 8)
+    small, large = (operations(lambda n=n: convert(nested_apart(n), 8)) for n in (14, 28))
+    assert large < 2.2 * small
+
+
 def test_types_reach_the_last_of_doubling_functions() -> None:
     converted = convert(doubling(40), 12).model
     last = converted.functions[-1]
@@ -257,6 +267,50 @@ def test_twice_the_operands_are_twice_the_work() -> None:
 def test_more_operands_than_anybody_writes_block() -> None:
     with pytest.raises(ConversionError, match="it has 101 operands, and no more than 100"):
         convert(einsum(101), 11)
+
+
+def test_what_bodies_hold_is_inferred_once_for_all_opsets(monkeypatch: pytest.MonkeyPatch) -> None:
+    counts: Counter[bytes] = Counter()
+
+    def infer(skeleton: ModelProto) -> ModelProto | None:
+        counts[skeleton.SerializeToString(deterministic=True)] += 1
+        return onnx.shape_inference.infer_shapes(skeleton, data_prop=True)
+
+    monkeypatch.setattr(shape_inference, "_infer_by_onnx", infer)
+    body = [helper.make_node("Softmax", ["a"], ["b"], axis=0)]
+    made = helper.make_function("f", "F", ["a"], ["b"], body, [helper.make_opsetid("", 13)])
+    calls = [helper.make_node("F", [f"x{rank}"], [f"y{rank}"], domain="f") for rank in range(2, 9)]
+    found = model(calls, [made])
+    for rank in range(2, 9):
+        info = helper.make_tensor_value_info(f"x{rank}", TensorProto.FLOAT, [2] * rank)
+        found.graph.input.append(info)
+    reach = conversions(found)
+    # To 12 and below, the function is specialised.
+    assert not any(conversion.blockers for conversion in reach)
+    assert len(reach[11].plan().specialised) == 1
+    assert set(counts.values()) == {1}
+    assert len(counts) == 1 + 7
+
+
+def of_rank(rank: int) -> ModelProto:
+    """A ReduceSum over data of distinct sizes."""
+    info = helper.make_tensor_value_info
+    node = helper.make_node("ReduceSum", ["x"], ["y"], axes=[0])
+    dims = range(100, 100 + rank)
+    inputs, output = [info("x", TensorProto.FLOAT, dims)], [info("y", TensorProto.FLOAT, None)]
+    opset = [helper.make_opsetid("", 11)]
+    graph = helper.make_graph([node], "g", inputs, output)
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+
+
+def test_twice_the_rank_is_twice_the_work_of_a_check() -> None:
+    def check(rank: int) -> None:
+        report = check_sites(Conversion(of_rank(rank), 13))
+        assert report.sites == 1
+
+    check(5)
+    small, large = (operations(lambda n=n: check(n)) for n in (1200, 2400))
+    assert large < 2.3 * small
 
 
 def test_axes_of_data_of_high_rank_are_not_gone_through_one_by_one() -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from onnx import TensorProto, helper
 
 from onnxreduce_cli import ConversionError, convert
 from onnxreduce_cli.engine.inspection import Inspection
+from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.report.contents import Contents
 from onnxreduce_cli.report.inspection import inspection_text
-from onnxreduce_cli.text import joined, printable, quoted, shortened
+from onnxreduce_cli.text import joined, printable, quoted, shortened, width, wrapped
 
 
 def test_what_is_seen_stays():
@@ -51,8 +55,10 @@ def test_a_long_name_is_quoted_in_part(name):
 
 def test_an_inspection_names_long_domains_in_part():
     name = "n" * 65536
-    found = Inspection(8, {name: 1}, {f"{name}.f": {name: 2}}, {}, (), {})
-    first, second = inspection_text(found, "m.onnx").splitlines()[:2]
+    found = Inspection(8, {name: 1}, {f"{name}.f": {name: 2}}, {}, (), {}, Runtimes({}, {}, {}))
+    held = Contents(None, "", {}, 0, (), (), {}, {f"{name}.f": 2}, ())
+    text = re.sub(r"\n {4,}", " ", inspection_text(found, held, "m.onnx"))  # Wrapped lines in one.
+    first, second = text.splitlines()[:2]
     assert first.startswith("m.onnx: IR version 8, nnn")
     assert first.endswith("nnn 1")
     assert second.endswith("nnn 2")
@@ -85,3 +91,19 @@ def test_the_message_of_the_library_quotes_long_names_in_part():
     assert caught.value.blockers[0].node == name
     assert len(str(caught.value)) < 3000
     assert len(str(caught.value).splitlines()) == 2
+
+
+@pytest.mark.parametrize("total", [80, 120, 200])
+def test_prose_is_wrapped_by_columns(total, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(total))
+    words = ["模型編碼器", "e\u0301cole", "한국어", "node", "reason"] * 20
+    lines = wrapped([f"  {' '.join(words)}; choose --opset 13"]).split("\n")
+    assert max(map(width, lines)) in range(total - 20, total + 1)
+    assert " ".join(line.strip() for line in lines).split(" ")[: len(words) - 1] == words[:-1]
+    assert [line[:6] == " " * 6 for line in lines] == [False] + [True] * (len(lines) - 1)
+    assert any("--opset 13" in line for line in lines), "an option stays with its value"
+
+
+def test_what_is_too_long_for_a_line_is_left_whole(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    assert wrapped(["a " + "x" * 60 + " b", "", "  c"]) == f"a\n    {'x' * 60}\n    b\n\n  c"

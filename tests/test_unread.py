@@ -36,7 +36,7 @@ def gather_nd() -> ModelProto:
 
 def test_a_question_leaves_nothing_behind() -> None:
     # How many dimensions are indexed is not known, which must be asked and not computed.
-    conversion = Conversion(gather_nd(), 10)
+    conversion = Conversion(gather_nd(), 10, emulate=True)
     assert not conversion.blockers
     assert conversion.sites[0].result
     assert unread(conversion) == []
@@ -77,9 +77,12 @@ def test_what_a_graph_within_reads_stays() -> None:
 
 def test_a_sample_of_node_cases() -> None:
     swept = 0
-    for case in random.Random(9).sample(node_cases.cases(), 40):
+    cases = node_cases.cases()
+    # Few leave anything to sweep; of these a later step stops reading what an earlier one emits.
+    sample = [case for case in cases if case.name.startswith("test_cumsum_1d")]
+    for case in [*sample, *random.Random(1).sample(cases, 40)]:
         for target in TARGETS:
-            conversion = Conversion(case.model, target)
+            conversion = Conversion(case.model, target, emulate=True)
             assert unread(conversion) == [], f"{case.name} to {target}"
             swept += conversion.swept
     assert swept
