@@ -17,8 +17,9 @@ Array = npt.NDArray[Any]
 ORDINARY, SMALL, LARGE, ZEROS, SPECIAL = "ordinary", "small", "large", "zeros", "special"
 
 #: Special values without the largest, which overflow in what is computed in another way, and of
-#: those the ones that have a place in an order: without NaN.
-UNUSUAL, ORDERED = "unusual", "ordered"
+#: those the ones that have a place in an order: without NaN. Or without denormals, of which a
+#: product is zero or not as the order has it, and an infinity then tells the two apart.
+UNUSUAL, ORDERED, MULTIPLIED = "unusual", "ordered", "multiplied"
 
 #: Ordinary values, some of them the model's own constants and their neighbours: limits and what
 #: is compared with a constant would else never be met.
@@ -57,7 +58,7 @@ def draw_array(
         values: the value profile: floats of ordinary size (about 1), small (1e-3), large (1e3;
             100 for those of 16 bits and 10 below), zeros, or ordinary ones with NaN, infinities,
             both zeros, denormals and the largest among them (`UNUSUAL`: all but the largest;
-            `ORDERED`: all but those and NaN).
+            `ORDERED`: all but those and NaN; `MULTIPLIED`: all but those and denormals).
             Integers go up to 9, 1, 100 and 0, booleans are drawn in all but zeros.
         rng: where the numbers come from.
         negative: whether integers may be negative.
@@ -99,7 +100,7 @@ def _floats(
     if dtype.itemsize == 1:
         drawn = np.clip(drawn, -large, large)
     array: Array = drawn.astype(dtype)
-    if values not in (SPECIAL, UNUSUAL, ORDERED) or not array.size:
+    if values not in (SPECIAL, UNUSUAL, ORDERED, MULTIPLIED) or not array.size:
         return array
     # Not everywhere: what a NaN meets becomes NaN, and hides all the rest.
     flat = array.reshape(-1).copy()
@@ -108,6 +109,8 @@ def _floats(
     pool = special_values(dtype, largest=values == SPECIAL)
     if values == ORDERED:
         pool = pool[~np.isnan(pool)]
+    elif values == MULTIPLIED:
+        pool = pool[(pool == 0) | ~np.isfinite(pool)]
     flat[places] = pool[(rng.integers(0, len(pool)) + np.arange(count)) % len(pool)]
     return flat.reshape(shape)
 

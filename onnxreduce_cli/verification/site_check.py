@@ -17,7 +17,7 @@ from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError, UncheckableError
 from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
-from onnxreduce_cli.verification.profiles import UNUSUAL
+from onnxreduce_cli.verification.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.site_batches import lost, open_runners
 from onnxreduce_cli.verification.site_cost import work
@@ -156,7 +156,7 @@ def _take(found: Found, judgement: Judgement, values: str) -> bool:
     if judgement.agree is None:
         return True
     if not judgement.agree:
-        if values != UNUSUAL or not _undetermined(judgement):
+        if values not in (UNUSUAL, MULTIPLIED) or not _undetermined(judgement):
             return False
         found.remarks = found.remarks or [_UNDETERMINED]
     elif judgement.excused:

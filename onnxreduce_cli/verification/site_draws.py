@@ -16,6 +16,7 @@ from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.inputs import Attempt, Drawer
 from onnxreduce_cli.verification.profiles import (
     LARGE,
+    MULTIPLIED,
     NEAR_CONSTANTS,
     ORDERED,
     ORDINARY,
@@ -32,6 +33,8 @@ _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", 
 _OF_SOMETHING = _WEIGHING | {"GroupNormalization"}
 #: No definition says where a NaN stands in an order, nor whether it does at all.
 _ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
+#: Those that multiply more than two numbers, in an order that no definition says.
+_MULTIPLYING = frozenset({"CumProd", "Det", "Einsum", "ReduceProd"})
 #: Those with an input that says which region they take.
 _REGIONS = frozenset({"Resize", "RoiAlign"})
 #: Those with a list of this many numbers for each dimension of their first input.
@@ -55,6 +58,8 @@ def special_profile(pair: Pair) -> str:
         return ORDINARY
     if pair.moved:
         return SPECIAL
+    if op_types & _MULTIPLYING:
+        return MULTIPLIED
     return ORDERED if op_types & _ORDERING else UNUSUAL
 
 

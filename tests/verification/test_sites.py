@@ -89,6 +89,17 @@ def test_no_draw_asks_where_a_nan_stands_in_an_order(seed: int) -> None:
     assert report.bit_exact == 1
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_no_draw_asks_in_which_order_numbers_are_multiplied(seed: int) -> None:
+    # 5e-324 * 0.1 * inf is infinite or no number.
+    found = source(
+        18, "g (double[2,2,2,2] x, int64[2] a) => (double[K,L] y) { y = ReduceProd(x, a) }"
+    )
+    report = check_sites(Conversion(found, 7, emulate=True), seed=seed)
+    assert report.ok
+    assert report.checked == 1
+
+
 @pytest.mark.parametrize(
     ("opset", "target", "text"),
     [
