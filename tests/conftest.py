@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import settings
 
 from onnxreduce_cli.cli import main as command_line
 from onnxreduce_cli.engine import carry
@@ -17,6 +18,10 @@ from tests import contract
 # Tests look into the registry, and some change it; `steps/test_loading.py` is about the rest.
 load_all()
 carry.after_step = contract.check
+
+# A run is judged by what changed since the last: `tests.random_graphs` and `tests.fuzz` draw anew.
+settings.register_profile("same", derandomize=True)
+settings.load_profile("same")
 
 # What runs the tests may say how wide its own terminal is, which is not that of the command.
 os.environ.pop("COLUMNS", None)
