@@ -113,6 +113,7 @@ FORMS: Mapping[str, Form] = {
     "flattening": reduction_forms.is_flattening,
     "flattening from the end": reduction_forms.is_flattening_from_the_end,
     "inner axis": reduction_forms.is_inner,
+    "vector": reduction_forms.makes_a_vector,
     "several axes": reduction_forms.has_several_axes,
     "all axes": reduction_forms.names_all_axes,
     "three kept": reduction_forms.keeps_three,

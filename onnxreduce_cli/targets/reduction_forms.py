@@ -125,6 +125,12 @@ def reduces_three_not_last(node: NodeFacts) -> bool:
     return reduces_three(node) and set(axes) != last
 
 
+def makes_a_vector(node: NodeFacts) -> bool:
+    """It takes one dimension away from a matrix, keepdims=0."""
+    dims = _dims(node)
+    return not node.value("keepdims", 1) and (dims is None or len(dims) == 2)
+
+
 def has_several_axes(node: NodeFacts) -> bool:
     """It names more than one axis, or maybe does."""
     return _count_of_axes(node) not in (0, 1)

@@ -555,6 +555,13 @@ def of_shapes(nodes: str, version: int, *shapes: str) -> ModelProto:
             "Unsqueeze||several_axes|refused",
             ["Unsqueeze", "Unsqueeze"],
         ),
+        (
+            "y = ArgMin<axis=-1, keepdims=0>(x0)",
+            13,
+            ["2,3"],
+            "ArgMin||vector|wrong",
+            ["ArgMin", "Squeeze"],
+        ),
         ("y = Min(x0, x1, x0)", 13, ["2,3", "2,1"], "Min||more_than_two|wrong", ["Min", "Min"]),
         ("y = Sum(x0, x1, x0)", 13, ["2,3", "2,1"], "Sum||more_than_two|wrong", ["Add", "Add"]),
         (

@@ -50,6 +50,7 @@ ASKED = {
     "ReduceL2": {"single elements", "no image", "outer axes"},
     "ReduceMin": {"all axes", "three kept", "three reduced", "three reduced, not last"},
     "Max": {"broadcast", "constant operand", "more than two"},
+    "ArgMax": {"vector"},
     "Unsqueeze": {"several axes"},
     "Tile": {"inner repeats"},
     "Gather": {"several indices"},
@@ -406,3 +407,11 @@ def test_several_axes() -> None:
     assert of("Unsqueeze", 13, np.array([0, 1])) == of("Unsqueeze", 11, axes=[0, 1])
     assert of("Unsqueeze", 11, axes=[0, 1]) == {"several axes"}
     assert of("Unsqueeze", 13, last=AXES) == {"several axes"}
+
+
+def test_vector() -> None:
+    matrix = {"x": np.zeros((2, 3), np.float32)}
+    assert forms(one_node("ArgMax", 13, matrix, axis=1, keepdims=0)) == {"vector"}
+    assert forms(one_node("ArgMax", 13, matrix, axis=1)) == of("ArgMax", 13, keepdims=0) == set()
+    hidden = one_node("ArgMax", 13, matrix, keepdims=0, shapes={"x": None})
+    assert forms(hidden) == {"vector"}
