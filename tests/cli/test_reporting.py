@@ -125,6 +125,31 @@ def test_wrong_usage_as_json(onnxreduce, call, said):
     assert not Path("a.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("bogus --json", "No such command 'bogus'. There are convert, diff, inspect, ops, run"),
+        ("convrt a.onnx --json --opset 13", "Did you mean convert?"),
+        ("--json", "--json goes after its command: onnxreduce COMMAND --json"),
+        ("--json convert a.onnx", "--json goes after its command"),
+        ("--bogus convert a.onnx --json", "No such option '--bogus'"),
+    ],
+)
+def test_no_such_command_as_json(onnxreduce, call, said):
+    result = onnxreduce(*call.split())
+    found = valid("onnxreduce", result.out)
+    assert (result.code, found["exit_code"], found["problem"]["state"]) == (2, 2, "refused")
+    assert said in found["problem"]["message"]
+    assert f"Error: {found['problem']['message']}" in result.err
+
+
+@pytest.mark.parametrize("call", ["bogus", "bogus --json=f.json", "bogus -- --json", "--bogus"])
+def test_no_report_where_none_is_asked_for(onnxreduce, call):
+    result = onnxreduce(*call.split())
+    assert (result.code, result.out) == (2, "")
+    assert not Path("f.json").exists()
+
+
 def test_settings_that_make_no_sense_as_json(onnxreduce):
     Path("pyproject.toml").write_text("[tool.onnxreduce]\nopsett = 13\n")
     result = onnxreduce("convert", "a.onnx", "--json")
