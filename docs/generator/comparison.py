@@ -24,10 +24,16 @@ def table() -> str:
     lines = ["| converter | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     for converter in found["outcomes"][next(iter(runtimes))]:
         cells = [_cell(found["outcomes"][name][converter]) for name in runtimes]
-        lines.append("| " + " | ".join([converter, *cells]) + " |")
+        lines.append("| " + " | ".join([_name(converter), *cells]) + " |")
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     measured = f"Of {found['exports']} exports, with {versions}; measured on {found['date']}."
     return "\n".join([*lines, "", measured]) + "\n"
+
+
+def _name(converter: str) -> str:
+    """What is typed as code: text would have a dash for the two of an option."""
+    typed, *told = converter.split(", IR version")
+    return f"`{typed}`" + "".join(f", IR version{more}" for more in told)
 
 
 def _cell(outcomes: dict[str, int]) -> str:
