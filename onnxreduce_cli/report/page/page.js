@@ -38,9 +38,9 @@ const card = (title, value) => make("div", {class: "card"}, make("span", {}, tit
 function table(heads, rows) {
   const counts = heads.map((_, at) => rows.some((row) => typeof row[at] === "number"));
   const cell = (tag, item, at) => {
-    if (item instanceof Node) return make(tag, {}, item);
-    if (counts[at]) return make(tag, {class: "num"}, number(item));
-    return make(tag, item.length <= 26 ? {class: "brief"} : {}, item);
+    if (counts[at] && !(item instanceof Node)) return make(tag, {class: "num"}, number(item));
+    const text = item instanceof Node ? item.textContent : item;
+    return make(tag, text.length <= 26 ? {class: "brief"} : {}, item);
   };
   return make("table", {},
     make("thead", {}, make("tr", {}, heads.map((head, at) => make("th", counts[at] ? {class: "num", scope: "col"} : {scope: "col"}, head)))),
@@ -165,7 +165,7 @@ function sitesPart(drawings, checks, changes) {
   show(items[0]);
   const printed = make("div", {class: "printed"});
   window.addEventListener("beforeprint", () => {
-    if (!printed.childElementCount) items.slice(0, 40).forEach((item) => printed.append(...siteHead(item), ...sides(item.drawing).filter(Boolean)));
+    if (!printed.childElementCount) items.slice(0, 40).forEach((item) => printed.append(make("div", {class: "change"}, siteHead(item), sides(item.drawing))));
   });
   return part(`Distinct changes, before and after (${number(items.length)})`, make("div", {class: "sites"}, list, shown), printed);
 }
