@@ -10,6 +10,10 @@ from docs.generator.workplace import ROOT
 RECORD = ROOT / "benchmarks" / "older_runtimes.json"
 
 
+#: What is recorded of one export, said of several.
+_OF_MANY = {"does not load or run": "do not load or run", "differs": "differ"}
+
+
 def recorded() -> dict[str, Any]:
     """What was measured."""
     found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -37,6 +41,10 @@ def _name(converter: str) -> str:
 
 
 def _cell(outcomes: dict[str, int]) -> str:
-    others = [f"{number} {what}" for what, number in outcomes.items() if what != "agrees"]
+    others = [
+        f"{number} {what if number == 1 else _OF_MANY.get(what, what)}"
+        for what, number in outcomes.items()
+        if what != "agrees"
+    ]
     agrees = f"**{outcomes.get('agrees', 0)}**"
     return f"{agrees}; {', '.join(others)}" if others else agrees

@@ -384,7 +384,7 @@ function inspected() {
     part("Weights", Object.keys(held.weights).length ? table(["dtype", "tensors", "elements"], Object.entries(held.weights).map(([name, [tensors, elements]]) => [name, tensors, elements])) : null,
       notes(held.external.map((file) => `external data ${short(file.location, 120)}: ${file.size === null ? "not there" : bytes(file.size)}`))),
     part("Metadata and functions", notes([...Object.entries(held.metadata).map((item) => short(item.join(": "), 200)),
-      ...(held.noted_nodes ? [`of ${counted(held.noted_nodes, "node")}`] : []),
+      ...(held.noted_nodes ? [`metadata of ${counted(held.noted_nodes, "node")}`] : []),
       ...Object.entries(held.functions).slice(0, SHOWN).map(([name, nodes]) => `function ${short(name, 120)}: ${counted(nodes, "node")}`)])),
     part("Runtimes that take it", runtimes.length ? table(["how", "runtimes"], runtimes) : null),
     data.blocked.map((item) => part(`What is in the way of opset ${spans(item.opsets)}`, blockersTable(item.blockers))),
