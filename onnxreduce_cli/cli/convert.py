@@ -251,6 +251,9 @@ def _convert_one(
 ) -> int:
     from onnxreduce_cli.api.file_conversion import convert_file
 
+    if telling.to_stdout and source == "-" and output is None and not options.dry_run:
+        # The model of a stream goes to one, too.
+        raise click.UsageError("the model goes to standard output: name a file, --json FILE")
     pictures: list[Picture | None] = []
 
     def draw(conversion: Conversion, sites: SiteReport | None) -> None:

@@ -283,7 +283,7 @@ def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:
         if path is None or (form == "json" and path == _STREAM):
             continue
         option = "--report" if form == "html" else f"--{form.replace('_', '-')}"
-        if not path or os.path.isdir(path):
+        if path in ("", _STREAM) or os.path.isdir(path):
             raise click.UsageError(f"{option} needs the name of a file, not {path!r}")
         if any(map(path.__eq__, others)) or any(_same(path, other) for other in others):
             raise click.UsageError(f"{option} {path} would overwrite a file of the command itself")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxreduce_cli.report.table import table
-from onnxreduce_cli.text import LINE, wrapped
+from onnxreduce_cli.text import joined
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.results import Comparison, Divergence, VerifyReport
 
@@ -17,7 +17,7 @@ def as_text(report: VerifyReport, *, verbose: bool = False) -> str:
         report: the report.
         verbose: whether every comparison of an output is told, not all of them together.
     """
-    return wrapped(_lines(report, verbose), LINE)
+    return joined(_lines(report, verbose))
 
 
 def _lines(report: VerifyReport, verbose: bool) -> Iterator[str]:
