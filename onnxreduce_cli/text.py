@@ -64,13 +64,14 @@ def shortened(text: str, limit: int = NAME) -> str:
 
     Args:
         text: the text.
-        limit: how many characters of it are kept.
+        limit: how many characters of it are kept; a few more where leaving them out saves nothing.
     """
     if len(text) <= limit:
         return text
     head = limit * 2 // 3
     tail = limit - head
-    return f"{text[:head]} [... {len(text) - limit} characters ...] {text[-tail:]}"
+    cut = f"{text[:head]} [... {len(text) - limit} characters ...] {text[-tail:]}"
+    return cut if len(cut) < len(text) else text
 
 
 def quoted(name: str | bytes) -> str:
@@ -84,13 +85,17 @@ def joined(lines: Iterable[str]) -> str:
     return "\n".join(shortened(printable(shortened(line, LINE)), LINE) for line in lines)
 
 
-def wrapped(lines: Iterable[str]) -> str:
+def wrapped(lines: Iterable[str], elsewhere: int = _COLUMNS) -> str:
     """Join lines as `joined` does, each over several where it is longer than the terminal.
 
     What follows of a line stands further in than the line, so that nothing that it quotes looks
     like a line of its own. An option to type stays together with its value.
+
+    Args:
+        lines: the lines.
+        elsewhere: how many columns they may have in a pipe or a file.
     """
-    found, total = list[str](), columns()
+    found, total = list[str](), columns(elsewhere)
     for line in joined(lines).split("\n"):
         text = line.lstrip(" ")
         indent = " " * (len(line) - len(text))

@@ -109,6 +109,23 @@ def test_what_other_converters_find_done_already() -> None:
     assert len(found) == comparison.recorded()["exports"]
 
 
+def test_options_of_other_converters_are_code():
+    """Sphinx makes a dash of the two hyphens of an option in a text."""
+    names = [line.split("|")[1].strip() for line in comparison.table().splitlines()[2:10]]
+    assert "`onnxreduce --emulate`" in names
+    assert "`onnxscript, fallback=True`, IR version set by hand" in names
+    for name in names:
+        assert "--" not in re.sub(r"`[^`]*`", "", name)
+
+
+def test_each_outcome_in_the_comparison_is_explained():
+    assert "13 do not load or run" in comparison.table()
+    text = pages()["comparison.md"].read_text(encoding="utf-8")
+    for by_converter in comparison.recorded()["outcomes"].values():
+        for outcome in {what for counts in by_converter.values() for what in counts} - {"agrees"}:
+            assert f"- *{outcome.capitalize()}*: " in text, outcome
+
+
 def test_pages_that_are_written_by_hand_are_in_the_site():
     assert (DOCS / "index.md").exists()
     assert (ROOT / ".ci" / "run").read_text(encoding="utf-8").count("sphinx-build") == 1

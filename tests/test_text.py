@@ -19,6 +19,7 @@ from onnxreduce_cli.text import joined, printable, quoted, shortened, width, wra
 def test_what_is_seen_stays():
     assert printable("größe/層_0 [x]") == "größe/層_0 [x]"
     assert shortened("a" * 200) == "a" * 200
+    assert shortened("a" * 68, 60) == "a" * 68, "saying what is left out would take more"
 
 
 def test_what_is_not_seen_is_escaped():

@@ -10,6 +10,10 @@ from docs.generator.workplace import ROOT
 RECORD = ROOT / "benchmarks" / "older_runtimes.json"
 
 
+#: What is recorded of one export, said of several.
+_OF_MANY = {"does not load or run": "do not load or run", "differs": "differ"}
+
+
 def recorded() -> dict[str, Any]:
     """What was measured."""
     found: dict[str, Any] = json.loads(RECORD.read_text(encoding="utf-8"))
@@ -24,13 +28,23 @@ def table() -> str:
     lines = ["| converter | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
     for converter in found["outcomes"][next(iter(runtimes))]:
         cells = [_cell(found["outcomes"][name][converter]) for name in runtimes]
-        lines.append("| " + " | ".join([converter, *cells]) + " |")
+        lines.append("| " + " | ".join([_name(converter), *cells]) + " |")
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     measured = f"Of {found['exports']} exports, with {versions}; measured on {found['date']}."
     return "\n".join([*lines, "", measured]) + "\n"
 
 
+def _name(converter: str) -> str:
+    """What is typed as code: text would have a dash for the two of an option."""
+    typed, *told = converter.split(", IR version")
+    return f"`{typed}`" + "".join(f", IR version{more}" for more in told)
+
+
 def _cell(outcomes: dict[str, int]) -> str:
-    others = [f"{number} {what}" for what, number in outcomes.items() if what != "agrees"]
+    others = [
+        f"{number} {what if number == 1 else _OF_MANY.get(what, what)}"
+        for what, number in outcomes.items()
+        if what != "agrees"
+    ]
     agrees = f"**{outcomes.get('agrees', 0)}**"
     return f"{agrees}; {', '.join(others)}" if others else agrees

@@ -22,7 +22,7 @@ from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.stating import type_option
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, about
-from onnxreduce_cli.text import joined
+from onnxreduce_cli.text import LINE, joined, wrapped
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
@@ -251,6 +251,9 @@ def _convert_one(
 ) -> int:
     from onnxreduce_cli.api.file_conversion import convert_file
 
+    if telling.to_stdout and source == "-" and output is None and not options.dry_run:
+        # The model of a stream goes to one, too.
+        raise click.UsageError("the model goes to standard output: name a file, --json FILE")
     pictures: list[Picture | None] = []
 
     def draw(conversion: Conversion, sites: SiteReport | None) -> None:
@@ -327,7 +330,7 @@ def _show(telling: Telling, done: Converted, *, verbose: bool) -> None:
     telling.say(changes_text(done, verbose=verbose), err=to_stream)
     _show_proof(telling, done, err=to_stream)
     for line in remarks(done):
-        say(joined([line]), err=True)
+        say(wrapped([line], LINE), err=True)
 
 
 def _show_proof(telling: Telling, done: Converted, *, err: bool) -> None:
@@ -335,7 +338,7 @@ def _show_proof(telling: Telling, done: Converted, *, err: bool) -> None:
     from onnxreduce_cli.report.plan import proofs
 
     for line in proofs(done):
-        telling.say(f"  {line}", err=err)
+        telling.say(wrapped([f"  {line}"], LINE), err=err)
 
 
 def _convert_many(

@@ -11,12 +11,14 @@ import os
 import platform
 import signal
 import sys
+from collections.abc import Iterator
 from difflib import get_close_matches
 from importlib import import_module
 
 import click
 
 from onnxreduce_cli import __version__
+from onnxreduce_cli.cli.reporting import refuse
 from onnxreduce_cli.cli.streams import prepare, say
 from onnxreduce_cli.text import joined, wrapped
 
@@ -60,19 +62,45 @@ class _Group(click.Group):
         command: click.Command = module.command
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        typed = [*args]
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            name = error.option_name
+            if any(name in option.opts for option in self._options_of_commands(ctx)):
+                told = f"{name} goes after its command: onnxreduce COMMAND {name}"
+                raise _refused(click.UsageError(told, ctx), typed) from None
+            raise _refused(error, typed) from None
+        except click.UsageError as error:
+            raise _refused(error, typed) from None
+
+    def _options_of_commands(self, ctx: click.Context) -> Iterator[click.Parameter]:
+        for name in _COMMANDS:
+            command = self.get_command(ctx, name)
+            assert command is not None
+            yield from command.params
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            for near in get_close_matches(args[0], _COMMANDS, 1):
-                raise click.UsageError(f"{error.message} Did you mean {near}?", ctx) from None
-            raise
+            near = get_close_matches(args[0], _COMMANDS, 1)
+            meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_COMMANDS)}."
+            told = click.UsageError(f"{error.message} {meant}", ctx)
+            raise _refused(told, args) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_SUMMARIES.items()))
+
+
+def _refused(error: click.UsageError, typed: list[str]) -> click.UsageError:
+    """Print the report of wrong usage of the program itself, if it is asked for."""
+    refuse("onnxreduce", typed, error)
+    return error
 
 
 def _show_versions(context: click.Context, _: click.Parameter, value: bool) -> None:

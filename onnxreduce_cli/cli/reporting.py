@@ -39,19 +39,11 @@ class WithOptionalValues(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse what was typed, ``--strip-metadata`` as ``--strip-metadata=all``."""
-        end = args.index("--") if "--" in args else len(args)
-        given: list[str] = []
-        words = args[:end]
-        while words:
-            word = words.pop(0)
-            if word == "--json" and words and _names_report(words[0]):
-                word = f"--json={words.pop(0)}"
-            given.append(f"{word}={_ALONE[word]}" if word in _ALONE else word)
-        forms = [word.removeprefix("--json=") for word in given if word.startswith("--json=")]
+        given = _with_values(args)
         try:
-            return super().parse_args(ctx, given + args[end:])
+            return super().parse_args(ctx, [*given])
         except click.UsageError as error:
-            self._refuse(error, forms[-1] if forms else None)
+            refuse(str(self.name), given, error)
             raise
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -59,13 +51,37 @@ class WithOptionalValues(click.Command):
         try:
             return super().invoke(ctx)
         except Exception as error:
-            if _TELLS not in ctx.meta:
-                self._refuse(error, ctx.params.get("json"))
+            if _TELLS not in ctx.meta and ctx.params.get("json") == _STREAM:
+                Telling(str(self.name), {"json": _STREAM}).fail(error)
             raise
 
-    def _refuse(self, error: Exception, path: str | None) -> None:
-        if path == _STREAM:
-            Telling(str(self.name), {"json": path}).fail(error)
+
+def _with_values(args: list[str]) -> list[str]:
+    """What was typed, with a value for each option that stands without its own."""
+    end = args.index("--") if "--" in args else len(args)
+    given: list[str] = []
+    words = args[:end]
+    while words:
+        word = words.pop(0)
+        if word == "--json" and words and _names_report(words[0]):
+            word = f"--json={words.pop(0)}"
+        given.append(f"{word}={_ALONE[word]}" if word in _ALONE else word)
+    return given + args[end:]
+
+
+def refuse(command: str, args: list[str], error: Exception) -> None:
+    """Print the report of wrong usage where what was typed asks for a report on standard output.
+
+    Args:
+        command: the command, or that of the program.
+        args: what was typed after it.
+        error: what is wrong with it.
+    """
+    given = _with_values(args)
+    end = given.index("--") if "--" in given else len(given)
+    forms = [word.removeprefix("--json=") for word in given[:end] if word.startswith("--json=")]
+    if forms and forms[-1] == _STREAM:
+        Telling(command, {"json": _STREAM}).fail(error)
 
 
 def _names_report(word: str) -> bool:
@@ -267,7 +283,7 @@ def _check_files(files: dict[str, str | None], given: dict[str, Any]) -> None:
         if path is None or (form == "json" and path == _STREAM):
             continue
         option = "--report" if form == "html" else f"--{form.replace('_', '-')}"
-        if not path or os.path.isdir(path):
+        if path in ("", _STREAM) or os.path.isdir(path):
             raise click.UsageError(f"{option} needs the name of a file, not {path!r}")
         if any(map(path.__eq__, others)) or any(_same(path, other) for other in others):
             raise click.UsageError(f"{option} {path} would overwrite a file of the command itself")

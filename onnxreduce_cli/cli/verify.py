@@ -9,6 +9,7 @@ from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
+from onnxreduce_cli.text import LINE, wrapped
 
 #: The executors that run, for each value of ``--executor``.
 EXECUTORS = {
@@ -78,5 +79,5 @@ def command(
         )
     telling.content = lambda: report
     telling.pictures = lambda: [verify_picture(report, *[load(x).model for x in (a, b) if x])]
-    telling.say(as_text(report, verbose=verbose))
+    telling.say(wrapped(as_text(report, verbose=verbose).split("\n"), LINE))
     return report.exit_code

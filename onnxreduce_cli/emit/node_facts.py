@@ -82,6 +82,10 @@ class NodeFacts:
         self._constants = workspace.constants
         self._lookups = lookups
 
+    def about(self, node: NodeProto) -> NodeFacts:
+        """Another node whose values this one's scope sees."""
+        return NodeFacts(node, self.scope, self.source_opset, self._workspace, self._lookups)
+
     @property
     def lookups(self) -> Lookups:
         """What was looked up so far."""

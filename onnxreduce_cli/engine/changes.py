@@ -146,7 +146,7 @@ def _alike(changes: Iterable[Change], key: Callable[[Change], Hashable]) -> list
 def _summary(op_types: str, changes: Sequence[Change]) -> str:
     """What became of nodes: other operators, and how many more nodes that are, then the edits."""
     texts = dict.fromkeys([change.edits for change in changes])
-    edits = "; ".join(common(alike) for alike in zip(*texts, strict=True))
+    edits = "; ".join(dict.fromkeys(common(alike) for alike in zip(*texts, strict=True)))
     became = _became(changes[0])
     added = sum(change.nodes - 1 - len(change.absorbed) for change in changes)
     if added:

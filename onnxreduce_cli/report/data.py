@@ -34,6 +34,11 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class WrongUsage:
+    """What is told where no command was named: what is wrong, in ``problem``."""
+
+
+@dataclass(frozen=True)
 class ConvertedModel:
     """What became of one model.
 

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onnxreduce_cli.report.junit import Case, cases
-from onnxreduce_cli.text import printable
+from onnxreduce_cli.text import count, joined, printable, shortened
+
+#: Lines of a message; what is shown beside a run has room for some thousand characters.
+_LINES = 20
 
 
 def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
@@ -29,9 +32,12 @@ def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _annotation(level: str, case: Case, message: str) -> str:
-    title = f"onnxreduce: {case.kind} {case.name}"
-    lines = "\n".join(map(printable, message.split("\n")))
-    return f"::{level} file={_property(case.suite)},title={_property(title)}::{_data(lines)}"
+    lines = message.split("\n")
+    if len(lines) > _LINES:
+        lines[_LINES:] = [f"and {count(len(lines) - _LINES, 'line')} more"]
+    title = f"title={_property(shortened(f'onnxreduce: {case.kind} {case.name}'))}"
+    place = title if case.kind == "command" else f"file={_property(case.suite)},{title}"
+    return f"::{level} {place}::{_data(joined(lines))}"
 
 
 def _data(text: str) -> str:

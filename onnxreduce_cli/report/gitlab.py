@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from onnxreduce_cli.report.junit import Case, cases
-from onnxreduce_cli.text import printable
+from onnxreduce_cli.text import joined, printable
 
 
 def code_quality(report: Mapping[str, Any]) -> str:
@@ -33,7 +33,7 @@ def _entry(case: Case, severity: str, message: str) -> dict[str, Any]:
     known = "\0".join((case.suite, case.kind, case.name))
     first = message.split("\n")[0]
     return {
-        "description": printable(f"{case.name}: {first}"),
+        "description": joined([f"{case.name}: {first}"]),
         "check_name": f"onnxreduce.{case.kind}",
         "fingerprint": hashlib.sha256(known.encode()).hexdigest(),
         "severity": severity,

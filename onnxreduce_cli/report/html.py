@@ -8,10 +8,14 @@ from importlib.resources import files
 from typing import Any
 
 from onnxreduce_cli.report.drawing import Picture
+from onnxreduce_cli.text import shortened
 from onnxreduce_cli.told import plain
 
 #: Nothing is loaded, whatever a model's names hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+
+#: Longer texts are cut: a page shows the beginnings and ends of names, and must still open.
+_LONGEST = 4_000
 
 _PAGE = """<!doctype html>
 <html lang="en">
@@ -43,7 +47,7 @@ def page(found: Mapping[str, Any], pictures: Sequence[Picture | None]) -> str:
         found: the report.
         pictures: what is shown of each of its models; None where there is nothing.
     """
-    data = {**found, "pictures": plain(pictures)}
+    data = _cut({**found, "pictures": plain(pictures)})
     folder = files("onnxreduce_cli.report") / "page"
     style, licence, layout, script = (
         (folder / name).read_text(encoding="utf-8")
@@ -59,3 +63,14 @@ def page(found: Mapping[str, Any], pictures: Sequence[Picture | None]) -> str:
         layout=f"/*\n{licence}*/\n{layout}",
         script=script,
     )
+
+
+def _cut(value: Any) -> Any:
+    """Plain data without the middles of long texts, alike wherever a text stands."""
+    if isinstance(value, str):
+        return shortened(value, _LONGEST)
+    if isinstance(value, Mapping):
+        return {_cut(key): _cut(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_cut(item) for item in value]
+    return value

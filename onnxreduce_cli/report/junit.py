@@ -9,7 +9,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from onnxreduce_cli.errors import placed
-from onnxreduce_cli.text import printable, shortened
+from onnxreduce_cli.text import joined, shortened
 
 #: What XML 1.0 has no place for, however it is escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -20,8 +20,8 @@ class Case:
     """One thing that a command judged.
 
     Attributes:
-        suite: the model that it belongs to.
-        kind: ``model``, ``output`` or ``site``.
+        suite: the model that it belongs to; the command where none was read.
+        kind: ``model``, ``output`` or ``site``, or ``command`` where it failed as a whole.
         name: its name.
         failure: what is wrong, the first line in brief; empty if nothing is.
         skipped: why it was not judged; empty if it was.
@@ -71,15 +71,14 @@ def _counts(name: str, members: Sequence[Case]) -> dict[str, str]:
 
 
 def _text(text: str) -> str:
-    lines = "\n".join(map(printable, text.split("\n")))
-    return _NO_XML.sub("?", lines)
+    return _NO_XML.sub("?", joined(text.split("\n")))
 
 
 def cases(report: Mapping[str, Any]) -> Iterator[Case]:
     """What a report, as plain data, judged."""
     problem = report["problem"]
     if problem is not None:
-        yield Case(report["command"], "model", report["command"], problem["message"])
+        yield Case(report["command"], "command", report["command"], problem["message"])
     elif report["command"] == "convert":
         for model in report["models"]:
             yield from _model(model)

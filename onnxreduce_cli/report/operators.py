@@ -15,7 +15,7 @@ from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.loading import INDEX, index_text
 from onnxreduce_cli.steps.registry import Direction, Step
-from onnxreduce_cli.text import count, joined
+from onnxreduce_cli.text import LINE, count, joined, wrapped
 
 _DIRECTIONS: tuple[Direction, Direction] = ("up", "down")
 
@@ -33,7 +33,7 @@ def operator_text(op_type: str) -> str:
             lines.append(f"  {_way(boundary, step.direction)}: {_verdict(step)}")
             if step.place:
                 lines.append(f"    {step.place}")
-    return "\n".join(lines)
+    return wrapped(lines, LINE)
 
 
 def own_operators_text(facts: Facts, name: str) -> str:

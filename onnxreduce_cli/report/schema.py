@@ -10,7 +10,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from onnxreduce_cli.diffing.results import Diff
-from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem
+from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem, WrongUsage
 from onnxreduce_cli.report.outputs import Outputs
 from onnxreduce_cli.report.plain import FORMAT
 from onnxreduce_cli.report.reference import Operators, Targets
@@ -24,6 +24,7 @@ CONTENTS: dict[str, type] = {
     "convert": Conversions,
     "diff": Diff,
     "inspect": InspectedModel,
+    "onnxreduce": WrongUsage,
     "ops": Operators,
     "run": Outputs,
     "targets": Targets,
@@ -51,6 +52,7 @@ def schema(command: str) -> Schema:
     definitions: dict[str, Schema] = {}
     content = CONTENTS[command]
     own = _object(content, definitions)
+    typed = command if content is WrongUsage else f"onnxreduce {command}"
     envelope: Schema = {
         "format": {"const": FORMAT, "description": "The version of this form."},
         "command": {"const": command},
@@ -64,7 +66,7 @@ def schema(command: str) -> Schema:
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": f"The report of onnxreduce {command} --json",
+        "title": f"The report of {typed} --json",
         "description": own["description"],
         "type": "object",
         "properties": {**envelope, **own["properties"]},

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -125,6 +127,31 @@ def test_wrong_usage_as_json(onnxreduce, call, said):
     assert not Path("a.json").exists()
 
 
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        ("bogus --json", "No such command 'bogus'. There are convert, diff, inspect, ops, run"),
+        ("convrt a.onnx --json --opset 13", "Did you mean convert?"),
+        ("--json", "--json goes after its command: onnxreduce COMMAND --json"),
+        ("--json convert a.onnx", "--json goes after its command"),
+        ("--bogus convert a.onnx --json", "No such option '--bogus'"),
+    ],
+)
+def test_no_such_command_as_json(onnxreduce, call, said):
+    result = onnxreduce(*call.split())
+    found = valid("onnxreduce", result.out)
+    assert (result.code, found["exit_code"], found["problem"]["state"]) == (2, 2, "refused")
+    assert said in found["problem"]["message"]
+    assert f"Error: {found['problem']['message']}" in result.err
+
+
+@pytest.mark.parametrize("call", ["bogus", "bogus --json=f.json", "bogus -- --json", "--bogus"])
+def test_no_report_where_none_is_asked_for(onnxreduce, call):
+    result = onnxreduce(*call.split())
+    assert (result.code, result.out) == (2, "")
+    assert not Path("f.json").exists()
+
+
 def test_settings_that_make_no_sense_as_json(onnxreduce):
     Path("pyproject.toml").write_text("[tool.onnxreduce]\nopsett = 13\n")
     result = onnxreduce("convert", "a.onnx", "--json")
@@ -228,6 +255,23 @@ def test_json_and_the_model_cannot_share_standard_output(onnxreduce):
     assert "--json FILE" in valid("convert", result.out)["problem"]["message"]
 
 
+def test_json_and_the_model_of_a_stream_neither():
+    source = Path("a.onnx").read_bytes()
+    call = [sys.executable, "-m", "onnxreduce", "convert", "-", "--opset", "13", "--json"]
+    done = subprocess.run(call, input=source, capture_output=True, check=False)
+    assert done.returncode == 2
+    assert "--json FILE" in valid("convert", done.stdout)["problem"]["message"]
+    done = subprocess.run([*call, "--dry-run"], input=source, capture_output=True, check=True)
+    assert valid("convert", done.stdout)["models"][0]["plan"]["possible"]
+
+
+@pytest.mark.parametrize("option", ["--junit", "--code-quality", "--report"])
+def test_other_forms_are_files(onnxreduce, option):
+    result = onnxreduce("convert", "a.onnx", "--opset", 13, "--dry-run", option, "-")
+    assert (result.code, result.out) == (2, "")
+    assert f"{option} needs the name of a file, not '-'" in result.err
+
+
 def test_junit(onnxreduce):
     call = ("convert", "a.onnx", "hard.onnx", "--opset", 7, "--out-dir", "out", "--verify")
     assert onnxreduce(*call, "--junit", "out.xml").code == 1
@@ -245,7 +289,7 @@ def test_junit(onnxreduce):
     assert onnxreduce("diff", "a.onnx", "b.onnx", "--junit", "out.xml").code == 1
     assert list(junit("out.xml").values()) == ["failure"]
     assert onnxreduce("diff", "a.onnx", "none.onnx", "--junit", "out.xml").code == 2
-    assert junit("out.xml") == {("diff.model", "diff"): "failure"}
+    assert junit("out.xml") == {("diff.command", "diff"): "failure"}
 
 
 def code_quality(path):
@@ -314,6 +358,58 @@ def test_names_break_out_of_no_form(onnxreduce, monkeypatch):
     assert lines[0].startswith("::error file=o%2Cd%3Ad%25.onnx,title=")
     assert "%250A" in lines[0]
     assert "failure" in junit("out.xml").values()
+
+
+def test_names_as_long_as_a_book_make_short_reports(onnxreduce, monkeypatch):
+    long = "L" * 3_000_000
+    odd = model(HARD)
+    odd.graph.node[0].name = odd.graph.node[0].output[0] = odd.graph.output[0].name = long
+    onnx.save(odd, "long.onnx")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    forms = ("--junit", "out.xml", "--code-quality", "out.json", "--report", "out.html")
+    for call in (
+        ("convert", "long.onnx", "--opset", 7, "--dry-run"),
+        ("verify", "long.onnx", "a.onnx"),
+    ):
+        result = onnxreduce(*call, *forms)
+        assert result.code == 1
+        assert "::error file=long.onnx" in result.err
+        assert len(result.err) < 20_000
+        assert Path("out.xml").stat().st_size < 20_000
+        assert Path("out.json").stat().st_size < 20_000
+        assert Path("out.html").stat().st_size < 300_000
+
+
+def test_annotations_tell_some_of_many_blockers(onnxreduce, monkeypatch):
+    hard = model(HARD)
+    for index in range(100):
+        hard.graph.node.add().CopyFrom(hard.graph.node[0])
+        hard.graph.node[-1].name = hard.graph.node[-1].output[0] = f"hard{index}"
+    onnx.save(hard, "many.onnx")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = onnxreduce("convert", "many.onnx", "--opset", 7, "--dry-run", "-q")
+    (line,) = [line for line in result.err.splitlines() if line.startswith("::")]
+    assert line.endswith("%0Aand 82 lines more")
+
+
+def test_what_could_not_be_read_is_no_file_of_the_commands_name(onnxreduce, monkeypatch):
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    result = onnxreduce("verify", "nothing.onnx", "--junit", "out.xml")
+    assert "::error title=onnxreduce%3A command verify::Error: nothing.onnx cannot" in result.err
+    assert "failure" in junit("out.xml").values()
+
+
+def test_reports_are_the_same_on_every_terminal(onnxreduce, monkeypatch):
+    onnx.save(
+        model("<ir_version: 8, opset_import: ['': 18]> g () => () {}".replace("'", '"')), "e.onnx"
+    )
+    found = []
+    for columns in ("40", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        result = onnxreduce("convert", "e.onnx", "--opset", 13, "--dry-run", "--verify", "--json")
+        found.append(valid("convert", result.out)["models"][0]["problem"])
+    assert found[0] == found[1]
+    assert "nothing could compare" in found[0]["message"]
 
 
 def test_a_run_in_numbers(onnxreduce):

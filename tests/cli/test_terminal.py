@@ -95,6 +95,9 @@ def test_lines_are_as_wide_as_the_terminal(onnxreduce, monkeypatch, columns):
         ("convert", "a.onnx", "outside.onnx", "--opset", "9", "--dry-run"),
         ("convert", "a.onnx", "--opset", "9", "--dry-run"),
         ("targets",),
+        ("ops", "Softmax"),
+        ("verify", "a.onnx", "outside.onnx", "--trials", "1"),
+        ("convert", "a.onnx", "--for", "opencv==4.6", "--dry-run", "--verify"),
     ):
         lines = onnxreduce(*call).out.split("\n")
         assert max(map(len, lines)) <= columns, call

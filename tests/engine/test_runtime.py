@@ -471,3 +471,117 @@ def test_contracting_to_operators_that_are_allowed(allowed: list[str]) -> None:
     assert {blocker.op_type for blocker in plan.blockers} == set(op_types(source))
     with pytest.raises(UsageError, match="either --for or --allow-ops"):
         onnxreduce_cli.plan(source, allow_ops=allowed, runtime="opencv")
+
+
+def of_shapes(nodes: str, version: int, *shapes: str) -> ModelProto:
+    """A model of float inputs x0, x1, ... and an output y of a shape that is not stated."""
+    inputs = ", ".join(f"float[{shape}] x{index}" for index, shape in enumerate(shapes))
+    found = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : {version}]>
+        g ({inputs}) => (float y) {{ {nodes} }}""")
+    found.graph.output[0].ClearField("type")
+    return onnx.shape_inference.infer_shapes(found, strict_mode=True)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "version", "shapes", "quirk", "written"),
+    [
+        (
+            "n = ReduceL2<axes=[2]>(x0) y = Div(x0, n)",
+            13,
+            ["2,3,4"],
+            "Div||norm|wrong",
+            ["ReduceL2", "Neg", "Neg", "Div"],
+        ),
+        (
+            "n = ReduceL2<axes=[1]>(x0) y = Div(x1, n)",
+            13,
+            ["2,3,4", "2,3,4"],
+            "Div||norm_of_another|wrong",
+            ["ReduceL2", "Neg", "Neg", "Div"],
+        ),
+        (
+            "r = Constant<value_ints=[2, 1, 3]>() y = Tile(x0, r)",
+            13,
+            ["2,3,4"],
+            "Tile||inner_repeats|wrong",
+            ["Concat", "Concat"],
+        ),
+        (
+            "y = ReduceMax<axes=[1], keepdims=0>(x0)",
+            13,
+            ["2,3,2,3,2"],
+            "ReduceMax||three_kept|wrong",
+            ["Transpose", "Reshape", "ReduceMax", "Reshape"],
+        ),
+        (
+            "a = Constant<value_ints=[1, 2, 3]>() y = ReduceSum(x0, a)",
+            18,
+            ["2,3,2,3"],
+            "ReduceSum||three_reduced|wrong",
+            ["Reshape", "ReduceSum", "Reshape"],
+        ),
+        (
+            "a = Constant<value_ints=[0, 1]>() y = ReduceMean(x0, a)",
+            18,
+            ["2,3"],
+            "ReduceMean||all_axes|refused",
+            ["ReduceMean"],
+        ),
+        (
+            "y = ReduceMean<axes=[-1, 0], keepdims=0>(x0)",
+            13,
+            ["2,3"],
+            "ReduceMean||all_axes|refused",
+            ["ReduceMean"],
+        ),
+        (
+            "y = Max(x0, x1)",
+            13,
+            ["2,3,4", "4"],
+            "Max||operand_of_rank_1|wrong",
+            ["Reshape", "Max"],
+        ),
+        (
+            "y = Max(x0, x1)",
+            13,
+            ["2,3,4,5", "3,1,5"],
+            "Max||inner_broadcast|wrong",
+            ["Reshape", "Transpose", "Transpose", "Max", "Transpose"],
+        ),
+        (
+            "y = Unsqueeze<axes=[-1, 0]>(x0)",
+            11,
+            ["2,3"],
+            "Unsqueeze||several_axes|refused",
+            ["Unsqueeze", "Unsqueeze"],
+        ),
+        (
+            "y = ArgMin<axis=-1, keepdims=0>(x0)",
+            13,
+            ["2,3"],
+            "ArgMin||vector|wrong",
+            ["ArgMin", "Squeeze"],
+        ),
+        ("y = Min(x0, x1, x0)", 13, ["2,3", "2,1"], "Min||more_than_two|wrong", ["Min", "Min"]),
+        ("y = Sum(x0, x1, x0)", 13, ["2,3", "2,1"], "Sum||more_than_two|wrong", ["Add", "Add"]),
+        (
+            "y = Mean(x0, x1, x0)",
+            13,
+            ["2,3", "2,1"],
+            "Mean||more_than_two|wrong",
+            ["Add", "Add", "Div"],
+        ),
+    ],
+)
+def test_what_else_is_written(
+    convert_for, nodes: str, version: int, shapes: list[str], quirk: str, written: list[str]
+) -> None:
+    source = of_shapes(nodes, version, *shapes)
+    made = convert_for(source, odd(quirk, oldest=version, newest=version))
+    assert [name for name in op_types(made) if name != "Constant"] == written
+
+
+def test_a_tile_of_many_repeats_is_no_concat() -> None:
+    source = of_shapes("r = Constant<value_ints=[1, 65]>() y = Tile(x0, r)", 13, "2,3")
+    (blocker,) = onnxreduce_cli.plan(source, runtime="opencv==4.10").blockers
+    assert "repeats a dimension 0 times, or more than 64" in blocker.reason

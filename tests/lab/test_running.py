@@ -59,6 +59,18 @@ def test_what_was_refused_says_why() -> None:
     assert "Clap" in told(HERE, given, inputs_of(given), []).why
 
 
+def test_what_is_no_array_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys\nimport numpy as np\nnp.savez(sys.argv[3], np.array(None, dtype=object))\n"
+    )
+    monkeypatch.setattr("lab.running.script_of", lambda _: script)
+    given = model("Clip_f", 13)
+    found = told(replace(HERE, version="0"), given, inputs_of(given), right_of(given))
+    assert found.verdict == "refused"
+    assert "no array" in found.why
+
+
 def test_a_runtime_that_does_as_the_table_says() -> None:
     (run,) = measured(HERE, cases(["Clip_f"], 0, exports=False), exported=True).values()
     assert run.result == ("right", "right")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import onnx
 import pytest
 from onnx import helper
 
+from tests.exports import EXPORTS
 from tests.support import model
 
 HOSTILE = "</script><img src=x onerror=\"document.title='forged'\">\u202e\x1b"
@@ -131,6 +134,19 @@ def test_nodes_that_only_one_model_has_are_drawn(onnxreduce):
         assert parts == ["around", "around", "new" if what == "added" else "old"]
 
 
+def browse(*options, path):
+    """Open a page in a browser that shows nothing."""
+    call = ("chromium", "--headless=new", "--no-sandbox", "--disable-gpu", *options)
+    profile = f"--user-data-dir={Path('profile').absolute()}"
+    return subprocess.run(
+        [*call, profile, Path(path).absolute().as_uri()],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+
+
 def opened(path, script=""):
     """The text of a page after a script ran in it, and what the browser complains of.
 
@@ -140,17 +156,7 @@ def opened(path, script=""):
     probe += "document.getElementById('told').textContent = JSON.stringify(told);}</script>"
     text = Path(path).read_text(encoding="utf-8").replace("</body>", f"{probe}</body>")
     Path("probed.html").write_text(text, encoding="utf-8")
-    done = subprocess.run(
-        [
-            *("chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"),
-            *("--enable-logging=stderr", f"--user-data-dir={Path('profile').absolute()}"),
-            Path("probed.html").absolute().as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=True,
-    )
+    done = browse("--dump-dom", "--enable-logging=stderr", path="probed.html")
     complaints = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
     (found,) = re.findall(r'<pre id="told">(.*?)</pre>', done.stdout, re.DOTALL)
     return json.loads(
@@ -210,6 +216,30 @@ def test_a_click_shows_a_change(onnxreduce):
     assert told["next"] == told["all"][1][0]
     assert told["pressed"].count("true") == 1
     assert told["printed"] == 2 * len(told["all"])
+
+
+@pytest.mark.browser
+def test_what_is_printed_is_whole(onnxreduce):
+    """No heading is parted from what it is of, and no drawing is cut where a page ends."""
+    pypdf = importlib.import_module("pypdf")
+    shutil.copy(EXPORTS / "dyn_swin.onnx", "swin.onnx")
+    onnxreduce(
+        "convert", "swin.onnx", "--opset", 14, "-o", "o.onnx", "--verify", "--report", "p.html"
+    )
+    browse("--no-pdf-header-footer", "--print-to-pdf=p.pdf", path="p.html")
+    pages = [page.extract_text().strip() for page in pypdf.PdfReader("p.pdf").pages]
+    assert all(pages), "a page with a frame only"
+    # Each before and after stand beside each other, below what they are of.
+    drawn = 0
+    for page in pages:
+        found = page.replace("before and after", "")
+        heads, sides = (
+            [found.count(word) for word in words]
+            for words in (("bit-exact\n", "within tolerance\n"), ("before", "after"))
+        )
+        assert sides == [sum(heads)] * 2
+        drawn += sum(heads)
+    assert drawn == len(held("p.html")[0]["pictures"][0]["drawings"])
 
 
 @pytest.mark.browser

@@ -194,3 +194,9 @@ def test_what_onnx_runtime_alone_runs_is_named() -> None:
     assert plan.foreign == (("FusedMatMul", 2),)
     line = "of com.microsoft, which ONNX Runtime alone has, as they were: 2 FusedMatMul"
     assert line in plan_text(plan, "model.onnx")
+
+
+def test_what_was_done_twice_to_a_node_is_told_once():
+    reason = "opencv 4.6 refuses a constant that is broadcast: its constant made as large"
+    change = Change("n", "Mul", "", edits=(reason, "axis dropped", reason), result=("Mul",))
+    assert change.summary == f"Mul: {reason}; axis dropped"

@@ -43,11 +43,16 @@ def of(
 #: Forms that are asked of some operators alone.
 ASKED = {
     "InstanceNormalization": {"no epsilon"},
-    "Mul": {"smaller constant"},
-    "Add": {"broadcast"},
+    "Mul": {"smaller constant", "norm", "norm of another"},
+    "Div": {"norm", "norm of another"},
+    "Add": {"broadcast", "inner broadcast", "broadcast of rank 5", "operand of rank 1"},
     "Sub": {"integers with a constant", "smaller first"},
     "ReduceL2": {"single elements", "no image", "outer axes"},
-    "Max": {"broadcast", "constant operand"},
+    "ReduceMin": {"all axes", "three kept", "three reduced", "three reduced, not last"},
+    "Max": {"broadcast", "constant operand", "more than two"},
+    "ArgMax": {"vector"},
+    "Unsqueeze": {"several axes"},
+    "Tile": {"inner repeats"},
     "Gather": {"several indices"},
     "Identity": {"input to output"},
     "Pow": {"scaled next"},
@@ -73,7 +78,6 @@ def test_axes() -> None:
     assert of("ReduceMax", 18, NONE) == set()
     assert of("ReduceMax", 18) == set()
     assert of("ReduceMax", 13, axes=[1]) == {"axes attribute"}
-    assert of("Unsqueeze", 13, AXES) == {"axes input"}
     assert of("Pad", 18, PADS, None, AXES) == {"axes input"}
     assert of("Pad", 18, np.zeros(6, np.int64)) == set()
 
@@ -280,3 +284,134 @@ def test_scaled_next(then: str, found: bool, overridable: bool) -> None:
     node = NodeFacts(scope.nodes[1], scope, 13, workspace, Lookups())
     assert FORMS["scaled next"](node) is found
     assert node.lookups.more
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes", "found"),
+    [
+        ((2, 3, 4, 5), [1], set()),
+        ((2, 3, 4, 5), [0], {"three kept"}),
+        ((1, 3, 4, 5), [0], set()),
+        ((2, 3, 4, 5), [0, 1, 2], set()),
+        ((2, 3, 4, 5), [-1, 1, 2], {"three reduced"}),
+        ((2, 3, 4, 5), [0, 1, 2, 3], {"all axes"}),
+        ((2, 3), [0, -1], {"all axes"}),
+        ((2, 3), None, set()),
+        ((2, 3, 4, 5, 6), [1, 3], set()),
+        ((2, 3, 4, 5, 6), [4], {"three kept"}),
+        ((2, 3, 4, 5, 6), [1, 2, 4], {"three reduced", "three reduced, not last"}),
+        ((2, 3, 4, 5, 6), [2, 3, 4], {"three reduced"}),
+    ],
+)
+def test_how_many_are_kept_and_reduced(
+    shape: tuple[int, ...], axes: list[int] | None, found: set[str]
+) -> None:
+    more = {} if axes is None else {"axes": axes}
+    assert forms(one_node("ReduceMin", 13, {"x": np.zeros(shape, np.float32)}, **more)) == found
+
+
+def test_how_many_are_reduced_where_the_rank_is_not_known() -> None:
+    def of_axes(*axes: int) -> set[str]:
+        return forms(one_node("ReduceMin", 13, {"x": X}, axes=axes, shapes={"x": None}))
+
+    assert of_axes(1, 2) == {"three kept"}
+    assert of_axes(1, 2, 3) == {"three kept", "three reduced", "three reduced, not last"}
+
+
+@pytest.mark.parametrize(
+    ("dims", "others", "found"),
+    [
+        ((2, 3, 4, 5), (2, 3, 4, 1), False),
+        ((2, 3, 4, 5), (2, 1, 1, 1), False),
+        ((2, 3, 4, 5), (1, 3, 4, 5), False),
+        ((2, 3, 4, 5), (4, 5), False),
+        ((2, 3, 4, 5), (1, 1, 1, 1), False),
+        ((2, 3, 4, 5), (1, 3, 1, 5), True),
+        ((2, 3, 4, 5), (3, 1, 5), True),
+        ((1, 3, 1, 5), (2, 1, 4, 1), True),
+    ],
+)
+def test_broadcast_within(dims: tuple[int, ...], others: tuple[int, ...], found: bool) -> None:
+    inputs = {"x": np.zeros(dims, np.float32), "z": np.zeros(others, np.float32)}
+    whole = [[None] * 4]
+    assert ("inner broadcast" in forms(one_node("Add", 13, inputs, output_shapes=whole))) == found
+
+
+def test_operands_of_rank_1_and_5() -> None:
+    def added(*shapes: tuple[int, ...]) -> set[str]:
+        inputs = {f"x{index}": np.zeros(shape, np.float32) for index, shape in enumerate(shapes)}
+        whole = [[None] * max(map(len, shapes))]
+        return forms(one_node("Add", 13, inputs, output_shapes=whole)) - {"broadcast"}
+
+    assert added((2, 3), (3,)) == added((3,), (2, 3)) == {"operand of rank 1"}
+    assert added((3,), (3,)) == added((2, 3), (1, 3)) == set()
+    assert of("Add", 13, np.ones(4, np.float32)) == set()
+    assert added((2, 3, 4, 5, 6), (2, 3, 4, 5, 1)) == {"broadcast of rank 5"}
+    assert added((2, 3, 4, 5, 6), (1, 3, 4, 5, 6)) == set()
+    assert added((2, 3, 4, 5), (2, 3, 4, 1)) == set()
+
+
+def test_more_than_two() -> None:
+    assert "more than two" in of("Max", 13, X, X)
+    assert "more than two" not in of("Max", 13, X)
+
+
+@pytest.mark.parametrize(
+    ("repeats", "found"),
+    [
+        ([3, 1, 1], False),
+        ([2, 2, 2], False),
+        ([2, 2, 1], False),
+        ([1, 2, 1], True),
+        ([2, 1, 2], True),
+    ],
+)
+def test_inner_repeats(repeats: list[int], found: bool) -> None:
+    assert ("inner repeats" in of("Tile", 13, np.array(repeats))) is found
+
+
+def test_inner_repeats_that_are_not_known_and_of_single_elements() -> None:
+    assert "inner repeats" in of("Tile", 13, last=np.array([1, 1, 1]))
+    one = {"x": np.zeros((1, 3), np.float32), "r": np.array([1, 2])}
+    assert "inner repeats" not in forms(one_node("Tile", 13, one, initializers=("r",)))
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("n = ReduceL2<axes=[1]>(x) y = Div(x, n)", set()),
+        ("n = ReduceL2<axes=[-2]>(x) y = Div(x, n)", set()),
+        ("n = ReduceL2<axes=[2]>(x) y = Div(x, n)", {"norm"}),
+        ("n = ReduceL2<axes=[1]>(x) y = Div(z, n)", {"norm of another"}),
+        ("n = ReduceL2<axes=[1, 2]>(x) y = Div(x, n)", {"norm", "norm of another"}),
+        ("n = ReduceL2<axes=[0]>(x) y = Div(z, n)", {"norm", "norm of another"}),
+        ("n = ReduceL2<axes=[1]>(x) y = Div(n, x)", set()),
+        ("n = ReduceL2<axes=[2]>(x) y = Mul(x, n)", set()),
+        ("n = ReduceL2<axes=[2]>(x) m = Neg(n) y = Div(x, m)", set()),
+        ("n = ReduceL2<axes=[2]>(x) c = Clip<min=0.1>(n) s = Shape(x) e = Expand(c, s)"
+         " y = Div(x, e)", {"norm"}),
+        ("q = Pow(x, one) n = ReduceSum<axes=[2]>(q) r = Sqrt(n) a = Add(one, r) y = Div(x, a)",
+         {"norm"}),
+        ("q = Mul(x, x) n = ReduceSum<axes=[2]>(q) m = Max(n, one) r = Sqrt(m)"
+         " i = Reciprocal(r) y = Mul(i, x)", {"norm"}),
+    ],
+)  # fmt: skip
+def test_norms(nodes: str, found: set[str]) -> None:
+    source = model(f"""<ir_version: 7, opset_import: ["" : 10]>
+    g (float[2,3,4] x, float[2,3,4] z) => (float[2,3,4] y) <float one = {{1.0}}> {{ {nodes} }}""")
+    assert forms(source) == found
+
+
+def test_several_axes() -> None:
+    assert of("Unsqueeze", 13, AXES) == of("Unsqueeze", 11, axes=[1]) == set()
+    assert of("Unsqueeze", 13, np.array([0, 1])) == of("Unsqueeze", 11, axes=[0, 1])
+    assert of("Unsqueeze", 11, axes=[0, 1]) == {"several axes"}
+    assert of("Unsqueeze", 13, last=AXES) == {"several axes"}
+
+
+def test_vector() -> None:
+    matrix = {"x": np.zeros((2, 3), np.float32)}
+    assert forms(one_node("ArgMax", 13, matrix, axis=1, keepdims=0)) == {"vector"}
+    assert forms(one_node("ArgMax", 13, matrix, axis=1)) == of("ArgMax", 13, keepdims=0) == set()
+    hidden = one_node("ArgMax", 13, matrix, keepdims=0, shapes={"x": None})
+    assert forms(hidden) == {"vector"}

@@ -38,9 +38,9 @@ const card = (title, value) => make("div", {class: "card"}, make("span", {}, tit
 function table(heads, rows) {
   const counts = heads.map((_, at) => rows.some((row) => typeof row[at] === "number"));
   const cell = (tag, item, at) => {
-    if (item instanceof Node) return make(tag, {}, item);
-    if (counts[at]) return make(tag, {class: "num"}, number(item));
-    return make(tag, item.length <= 26 ? {class: "brief"} : {}, item);
+    if (counts[at] && !(item instanceof Node)) return make(tag, {class: "num"}, number(item));
+    const text = item instanceof Node ? item.textContent : item;
+    return make(tag, text.length <= 26 ? {class: "brief"} : {}, item);
   };
   return make("table", {},
     make("thead", {}, make("tr", {}, heads.map((head, at) => make("th", counts[at] ? {class: "num", scope: "col"} : {scope: "col"}, head)))),
@@ -165,7 +165,7 @@ function sitesPart(drawings, checks, changes) {
   show(items[0]);
   const printed = make("div", {class: "printed"});
   window.addEventListener("beforeprint", () => {
-    if (!printed.childElementCount) items.slice(0, 40).forEach((item) => printed.append(...siteHead(item), ...sides(item.drawing).filter(Boolean)));
+    if (!printed.childElementCount) items.slice(0, 40).forEach((item) => printed.append(make("div", {class: "change"}, siteHead(item), sides(item.drawing))));
   });
   return part(`Distinct changes, before and after (${number(items.length)})`, make("div", {class: "sites"}, list, shown), printed);
 }
@@ -384,7 +384,7 @@ function inspected() {
     part("Weights", Object.keys(held.weights).length ? table(["dtype", "tensors", "elements"], Object.entries(held.weights).map(([name, [tensors, elements]]) => [name, tensors, elements])) : null,
       notes(held.external.map((file) => `external data ${short(file.location, 120)}: ${file.size === null ? "not there" : bytes(file.size)}`))),
     part("Metadata and functions", notes([...Object.entries(held.metadata).map((item) => short(item.join(": "), 200)),
-      ...(held.noted_nodes ? [`of ${counted(held.noted_nodes, "node")}`] : []),
+      ...(held.noted_nodes ? [`metadata of ${counted(held.noted_nodes, "node")}`] : []),
       ...Object.entries(held.functions).slice(0, SHOWN).map(([name, nodes]) => `function ${short(name, 120)}: ${counted(nodes, "node")}`)])),
     part("Runtimes that take it", runtimes.length ? table(["how", "runtimes"], runtimes) : null),
     data.blocked.map((item) => part(`What is in the way of opset ${spans(item.opsets)}`, blockersTable(item.blockers))),

@@ -12,6 +12,7 @@ import numpy as np
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
+from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.registry import instead
 
 #: Elements of a constant that is made as large as what it meets: 4 MB of float.
@@ -39,22 +40,18 @@ def without_beta(context: Context) -> None:
 
 @instead(
     ("Add", "Sub", "Equal", "Greater", "Less", "Max", "Min"),
-    {"broadcast"},
+    {"broadcast", "inner broadcast"},
     "written with the dimensions that it broadcasts last, between Transposes",
 )
 def broadcasting_last(context: Context) -> None:
     """``Add(x, z)`` of shapes [2, 3, 4] and [2, 1, 4] becomes
     ``Transpose(Add(Transpose(x), Transpose(z)))`` of shapes [2, 4, 3] and [2, 4, 1].
     """
-    operands = [context.input(index) for index in range(len(context.node.input))]
-    shapes = [operand.dims for operand in operands]
+    found = [_of_rank(context, index) for index in range(len(context.node.input))]
+    operands, shapes = [value for value, _ in found], [dims for _, dims in found]
     first = shapes[0]
-    if first is None or any(dims is None or len(dims) != len(first) for dims in shapes):
-        raise Blocked("the ranks of the operands are not known, or not the same")
     rank = len(first)
-    last = [
-        axis for axis in range(rank) if any((dims or ())[axis] != first[axis] for dims in shapes)
-    ]
+    last = [axis for axis in range(rank) if any(dims[axis] != first[axis] for dims in shapes)]
     perm = [axis for axis in range(rank) if axis not in last] + last
     if perm == list(range(rank)) or rank - len(last) < 2:
         raise Blocked("there is nothing to transpose")
@@ -62,6 +59,25 @@ def broadcasting_last(context: Context) -> None:
     made = context.replace(inputs=turned, outputs=[context.fresh("last")])
     inverse = [perm.index(axis) for axis in range(rank)]
     context.op.Transpose(made.output[0], outputs=[context.node.output[0]], perm=inverse)
+
+
+def _of_rank(context: Context, index: int) -> tuple[str, Dims]:
+    """An operand with dimensions of 1 in front of it up to the rank of the result.
+
+    Raises:
+        Blocked: its shape is not known, or the rank is not.
+    """
+    value = context.input(index)
+    rank = max(
+        context.need_rank(name, "the others are reshaped to it") for name in context.node.input
+    )
+    dims = value.dims or ()
+    if len(dims) == rank:
+        return value, dims
+    known = [1] * (rank - len(dims)) + [dim if isinstance(dim, int) else -1 for dim in dims]
+    if known.count(-1) > 1 or 0 in known:
+        raise Blocked("its operands are of several ranks, and their shapes not known")
+    return context.op.Reshape(value, context.array(known, "shape")), tuple(known)
 
 
 @instead("Sub", {"smaller first"}, "written with the larger operand first")
@@ -91,3 +107,48 @@ def with_whole_constant(context: Context) -> None:
         else:
             inputs.append(context.array(np.broadcast_to(array, known).copy(), "whole"))
     context.replace(inputs=inputs)
+
+
+@instead(("Div", "Mul"), {"norm", "norm of another"}, "written with both operands negated")
+def of_negatives(context: Context) -> None:
+    """``Div(x, ReduceL2(x))`` becomes ``Div(Neg(x), Neg(ReduceL2(x)))``, which is the same."""
+    operands = [context.input(0), context.input(1)]
+    if operands[1].elem_type is None or operands[1].elem_type in UNSIGNED:
+        raise Blocked("its dtype has no negative numbers, or is not known")
+    context.replace(inputs=[context.op.Neg(operand) for operand in operands])
+
+
+@instead(
+    ("Add", "Sub", "Mul", "Div", "Max", "Min"),
+    {"operand of rank 1"},
+    "written with that operand reshaped to the rank of the result",
+)
+def of_one_rank(context: Context) -> None:
+    """``Add(x, z)`` of shapes [2, 3, 4] and [4] becomes ``Add(x, Reshape(z, [1, 1, -1]))``."""
+    names = [context.input(index) for index in range(len(context.node.input))]
+    ranks = [context.need_rank(name, "the others are reshaped to it") for name in names]
+    shape = [1] * (max(ranks) - 1) + [-1]
+    context.replace(
+        inputs=[
+            context.op.Reshape(name, context.array(shape, "row"))
+            if rank == 1 and context.constant(name) is None
+            else name
+            for name, rank in zip(names, ranks, strict=True)
+        ]
+    )
+
+
+@instead(("Max", "Min", "Sum", "Mean"), {"more than two"}, "written in pairs")
+def in_pairs(context: Context) -> None:
+    """``Max(a, b, c)`` becomes ``Max(Max(a, b), c)``, and Mean ``Div(Add(Add(a, b), c), 3)``."""
+    op_type = context.node.op_type
+    names = [context.input(index) for index in range(len(context.node.input))]
+    pair = "Add" if op_type in ("Sum", "Mean") else op_type
+    found: str = names[0]
+    for name in names[1:] if op_type == "Mean" else names[1:-1]:
+        found = context.op.emit(pair, found, name)
+    last: str = names[-1]
+    if op_type == "Mean":
+        elem_type = context.need_elem_type(names[0], "the number of operands is of the same")
+        pair, last = "Div", context.scalar(len(names), "count", elem_type)
+    context.replace(pair, [found, last], keep=())

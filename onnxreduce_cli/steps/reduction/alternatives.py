@@ -106,6 +106,38 @@ def one_by_one(context: Context) -> None:
     context.replace("Identity", [squeezed(context, value, goes)], keep=())
 
 
+@instead(REDUCE, {"all axes"}, "written without axes, which means all")
+def without_axes(context: Context) -> None:
+    """``ReduceMax<axes=[0, 1]>(x)``, x of shape [2, 3], becomes ``ReduceMax(x)``."""
+    context.replace(inputs=[context.input(0)], drop=("axes", "noop_with_empty_axes"))
+
+
+@instead(
+    REDUCE,
+    {"three kept", "three reduced", "three reduced, not last"},
+    "written as a matrix, over its last dimension",
+)
+def of_rows(context: Context) -> None:
+    """``ReduceMax<axes=[0]>(x)``, x of shape [2, 3, 4, 5], becomes
+    ``Reshape(ReduceMax<axes=[1]>(Reshape(Transpose(x), [60, 2])), [1, 3, 4, 5])``.
+    """
+    dims, axes = context.input(0).dims, _axes_of(context)
+    known = None if dims is None else _with_one_open(dims)
+    if dims is None or known is None:
+        raise Blocked("its shape is not known", "fix its dimensions: --dim NAME=SIZE")
+    kept = [axis for axis in range(len(dims)) if axis not in axes]
+    perm, value = kept + axes, context.input(0)
+    if perm != sorted(perm):
+        value = context.op.Transpose(value, perm=perm)
+    sizes = [max(math.prod(known[axis] for axis in part), -1) for part in (kept, axes)]
+    matrix = context.op.Reshape(value, context.array(sizes, "matrix"))
+    rows = reduced(context, context.node.op_type, matrix, [1], keep=True)
+    left = [known[axis] for axis in kept]
+    if context.value("keepdims", 1):
+        left = [1 if axis in axes else dim for axis, dim in enumerate(known)]
+    context.replace("Reshape", [rows, context.array(left, "shape")], keep=())
+
+
 def _axes_of(context: Context) -> list[int]:
     """The axes of a reduction, counted from the front.
 

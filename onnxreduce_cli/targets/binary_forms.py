@@ -1,0 +1,223 @@
+"""Forms of arithmetic of two operands: constant, broadcast, and what is next to it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from onnx import NodeProto
+
+from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.targets.reduction_forms import axes_of
+
+#: How a norm becomes what something is divided by, or multiplied with: what makes that, what makes
+#: an input of it, and so on.
+_NORMS = {
+    "Div": (
+        ("ReduceL2",),
+        ("Expand", "Clip", "ReduceL2"),
+        ("Add", "Sqrt", "ReduceSum", "Pow"),
+    ),
+    "Mul": (
+        ("Reciprocal", "Sqrt", "Max", "ReduceSum", "Mul"),
+        ("Div", "Sqrt", "Clip", "ReduceSum", "Mul"),
+    ),
+}
+
+
+def computes_integers(node: NodeFacts) -> bool:
+    """Arithmetic of integers, of rank 2 or more, with a constant.
+
+    What is of lower rank are sizes, which runtimes compute before the model runs.
+    """
+    known = node.type(node.node.output[0])
+    dims = None if known is None else known.dims
+    if known is None or known.elem_type not in INTEGERS or (dims is not None and len(dims) < 2):
+        return False
+    return [node.constant(name) is None for name in node.node.input].count(False) == 1
+
+
+def has_smaller_constant(node: NodeFacts) -> bool:
+    """An operand is constant, and broadcast along more than the channels of the other.
+
+    Scalars and what has one value for each channel, [1, C, 1, 1], are so common that every runtime
+    takes them.
+    """
+    names = [node.input(index) for index in (0, 1)]
+    for name, other in (names, reversed(names)):
+        array = node.constant(name)
+        if array is None or array.size == 1:
+            continue
+        found = node.type(other)
+        dims = None if found is None else found.dims
+        if dims is None or (array.shape != dims and not _per_channel(array.shape, len(dims))):
+            return True
+    return False
+
+
+def is_broadcast(node: NodeFacts) -> bool:
+    """None of two operands is constant, and one is broadcast, but not along its last dimensions.
+
+    What has the first dimensions of the other, the channels among them, and 1 for those after them
+    is taken by every runtime: [N, C, H, 1]. So are matrices.
+    """
+    shapes = _broadcast(node)
+    if shapes is None:
+        return False
+    smaller, larger = shapes
+    if len(smaller) != len(larger):
+        return True
+    same = next(index for index, dim in enumerate(smaller) if dim != larger[index])
+    return same < 2 or any(dim != 1 for dim in smaller[same:])
+
+
+def is_broadcast_within(node: NodeFacts) -> bool:
+    """None of two operands is constant, and one is broadcast along a dimension between others."""
+    shapes = _broadcast(node)
+    if shapes is None:
+        return False
+    rank = max(map(len, shapes))
+    first, second = ((1,) * (rank - len(dims)) + dims for dims in shapes)
+    return _is_within(first, second) or _is_within(second, first)
+
+
+def _is_within(smaller: Dims, larger: Dims) -> bool:
+    own = [axis for axis, dim in enumerate(smaller) if dim != 1]
+    inner = range(own[0], own[-1]) if own else range(0)
+    return any(smaller[axis] == 1 != larger[axis] for axis in inner)
+
+
+def is_smaller_first(node: NodeFacts) -> bool:
+    """None of two operands is constant, and the first one is broadcast."""
+    shapes = _broadcast(node)
+    found = node.type(node.input(0))
+    return shapes is not None and found is not None and found.dims == shapes[0]
+
+
+def _broadcast(node: NodeFacts) -> tuple[Dims, Dims] | None:
+    """The shapes of two operands that differ, that of the smaller first; None for matrices."""
+    names = [node.input(index) for index in (0, 1)]
+    if any(node.constant(name) is not None for name in names):
+        return None
+    found = (node.type(name) for name in names)
+    first, second = (None if known is None else known.dims for known in found)
+    if first is None or second is None or first == second or max(len(first), len(second)) < 3:
+        return None
+    smaller, larger = sorted((first, second), key=lambda dims: sum(dim != 1 for dim in dims))
+    return smaller, larger
+
+
+def has_constant_operand(node: NodeFacts) -> bool:
+    """An operand is constant."""
+    return any(node.constant(name) is not None for name in node.node.input)
+
+
+def is_scaled_next(node: NodeFacts) -> bool:
+    """What it gives is multiplied by one constant number next, or one is added to it, or may be."""
+    readers = node.readers(node.node.output[0])
+    return readers is None or any(_scales(node, reader) for reader in readers)
+
+
+def _scales(node: NodeFacts, reader: NodeProto) -> bool:
+    if reader.op_type in _ARITHMETIC:
+        given = reader.input[1:] if reader.op_type == "Div" else reader.input
+        return any(_is_one_number(node, name) for name in given)
+    return not (reader.op_type in _NEVER_SCALE or reader.op_type.startswith("Reduce"))
+
+
+def _is_one_number(node: NodeFacts, name: str) -> bool:
+    array = node.constant(name)
+    if array is None:  # The runtime takes it for constant, even where a caller may override it.
+        owner = node.scope.resolve(name)
+        held = None if owner is None else owner.initializers.get(name)
+        return held is not None and math.prod(held.dims) == 1
+    return array.size == 1
+
+
+#: Binary operators that scale or shift where one operand is a constant number.
+_ARITHMETIC = {"Add", "Sub", "Mul", "Div"}
+
+#: Operators that neither scale nor shift, nor are written by others that begin with that.
+_NEVER_SCALE = {"Concat", "MatMul", "Pow", "Sqrt"}
+
+
+def _per_channel(shape: tuple[int, ...], rank: int) -> bool:
+    places = [index + rank - len(shape) for index, dim in enumerate(shape) if dim != 1]
+    return places == [1]
+
+
+def has_operand_of_rank_1(node: NodeFacts) -> bool:
+    """An operand that is not constant is of rank 1, and another of a higher rank."""
+    found = [(name, node.type(name)) for name in node.node.input]
+    ranks = {name: None if known is None else known.rank for name, known in found}
+    small = any(rank == 1 and node.constant(name) is None for name, rank in ranks.items())
+    return small and any(rank is not None and rank > 1 for rank in ranks.values())
+
+
+def has_more_than_two(node: NodeFacts) -> bool:
+    """It has more than two operands."""
+    return len(node.node.input) > 2
+
+
+def is_broadcast_of_rank_5(node: NodeFacts) -> bool:
+    """An operand of rank 5 or more is broadcast, but not along its first dimension."""
+    shapes = _broadcast(node)
+    if shapes is None:
+        return False
+    smaller, larger = shapes
+    return 5 <= len(larger) == len(smaller) and smaller[0] != 1
+
+
+def divides_by_norm(node: NodeFacts) -> bool:
+    """It divides by a norm that is not over the channels alone: Div(x, ReduceL2<axes=[2]>(x))."""
+    found = _norm(node)
+    return found is not None and axes_of(found.reduction) != (1,)
+
+
+def divides_by_norm_of_another(node: NodeFacts) -> bool:
+    """It divides by the norm of something else, or by one without its dimension or over several."""
+    found = _norm(node)
+    if found is None:
+        return False
+    axes = axes_of(found.reduction)
+    return (
+        axes is None
+        or len(axes) != 1
+        or found.data != found.divided
+        or not found.reduction.value("keepdims", 1)
+    )
+
+
+class _Norm(NamedTuple):
+    """A division by a norm: what is reduced, of what it is the norm, and what is divided by it."""
+
+    reduction: NodeFacts
+    data: str
+    divided: str
+
+
+def _norm(node: NodeFacts) -> _Norm | None:
+    divided, by = node.input(0), node.input(1)
+    pairs = [(divided, by), (by, divided)] if node.node.op_type == "Mul" else [(divided, by)]
+    for other, name in pairs:
+        for chain in _NORMS.get(node.node.op_type, ()):
+            made = _made_by(node, name, chain)
+            if made:
+                reduction = next(item for item in made if item.op_type.startswith("Reduce"))
+                return _Norm(node.about(reduction), made[-1].input[0], other)
+    return None
+
+
+def _made_by(node: NodeFacts, name: str, chain: Sequence[str]) -> list[NodeProto]:
+    """The nodes of some operators that make a value one after the other, the last one first."""
+    maker = node.maker(name)
+    if maker is None or maker.op_type != chain[0]:
+        return []
+    if len(chain) == 1:
+        return [maker]
+    found = (_made_by(node, given, chain[1:]) for given in maker.input)
+    rest = next((nodes for nodes in found if nodes), None)
+    return [maker, *rest] if rest else []

@@ -1,0 +1,172 @@
+"""Forms of nodes that reduce or normalise, and of others that have axes."""
+
+from __future__ import annotations
+
+from onnx import AttributeProto
+
+from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.model.values import Dims
+
+#: Of a node that has no such attribute.
+_NO_AXES = AttributeProto()
+
+#: Where the axes are among the inputs.
+_AXES_AT = {"Pad": 3}
+
+
+def _axes_input(node: NodeFacts) -> str:
+    return node.input(_AXES_AT.get(node.node.op_type, 1))
+
+
+def has_axes_input(node: NodeFacts) -> bool:
+    """The axes are an input, and not an empty one."""
+    name = _axes_input(node)
+    if not name:
+        return False
+    axes = node.constant(name)
+    return axes is None or axes.size > 0
+
+
+def has_axes_attribute(node: NodeFacts) -> bool:
+    """The axes are an attribute."""
+    axes = node.attribute("axes")
+    return axes is not None and (bool(axes.ref_attr_name) or bool(axes.ints))
+
+
+def is_noop(node: NodeFacts) -> bool:
+    """It reduces over none: noop_with_empty_axes=1, and no axes, or maybe none at run time."""
+    if not node.value("noop_with_empty_axes", 0):
+        return False
+    name = _axes_input(node)
+    return _names_no_axes(node) or (bool(name) and node.constant(name) is None)
+
+
+def _names_no_axes(node: NodeFacts) -> bool:
+    name = _axes_input(node)
+    if name:
+        axes = node.constant(name)
+        return axes is not None and not axes.size
+    return not has_axes_attribute(node)
+
+
+def is_flattening(node: NodeFacts) -> bool:
+    """A Softmax, LogSoftmax or Hardmax before opset 13 over more than its last dimension.
+
+    Runtimes that take it for the newer operator normalise over the one dimension alone.
+    """
+    if node.source_opset >= 13:
+        return False
+    axis, dims = node.value("axis", 1), _dims(node)
+    if dims is None:
+        return bool(axis != -1)
+    return any(dim != 1 for dim in dims[axis + 1 if axis != -1 else len(dims) :])
+
+
+def is_flattening_from_the_end(node: NodeFacts) -> bool:
+    """A flattening Softmax, LogSoftmax or Hardmax whose axis is negative."""
+    return is_flattening(node) and bool(node.value("axis", 1) < 0)
+
+
+def reduces_single_elements(node: NodeFacts) -> bool:
+    """A reduction over dimensions that are known to be 1.
+
+    Those that are not known are seldom 1: nobody reduces over them then.
+    """
+    dims, axes = _dims(node), axes_of(node)
+    if dims is None or axes is None:
+        return False
+    return all(dims[axis] == 1 for axis in axes or range(len(dims)))
+
+
+def has_rank_but_3_to_5(node: NodeFacts) -> bool:
+    """A reduction over some of the dimensions of data of a rank that images have not."""
+    dims = _dims(node)
+    return axes_of(node) != () and (dims is None or not 3 <= len(dims) <= 5)
+
+
+def has_outer_axes(node: NodeFacts) -> bool:
+    """A reduction over several dimensions, batch or channels among them or out of order."""
+    axes = axes_of(node)
+    if axes is None:
+        return True
+    return len(axes) > 1 and any(axis < 2 + place for place, axis in enumerate(axes))
+
+
+def names_all_axes(node: NodeFacts) -> bool:
+    """A reduction over all dimensions that names each of them."""
+    dims, axes = _dims(node), axes_of(node)
+    return dims is not None and bool(axes) and len(set(axes or ())) == len(dims)
+
+
+def keeps_three(node: NodeFacts) -> bool:
+    """A reduction that keeps three dimensions or more after the first."""
+    dims, axes = _dims(node), axes_of(node)
+    if dims is None or axes is None:
+        return True
+    kept = [axis for axis in range(1, len(dims)) if axis not in axes]
+    return len(kept) >= 3 and any(dims[axis] != 1 for axis in axes)
+
+
+def reduces_three(node: NodeFacts) -> bool:
+    """A reduction over three dimensions or more after the first, not over all."""
+    dims, axes = _dims(node), axes_of(node)
+    if dims is None or axes is None:
+        return _count_of_axes(node) not in (0, 1, 2)
+    inner = {axis for axis in axes if axis}
+    return len(inner) >= 3 and len(set(axes)) < len(dims)
+
+
+def reduces_three_not_last(node: NodeFacts) -> bool:
+    """A reduction over three dimensions or more after the first that are not the last ones."""
+    dims, axes = _dims(node), axes_of(node)
+    if dims is None or axes is None:
+        return reduces_three(node)
+    last = set(range(len(dims) - len(set(axes)), len(dims)))
+    return reduces_three(node) and set(axes) != last
+
+
+def makes_a_vector(node: NodeFacts) -> bool:
+    """It takes one dimension away from a matrix, keepdims=0."""
+    dims = _dims(node)
+    return not node.value("keepdims", 1) and (dims is None or len(dims) == 2)
+
+
+def has_several_axes(node: NodeFacts) -> bool:
+    """It names more than one axis, or maybe does."""
+    return _count_of_axes(node) not in (0, 1)
+
+
+def _count_of_axes(node: NodeFacts) -> int | None:
+    """How many axes a reduction names; None if that is not known."""
+    array = node.constant(_axes_input(node)) if _axes_input(node) else None
+    attribute = node.attribute("axes")
+    if attribute is not None and not attribute.ref_attr_name:
+        return len(attribute.ints)
+    return None if array is None else array.size
+
+
+def axes_of(node: NodeFacts) -> tuple[int, ...] | None:
+    """The axes of a reduction, counted from the front; none for all, None if not known."""
+    if _names_no_axes(node):
+        return ()
+    name, attribute, dims = _axes_input(node), node.attribute("axes"), _dims(node)
+    array = node.constant(name) if name else None
+    found = [*(attribute or _NO_AXES).ints]
+    if array is not None and array.dtype.kind in "iu":
+        found = array.reshape(-1).tolist()
+    if not found or dims is None or any(not -len(dims) <= axis < len(dims) for axis in found):
+        return None
+    return tuple(axis % len(dims) for axis in found)
+
+
+def is_inner(node: NodeFacts) -> bool:
+    """A Softmax, LogSoftmax or Hardmax from opset 13 on over another dimension than the last."""
+    if node.source_opset < 13:
+        return False
+    axis, dims = node.value("axis", -1), _dims(node)
+    return bool(axis != -1 and (dims is None or axis != len(dims) - 1))
+
+
+def _dims(node: NodeFacts) -> Dims | None:
+    found = node.type(node.input(0))
+    return None if found is None else found.dims
