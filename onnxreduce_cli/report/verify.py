@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnxreduce_cli.report.table import table
-from onnxreduce_cli.text import joined
+from onnxreduce_cli.text import count, joined
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.results import Comparison, Divergence, VerifyReport
 
@@ -80,7 +80,7 @@ def _verdict(report: VerifyReport) -> str:
     if not report.equivalent:
         return f"NOT EQUIVALENT: {what} differ"
     compared = sum(not trial.void for trial in report.trials)
-    return f"EQUIVALENT: {what} agree on {compared} inputs, by {report.by}"
+    return f"EQUIVALENT: {what} agree on {count(compared, 'input')}, by {report.by}"
 
 
 def _comparison(found: Comparison) -> str:
