@@ -189,6 +189,7 @@ def test_a_runtimes_own_deviation_is_named_not_blamed_not_hidden(
     assert where is not None
     assert where.value == "u"
     assert where.first_nodes == ("u (Abs)",)
+    assert "  y:  ok but for ONNX Runtime's deviation  " in as_text(report)
     assert "Abs" in as_text(report)
     # Alone, it is a disagreement between executors.
     alone = verify(found)
