@@ -91,6 +91,16 @@ def has_several_indices(node: NodeFacts) -> bool:
     return indices is None or indices.size != 1
 
 
+def is_scaled(node: NodeFacts) -> bool:
+    """A Gemm whose alpha is not 1, or the beta of a C that it has."""
+    return bool(node.value("alpha", 1) != 1 or (node.input(2) and node.value("beta", 1) != 1))
+
+
+def adds_what_is_not_constant(node: NodeFacts) -> bool:
+    """A Gemm whose C is computed."""
+    return bool(node.input(2)) and node.constant(node.input(2)) is None
+
+
 def repeats_inner_dims(node: NodeFacts) -> bool:
     """A Tile that repeats a dimension behind one of several elements that it does not repeat."""
     repeats, found = node.constant(node.input(1)), node.type(node.input(0))
@@ -145,6 +155,8 @@ FORMS: Mapping[str, Form] = {
     "inner broadcast": binary_forms.is_broadcast_within,
     "smaller first": binary_forms.is_smaller_first,
     "16-bit float": is_of_halves,
+    "alpha or beta": is_scaled,
+    "computed C": adds_what_is_not_constant,
     "inner repeats": repeats_inner_dims,
     "several indices": has_several_indices,
     "scaled next": binary_forms.is_scaled_next,

@@ -50,6 +50,7 @@ ASKED = {
     "ReduceL2": {"single elements", "no image", "outer axes"},
     "ReduceMin": {"all axes", "three kept", "three reduced", "three reduced, not last"},
     "Max": {"broadcast", "constant operand", "more than two"},
+    "Gemm": {"alpha or beta", "computed C"},
     "ArgMax": {"vector"},
     "Unsqueeze": {"several axes"},
     "Tile": {"inner repeats"},
@@ -415,3 +416,16 @@ def test_vector() -> None:
     assert forms(one_node("ArgMax", 13, matrix, axis=1)) == of("ArgMax", 13, keepdims=0) == set()
     hidden = one_node("ArgMax", 13, matrix, keepdims=0, shapes={"x": None})
     assert forms(hidden) == {"vector"}
+
+
+def test_gemm() -> None:
+    def gemm(*held: str, **more: float) -> set[str]:
+        shapes = {"a": (2, 3), "b": (3, 4), "c": (4,)}
+        inputs = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+        return forms(one_node("Gemm", 13, inputs, initializers=held, **more))
+
+    assert gemm("b", "c") == gemm("b", "c", alpha=1.0, beta=1.0) == set()
+    assert gemm("b", "c", alpha=2.0) == gemm("b", "c", beta=2.0) == {"alpha or beta"}
+    assert gemm("b") == {"computed C"}
+    two = {name: np.zeros((3, 3), np.float32) for name in "ab"}
+    assert forms(one_node("Gemm", 13, two, beta=2.0)) == set()
