@@ -590,6 +590,20 @@ def of_shapes(nodes: str, version: int, *shapes: str) -> ModelProto:
             "Gemm||computed_C|wrong",
             ["Gemm", "Add"],
         ),
+        (
+            "a = Cast<to=6>(x0) y = Cast<to=1>(a)",
+            13,
+            ["2,3"],
+            "Cast||float_to_integer|wrong",
+            ["Neg", "Relu", "Floor", "Relu", "Floor", "Sub", "Cast", "Cast"],
+        ),
+        (
+            "a = Cast<to=9>(x0) y = Cast<to=1>(a)",
+            13,
+            ["2,3"],
+            "Cast||float_to_integer|wrong",
+            ["Equal", "Cast", "Equal", "Cast"],
+        ),
         ("y = Min(x0, x1, x0)", 13, ["2,3", "2,1"], "Min||more_than_two|wrong", ["Min", "Min"]),
         ("y = Sum(x0, x1, x0)", 13, ["2,3", "2,1"], "Sum||more_than_two|wrong", ["Add", "Add"]),
         (

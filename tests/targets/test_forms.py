@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
@@ -50,6 +51,7 @@ ASKED = {
     "ReduceL2": {"single elements", "no image", "outer axes"},
     "ReduceMin": {"all axes", "three kept", "three reduced", "three reduced, not last"},
     "Max": {"broadcast", "constant operand", "more than two"},
+    "Cast": {"float to integer"},
     "Gemm": {"alpha or beta", "computed C"},
     "ArgMax": {"vector"},
     "Unsqueeze": {"several axes"},
@@ -427,5 +429,30 @@ def test_gemm() -> None:
     assert gemm("b", "c") == gemm("b", "c", alpha=1.0, beta=1.0) == set()
     assert gemm("b", "c", alpha=2.0) == gemm("b", "c", beta=2.0) == {"alpha or beta"}
     assert gemm("b") == {"computed C"}
+    dequantized = model("""<ir_version: 7, opset_import: ["" : 13]>
+    g (float[2,3] a, float[3,4] b) => (float[2,4] y) <int8[1] q = {1}, float s = {2.0}>
+    { c = DequantizeLinear(q, s) y = Gemm(a, b, c) }""")
+    assert forms(dequantized) == set()
     two = {name: np.zeros((3, 3), np.float32) for name in "ab"}
     assert forms(one_node("Gemm", 13, two, beta=2.0)) == set()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("y = Cast<to=7>(x)", True),
+        ("y = Cast<to=9>(x)", True),
+        ("y = Cast<to=10>(x)", False),
+        ("f = Floor(x) y = Cast<to=6>(f)", False),
+        ("f = Floor(x) g = Floor(f) s = Sub(f, g) y = Cast<to=6>(s)", False),
+        ("s = Sub(x, x) y = Cast<to=6>(s)", True),
+        ("i = Cast<to=6>(x) y = Cast<to=7>(i)", False),
+        ("c = Constant<value_float=1.5>() y = Cast<to=7>(c)", False),
+    ],
+)
+def test_float_to_integer(nodes: str, found: bool) -> None:
+    source = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["" : 13]>
+    g (float[2,3] x) => (float y) {{ {nodes} }}""")
+    source.graph.output[0].ClearField("type")
+    source = onnx.shape_inference.infer_shapes(source)
+    assert (forms(source) == {"float to integer"}) is found
