@@ -102,7 +102,7 @@ def keeps_three(node: NodeFacts) -> bool:
     """A reduction that keeps three dimensions or more after the first."""
     dims, axes = _dims(node), axes_of(node)
     if dims is None or axes is None:
-        return True
+        return axes != ()
     kept = [axis for axis in range(1, len(dims)) if axis not in axes]
     return len(kept) >= 3 and any(dims[axis] != 1 for axis in axes)
 
@@ -138,6 +138,8 @@ def has_several_axes(node: NodeFacts) -> bool:
 
 def _count_of_axes(node: NodeFacts) -> int | None:
     """How many axes a reduction names; None if that is not known."""
+    if _names_no_axes(node):
+        return 0
     array = node.constant(_axes_input(node)) if _axes_input(node) else None
     attribute = node.attribute("axes")
     if attribute is not None and not attribute.ref_attr_name:
