@@ -151,6 +151,7 @@ FORMS: Mapping[str, Form] = {
     "several axes": reduction_forms.has_several_axes,
     "all axes": reduction_forms.names_all_axes,
     "three kept": reduction_forms.keeps_three,
+    "last kept": reduction_forms.keeps_the_last,
     "three reduced": reduction_forms.reduces_three,
     "three reduced, not last": reduction_forms.reduces_three_not_last,
     "single elements": reduction_forms.reduces_single_elements,

@@ -49,7 +49,13 @@ ASKED = {
     "Add": {"broadcast", "inner broadcast", "broadcast of rank 5", "operand of rank 1"},
     "Sub": {"integers with a constant", "smaller first"},
     "ReduceL2": {"single elements", "no image", "outer axes"},
-    "ReduceMin": {"all axes", "three kept", "three reduced", "three reduced, not last"},
+    "ReduceMin": {
+        "all axes",
+        "three kept",
+        "last kept",
+        "three reduced",
+        "three reduced, not last",
+    },
     "Max": {"broadcast", "constant operand", "more than two"},
     "Cast": {"float to integer"},
     "Gemm": {"alpha or beta", "computed C"},
@@ -293,11 +299,16 @@ def test_scaled_next(then: str, found: bool, overridable: bool) -> None:
     ("shape", "axes", "found"),
     [
         ((2, 3, 4, 5), [1], set()),
-        ((2, 3, 4, 5), [0], {"three kept"}),
-        ((1, 3, 4, 5), [0], set()),
+        ((4, 3, 4, 5), [1], {"three kept"}),
+        ((2, 3, 4, 5), [0], {"three kept", "last kept"}),
+        ((3, 2, 4, 5), [0], set()),
+        ((2, 3, 4, 5), [0, 1], {"last kept"}),
+        ((2, 3, 4, 5), [0, 2], set()),
         ((2, 3, 4, 5), [0, 1, 2], set()),
+        ((4, 3, 4, 5), [0, 1, 2], {"three reduced", "three reduced, not last"}),
         ((2, 3, 4, 5), [-1, 1, 2], {"three reduced"}),
         ((2, 3, 4, 5), [0, 1, 2, 3], {"all axes"}),
+        ((4, 6, 8), [0], {"last kept"}),
         ((2, 3), [0, -1], {"all axes"}),
         ((2, 3), None, set()),
         ((2, 3, 4, 5, 6), [1, 3], set()),
@@ -317,9 +328,9 @@ def test_how_many_are_reduced_where_the_rank_is_not_known() -> None:
     def of_axes(*axes: int) -> set[str]:
         return forms(one_node("ReduceMin", 13, {"x": X}, axes=axes, shapes={"x": None}))
 
-    assert of_axes(1, 2) == {"three kept"}
+    assert of_axes(1, 2) == {"three kept", "last kept"}
     assert forms(one_node("ReduceMin", 13, {"x": X}, shapes={"x": None})) == set()
-    assert of_axes(1, 2, 3) == {"three kept", "three reduced", "three reduced, not last"}
+    assert of_axes(1, 2, 3) == ASKED["ReduceMin"] - {"all axes"}
 
 
 @pytest.mark.parametrize(
