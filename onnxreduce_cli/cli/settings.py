@@ -16,6 +16,8 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from onnxreduce_cli.errors import UsageError
+
 _TABLE = "[tool.onnxreduce]"
 
 
@@ -48,6 +50,26 @@ def _number(value: object) -> float:
     return float(value)
 
 
+def _check(parameter: str, value: Any) -> None:
+    """Look whether there is such a runtime, or are such operators or dtypes.
+
+    Raises:
+        UsageError: there is not.
+    """
+    if parameter == "runtime":
+        from onnxreduce_cli.targets.requirement import find
+
+        find(value)
+    elif parameter == "contract":
+        from onnxreduce_cli.idioms.registry import operators
+
+        operators(value)
+    elif parameter == "dtypes":
+        from onnxreduce_cli.engine.passes.dtypes import dtype_pairs
+
+        dtype_pairs(value)
+
+
 #: What the table may say: the parameter that it stands for, how it is read, and the options that
 #: say something else, each of which leaves it out.
 _SETTINGS: Mapping[str, tuple[str, Callable[[object], Any], tuple[str, ...]]] = {
@@ -69,21 +91,26 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
         def is_said(name: str) -> bool:
             return context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
 
-        for name, value in _stated().items():
+        path, stated = _stated()
+        for name, value in stated.items():
             parameter, _, others = _SETTINGS[name]
             if parameter not in given or any(map(is_said, (parameter, *others))):
                 continue
             # Tolerances are for comparing whole models, which a conversion only does if asked to.
             if parameter in ("rtol", "atol") and not given.get("verify", True):
                 continue
+            try:
+                _check(parameter, value)
+            except UsageError as error:
+                raise click.UsageError(f"{path}: {name} of {_TABLE}: {error}") from error
             given[parameter] = value
         command(**given)
 
     return call
 
 
-def _stated() -> dict[str, Any]:
-    """What the nearest pyproject.toml states, from this folder upward; nothing if there is none.
+def _stated() -> tuple[Path | None, dict[str, Any]]:
+    """The nearest pyproject.toml, from this folder upward, and what it states.
 
     Raises:
         UsageError: it is no TOML, or states what is not known.
@@ -98,7 +125,7 @@ def _stated() -> dict[str, Any]:
         None,
     )
     if path is None:
-        return {}
+        return None, {}
     try:
         table = (
             tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("onnxreduce", {})
@@ -116,4 +143,4 @@ def _stated() -> dict[str, Any]:
             raise click.UsageError(
                 f"{path}: {name} of {_TABLE} is {error}, not {value!r}"
             ) from None
-    return found
+    return path, found

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from onnx import TensorProto
+from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.targets import binary_forms, reduction_forms
 
@@ -91,6 +92,39 @@ def has_several_indices(node: NodeFacts) -> bool:
     return indices is None or indices.size != 1
 
 
+def cuts_off(node: NodeFacts) -> bool:
+    """A Cast of floats that may not be whole numbers to integers or bool."""
+    known, maker = node.elem_type(node.input(0)), node.maker(node.input(0))
+    if node.constant(node.input(0)) is not None or known in {*INTEGERS, TensorProto.BOOL}:
+        return False
+    whole = maker is not None and maker.op_type in ("Ceil", "Floor", "Round")
+    wanted = node.value("to", TensorProto.UNDEFINED)
+    if wanted == TensorProto.BOOL:
+        return True
+    # That is how it is written where it is cut off before.
+    return wanted in INTEGERS and not whole and not _is_cut_off(node, maker)
+
+
+def _is_cut_off(node: NodeFacts, maker: NodeProto | None) -> bool:
+    makers = [node.maker(name) for name in maker.input] if maker is not None else []
+    return (maker is not None and maker.op_type == "Sub") and all(
+        item is not None and item.op_type == "Floor" for item in makers
+    )
+
+
+def is_scaled(node: NodeFacts) -> bool:
+    """A Gemm whose alpha is not 1, or the beta of a C that it has."""
+    return bool(node.value("alpha", 1) != 1 or (node.input(2) and node.value("beta", 1) != 1))
+
+
+def adds_what_is_not_constant(node: NodeFacts) -> bool:
+    """A Gemm whose C is computed, not merely dequantized."""
+    maker = node.maker(node.input(2))
+    if maker is not None and maker.op_type == "DequantizeLinear":
+        return node.constant(maker.input[0]) is None
+    return bool(node.input(2)) and node.constant(node.input(2)) is None
+
+
 def repeats_inner_dims(node: NodeFacts) -> bool:
     """A Tile that repeats a dimension behind one of several elements that it does not repeat."""
     repeats, found = node.constant(node.input(1)), node.type(node.input(0))
@@ -117,6 +151,7 @@ FORMS: Mapping[str, Form] = {
     "several axes": reduction_forms.has_several_axes,
     "all axes": reduction_forms.names_all_axes,
     "three kept": reduction_forms.keeps_three,
+    "last kept": reduction_forms.keeps_the_last,
     "three reduced": reduction_forms.reduces_three,
     "three reduced, not last": reduction_forms.reduces_three_not_last,
     "single elements": reduction_forms.reduces_single_elements,
@@ -145,6 +180,9 @@ FORMS: Mapping[str, Form] = {
     "inner broadcast": binary_forms.is_broadcast_within,
     "smaller first": binary_forms.is_smaller_first,
     "16-bit float": is_of_halves,
+    "float to integer": cuts_off,
+    "alpha or beta": is_scaled,
+    "computed C": adds_what_is_not_constant,
     "inner repeats": repeats_inner_dims,
     "several indices": has_several_indices,
     "scaled next": binary_forms.is_scaled_next,

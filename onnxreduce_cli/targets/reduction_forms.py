@@ -99,25 +99,38 @@ def names_all_axes(node: NodeFacts) -> bool:
 
 
 def keeps_three(node: NodeFacts) -> bool:
-    """A reduction that keeps three dimensions or more after the first."""
+    """A reduction that keeps three dimensions, the first of them greater than 2, or more."""
     dims, axes = _dims(node), axes_of(node)
     if dims is None or axes is None:
-        return True
-    kept = [axis for axis in range(1, len(dims)) if axis not in axes]
-    return len(kept) >= 3 and any(dims[axis] != 1 for axis in axes)
+        return axes != ()
+    kept = [dim for axis, dim in enumerate(dims) if axis not in axes]
+    return _are_three(kept) and any(dims[axis] != 1 for axis in axes)
+
+
+def keeps_the_last(node: NodeFacts) -> bool:
+    """A reduction that keeps the last two dimensions or more, the first of them greater than 2."""
+    dims, axes = _dims(node), axes_of(node)
+    if dims is None or axes is None:
+        return axes != ()
+    kept = [dim for axis, dim in enumerate(dims) if axis not in axes]
+    leads = set(axes) == set(range(len(dims) - len(kept)))
+    return leads and bool(axes) and len(kept) >= 2 and kept[0] not in (1, 2)
 
 
 def reduces_three(node: NodeFacts) -> bool:
-    """A reduction over three dimensions or more after the first, not over all."""
+    """A reduction over three dimensions, the first of them greater than 2, or more, but not all."""
     dims, axes = _dims(node), axes_of(node)
     if dims is None or axes is None:
         return _count_of_axes(node) not in (0, 1, 2)
-    inner = {axis for axis in axes if axis}
-    return len(inner) >= 3 and len(set(axes)) < len(dims)
+    return _are_three([dims[axis] for axis in sorted(axes)]) and len(set(axes)) < len(dims)
+
+
+def _are_three(dims: Dims | list[int | str | None]) -> bool:
+    return len(dims) > 3 or (len(dims) == 3 and dims[0] not in (1, 2))
 
 
 def reduces_three_not_last(node: NodeFacts) -> bool:
-    """A reduction over three dimensions or more after the first that are not the last ones."""
+    """A reduction over three dimensions or more that are not the last ones; see above."""
     dims, axes = _dims(node), axes_of(node)
     if dims is None or axes is None:
         return reduces_three(node)
@@ -138,6 +151,8 @@ def has_several_axes(node: NodeFacts) -> bool:
 
 def _count_of_axes(node: NodeFacts) -> int | None:
     """How many axes a reduction names; None if that is not known."""
+    if _names_no_axes(node):
+        return 0
     array = node.constant(_axes_input(node)) if _axes_input(node) else None
     attribute = node.attribute("axes")
     if attribute is not None and not attribute.ref_attr_name:

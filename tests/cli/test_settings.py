@@ -95,6 +95,21 @@ def test_what_is_wrong_is_told(project, onnxreduce, text, said):
     assert said in " ".join(result.err.split())
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("for = 'opencv==2'", "for of [tool.onnxreduce]: nothing is known of opencv before 4.5"),
+        ("contract = ['Relu']", "contract of [tool.onnxreduce]: no nodes are known to stand for"),
+        ("dtype = 'half=float'", "dtype of [tool.onnxreduce]: --dtype changes float, double"),
+    ],
+)
+def test_a_value_that_means_nothing_is_told_with_its_file(project, onnxreduce, text, said):
+    project(f"[tool.onnxreduce]\n{text}\n")
+    result = onnxreduce("convert", "m.onnx", "--dry-run", "--expand", "Softmax")
+    assert result.code == 2
+    assert f"pyproject.toml: {said}" in " ".join(result.err.split())
+
+
 def test_without_a_table(project, onnxreduce):
     project("[tool.other]\nx = 1\n")
     assert onnxreduce("convert", "m.onnx", "--dry-run", "--opset", "13").code == 0

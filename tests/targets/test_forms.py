@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
@@ -48,8 +49,16 @@ ASKED = {
     "Add": {"broadcast", "inner broadcast", "broadcast of rank 5", "operand of rank 1"},
     "Sub": {"integers with a constant", "smaller first"},
     "ReduceL2": {"single elements", "no image", "outer axes"},
-    "ReduceMin": {"all axes", "three kept", "three reduced", "three reduced, not last"},
+    "ReduceMin": {
+        "all axes",
+        "three kept",
+        "last kept",
+        "three reduced",
+        "three reduced, not last",
+    },
     "Max": {"broadcast", "constant operand", "more than two"},
+    "Cast": {"float to integer"},
+    "Gemm": {"alpha or beta", "computed C"},
     "ArgMax": {"vector"},
     "Unsqueeze": {"several axes"},
     "Tile": {"inner repeats"},
@@ -290,11 +299,16 @@ def test_scaled_next(then: str, found: bool, overridable: bool) -> None:
     ("shape", "axes", "found"),
     [
         ((2, 3, 4, 5), [1], set()),
-        ((2, 3, 4, 5), [0], {"three kept"}),
-        ((1, 3, 4, 5), [0], set()),
+        ((4, 3, 4, 5), [1], {"three kept"}),
+        ((2, 3, 4, 5), [0], {"three kept", "last kept"}),
+        ((3, 2, 4, 5), [0], set()),
+        ((2, 3, 4, 5), [0, 1], {"last kept"}),
+        ((2, 3, 4, 5), [0, 2], set()),
         ((2, 3, 4, 5), [0, 1, 2], set()),
+        ((4, 3, 4, 5), [0, 1, 2], {"three reduced", "three reduced, not last"}),
         ((2, 3, 4, 5), [-1, 1, 2], {"three reduced"}),
         ((2, 3, 4, 5), [0, 1, 2, 3], {"all axes"}),
+        ((4, 6, 8), [0], {"last kept"}),
         ((2, 3), [0, -1], {"all axes"}),
         ((2, 3), None, set()),
         ((2, 3, 4, 5, 6), [1, 3], set()),
@@ -314,8 +328,9 @@ def test_how_many_are_reduced_where_the_rank_is_not_known() -> None:
     def of_axes(*axes: int) -> set[str]:
         return forms(one_node("ReduceMin", 13, {"x": X}, axes=axes, shapes={"x": None}))
 
-    assert of_axes(1, 2) == {"three kept"}
-    assert of_axes(1, 2, 3) == {"three kept", "three reduced", "three reduced, not last"}
+    assert of_axes(1, 2) == {"three kept", "last kept"}
+    assert forms(one_node("ReduceMin", 13, {"x": X}, shapes={"x": None})) == set()
+    assert of_axes(1, 2, 3) == ASKED["ReduceMin"] - {"all axes"}
 
 
 @pytest.mark.parametrize(
@@ -415,3 +430,41 @@ def test_vector() -> None:
     assert forms(one_node("ArgMax", 13, matrix, axis=1)) == of("ArgMax", 13, keepdims=0) == set()
     hidden = one_node("ArgMax", 13, matrix, keepdims=0, shapes={"x": None})
     assert forms(hidden) == {"vector"}
+
+
+def test_gemm() -> None:
+    def gemm(*held: str, **more: float) -> set[str]:
+        shapes = {"a": (2, 3), "b": (3, 4), "c": (4,)}
+        inputs = {name: np.zeros(shape, np.float32) for name, shape in shapes.items()}
+        return forms(one_node("Gemm", 13, inputs, initializers=held, **more))
+
+    assert gemm("b", "c") == gemm("b", "c", alpha=1.0, beta=1.0) == set()
+    assert gemm("b", "c", alpha=2.0) == gemm("b", "c", beta=2.0) == {"alpha or beta"}
+    assert gemm("b") == {"computed C"}
+    dequantized = model("""<ir_version: 7, opset_import: ["" : 13]>
+    g (float[2,3] a, float[3,4] b) => (float[2,4] y) <int8[1] q = {1}, float s = {2.0}>
+    { c = DequantizeLinear(q, s) y = Gemm(a, b, c) }""")
+    assert forms(dequantized) == set()
+    two = {name: np.zeros((3, 3), np.float32) for name in "ab"}
+    assert forms(one_node("Gemm", 13, two, beta=2.0)) == set()
+
+
+@pytest.mark.parametrize(
+    ("nodes", "found"),
+    [
+        ("y = Cast<to=7>(x)", True),
+        ("y = Cast<to=9>(x)", True),
+        ("y = Cast<to=10>(x)", False),
+        ("f = Floor(x) y = Cast<to=6>(f)", False),
+        ("f = Floor(x) g = Floor(f) s = Sub(f, g) y = Cast<to=6>(s)", False),
+        ("s = Sub(x, x) y = Cast<to=6>(s)", True),
+        ("i = Cast<to=6>(x) y = Cast<to=7>(i)", False),
+        ("c = Constant<value_float=1.5>() y = Cast<to=7>(c)", False),
+    ],
+)
+def test_float_to_integer(nodes: str, found: bool) -> None:
+    source = onnx.parser.parse_model(f"""<ir_version: 7, opset_import: ["" : 13]>
+    g (float[2,3] x) => (float y) {{ {nodes} }}""")
+    source.graph.output[0].ClearField("type")
+    source = onnx.shape_inference.infer_shapes(source)
+    assert (forms(source) == {"float to integer"}) is found

@@ -8,12 +8,16 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from onnx import TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.registry import instead
+
+#: From this opset on floats can be compared for equality.
+_EQUAL_OF_FLOATS = 11
 
 #: Elements of a constant that is made as large as what it meets: 4 MB of float.
 _MOST = 2**20
@@ -152,3 +156,19 @@ def in_pairs(context: Context) -> None:
         elem_type = context.need_elem_type(names[0], "the number of operands is of the same")
         pair, last = "Div", context.scalar(len(names), "count", elem_type)
     context.replace(pair, [found, last], keep=())
+
+
+@instead("Cast", {"float to integer"}, "written with what it cuts off cut off before")
+def of_whole_numbers(context: Context) -> None:
+    """``Cast<to=7>(x)`` becomes ``Cast<to=7>(Floor(Relu(x)) - Floor(Relu(-x)))``; to bool it is
+    whether ``x == 0`` is false.
+    """
+    context = context.at(max(context.op.opset, _EQUAL_OF_FLOATS))
+    op, given = context.op, context.input(0)
+    if context.value("to") == TensorProto.BOOL:
+        elem_type = context.need_elem_type(given, "it is compared with 0 of it")
+        is_zero = op.Cast(op.Equal(given, context.scalar(0, "zero", elem_type)), to=elem_type)
+        context.replace("Equal", [is_zero, context.scalar(0, "zero", elem_type)], keep=())
+        return
+    below = op.Floor(op.Relu(op.Neg(given)))
+    context.replace(inputs=[op.Sub(op.Floor(op.Relu(given)), below)])

@@ -114,7 +114,7 @@ def without_axes(context: Context) -> None:
 
 @instead(
     REDUCE,
-    {"three kept", "three reduced", "three reduced, not last"},
+    {"three kept", "last kept", "three reduced", "three reduced, not last"},
     "written as a matrix, over its last dimension",
 )
 def of_rows(context: Context) -> None:
