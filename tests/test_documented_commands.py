@@ -7,16 +7,18 @@ import re
 import shlex
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
+import yaml
 
 from docs.generator.runtimes import page, requirements
 from docs.generator.session import run
 from docs.generator.workplace import prepare
 from onnxreduce_cli.cli import main as command_line
 from onnxreduce_cli.targets.requirement import find
-from tests.pages import commands, is_session, pages, python
+from tests.pages import ROOT, blocks, commands, is_session, pages, python
 
 #: What only a shell understands.
 SHELL = re.compile(r"[<>|;&]|^(?!onnxreduce )")
@@ -121,6 +123,46 @@ def test_each_command_for_a_runtime(onnxreduce, folder, requirement):
 def test_there_is_such_a_command():
     (script,) = entry_points(group="console_scripts", name="onnxreduce")
     assert script.load() is command_line.program
+
+
+def written_in(language: str) -> list[tuple[str, str]]:
+    """The blocks of all pages that are in a language, with the page's name."""
+    return [
+        (name, "\n".join(block.lines))
+        for name, path in pages().items()
+        for block in blocks(path)
+        if block.language == language
+    ]
+
+
+@pytest.mark.parametrize(("name", "settings"), written_in("toml"))
+def test_settings(onnxreduce, folder, name, settings):
+    (folder / "pyproject.toml").write_text(settings, encoding="utf-8")
+    result = onnxreduce("convert", "model.onnx", "--dry-run")
+    assert result.code == 0, result.err
+    assert "  for onnxruntime 1.8: " in result.out
+
+
+def test_the_job_for_gitlab(folder):
+    (job,) = [found["onnx"] for _, text in written_in("yaml") if "onnx" in (found := loaded(text))]
+    install, convert = job["script"]
+    assert install.startswith("pip install git+https://")
+    ended = run(convert, folder)
+    assert ended.returncode == 0, ended.stdout
+    for path in (*job["artifacts"]["paths"], *job["artifacts"]["reports"].values()):
+        assert (folder / path).exists(), path
+
+
+def test_the_step_for_github_says_what_the_action_takes():
+    action = loaded((ROOT / "action.yml").read_text(encoding="utf-8"))
+    (step,) = [
+        found[0] for _, text in written_in("yaml") if isinstance(found := loaded(text), list)
+    ]
+    assert {"models"} < set(step["with"]) <= set(action["inputs"])
+
+
+def loaded(text: str) -> Any:
+    return yaml.safe_load(text)
 
 
 @pytest.mark.parametrize("line", [line for line, _ in typed("pipelines.md")])

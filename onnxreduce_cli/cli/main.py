@@ -156,6 +156,8 @@ def program() -> None:
 def main() -> None:
     """Run the command line; errors become one line each on stderr and an exit code."""
     prepare()
+    if "_ONNXREDUCE_COMPLETE" in os.environ:
+        import_module("onnxreduce_cli.cli.bash")
     try:
         # Without its standalone mode click gives the code of an early exit back.
         sys.exit(cli(prog_name="onnxreduce", standalone_mode=False) or 0)

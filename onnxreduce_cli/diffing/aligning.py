@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.diffing.content import content_key
+from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
 
 #: From a node to what pairs it with another; None for nothing.
@@ -198,10 +199,7 @@ def attributes_of(node: NodeProto) -> Hashable:
 
 def inputs_of(node: NodeProto, names: Mapping[str, str]) -> tuple[str, ...]:
     """The values that a node reads, renamed, without absent ones at the end."""
-    found = [names.get(name, name) for name in node.input]
-    while found and not found[-1]:
-        found.pop()
-    return tuple(found)
+    return tuple(without_absent_last(names.get(name, name) for name in node.input))
 
 
 def _structure(node: NodeProto, names: Mapping[str, str]) -> Hashable:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast, overload
 from onnx import AttributeProto, GraphProto, NodeProto, helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
@@ -168,10 +169,7 @@ def check(op_type: str, opset: int) -> None:
 
 def fill(node: NodeProto, inputs: Sequence[str], values: dict[str, Any]) -> None:
     """Add inputs (without trailing empty names) and attributes to a node."""
-    last = len(inputs)
-    while last and not inputs[last - 1]:
-        last -= 1
-    node.input.extend(inputs[:last])
+    node.input.extend(without_absent_last(inputs))
     for name, value in values.items():
         if value is None:
             continue

@@ -1,4 +1,4 @@
-"""Fresh names for generated values and nodes."""
+"""Names of values and nodes: fresh ones, and the empty ones of inputs that are absent."""
 
 from collections.abc import Iterable
 
@@ -38,3 +38,15 @@ class Names:
         self._counts[base] = count
         self._taken.add(name)
         return name
+
+
+def without_absent_last(inputs: Iterable[str]) -> list[str]:
+    """The inputs of a node without those at the end that are absent: to have none means the same.
+
+    Args:
+        inputs: their names; those of absent ones are empty.
+    """
+    found = list(inputs)
+    while found and not found[-1]:
+        found.pop()
+    return found

@@ -134,7 +134,7 @@ def test_wrong_usage_as_json(onnxreduce, call, said):
         ("convrt a.onnx --json --opset 13", "Did you mean convert?"),
         ("--json", "--json goes after its command: onnxreduce COMMAND --json"),
         ("--json convert a.onnx", "--json goes after its command"),
-        ("--bogus convert a.onnx --json", "No such option '--bogus'"),
+        ("--bogus convert a.onnx --json", "No such option"),
     ],
 )
 def test_no_such_command_as_json(onnxreduce, call, said):

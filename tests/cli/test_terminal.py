@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -126,8 +131,7 @@ def offered(capsys, monkeypatch, words):
     from onnxreduce_cli.cli.main import main
 
     monkeypatch.setenv("_ONNXREDUCE_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", f"onnxreduce {words}")
-    monkeypatch.setenv("COMP_CWORD", str(len(words.split(" "))))
+    monkeypatch.setenv("COMP_LINE", f"onnxreduce {words}")
     monkeypatch.setattr("sys.argv", ["onnxreduce"])
     with pytest.raises(SystemExit):
         main()
@@ -153,6 +157,41 @@ def offered(capsys, monkeypatch, words):
 )
 def test_completion(capsys, monkeypatch, words, first):
     assert offered(capsys, monkeypatch, words)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("typed", "words", "offers"),
+    [
+        ("onnxreduce convert a.onnx --for openc", [], "opencv"),
+        ("onnxreduce convert a.onnx --for opencv==4.6", ["opencv", "==", "4.6"], "4.6"),
+        (
+            "onnxreduce convert a.onnx --for=opencv==4.6",
+            ["--for", "=", "opencv", "==", "4.6"],
+            "4.6",
+        ),
+        ("onnxreduce convert a.onnx --dim b", [], "batch="),
+    ],
+)
+def test_completion_in_bash(tmp_path, monkeypatch, typed, words, offers):
+    """Bash takes an equals sign for a word's end, and puts what is offered after it."""
+    program = tmp_path / "bin" / "onnxreduce"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {Path(sys.executable).as_posix()} -m onnxreduce "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    begun = [*typed.split(" ")[:-1], *words] if words else typed.split(" ")
+    script = f"""
+        eval "$(_ONNXREDUCE_COMPLETE=bash_source onnxreduce)"
+        COMP_LINE={shlex.quote(typed)}; COMP_POINT=${{#COMP_LINE}}
+        COMP_WORDS=({" ".join(map(shlex.quote, begun))}); COMP_CWORD={len(begun) - 1}
+        COMP_WORDBREAKS=$' \\t\\n"\\'><=;|&(:'
+        _onnxreduce_completion onnxreduce; printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(
+        ["bash", "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.splitlines()[0] == offers
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

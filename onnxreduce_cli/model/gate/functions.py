@@ -11,6 +11,7 @@ from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.gate.text import first_no_text
+from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.scope import Scope, function_label, with_inner
 from onnxreduce_cli.text import listed, quoted
 
@@ -86,10 +87,7 @@ def _without(node: NodeProto, names: Set[str]) -> NodeProto:
     """A node that is not given some values."""
     made = NodeProto()
     made.CopyFrom(node)
-    inputs = ["" if name in names else name for name in node.input]
-    while inputs and not inputs[-1]:
-        inputs.pop()
-    made.input[:] = inputs
+    made.input[:] = without_absent_last("" if name in names else name for name in node.input)
     return made
 
 
