@@ -90,7 +90,9 @@ def _forms(group: Alike, wanted: Iterable[str]) -> Iterator[tuple[Forms, int]]:
         asked = group.ask(node)
         forms = tuple(form for form in wanted if has_form(asked, form))
         found = asked.lookups
-        if not found.more and found.constants.issubset(node.input[1:]):
+        if found.are_own(node.input[:], node.output[:]) and found.constants.isdisjoint(
+            node.input[:1]
+        ):
             if place == 0 and not found.types:
                 yield forms, len(group.nodes)
                 return
