@@ -32,7 +32,10 @@ ROOT = Path(__file__).parents[1]
 OWN_TESTS = {
     "onnxreduce_cli/verification/compare.py": ["tests/verification/test_compare.py"],
     "onnxreduce_cli/idioms": ["tests/idioms"],
-    "onnxreduce_cli/steps/reduction": ["tests/steps/reduction"],
+    "onnxreduce_cli/steps/reduction": [
+        "tests/steps/reduction",
+        "tests/engine/test_family_for_runtimes.py",
+    ],
 }
 
 #: The seconds that the tests of one mutant may take: some never end.
