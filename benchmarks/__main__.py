@@ -55,6 +55,8 @@ def main() -> None:
     if options.measure:
         measure(*options.measure)
         return
+    # What is installed is compiled once, not each time that it is imported.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     unknown = set(options.names) - {*found, *OTHERS}
     if unknown:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,13 +49,24 @@ class Lookups:
     Attributes:
         constants: the names of the values of which the elements were.
         types: whether the type of a value was, or its shape.
+        shapes: the names of the values of which the shape was.
         more: whether what they emit depends on more than the node's operator and attributes, the
-            elements of `constants`, and with `types` the kinds of its inputs and outputs.
+            elements of `constants`, the types of `shapes`, and with `types` the kinds of its inputs
+            and outputs.
     """
 
     constants: set[str] = field(default_factory=set)
     types: bool = False
+    shapes: set[str] = field(default_factory=set)
     more: bool = False
+
+    def are_own(self, inputs: Collection[str], outputs: Collection[str]) -> bool:
+        """Return whether it is all of a node's own values: their types, and what inputs hold."""
+        return (
+            not self.more
+            and self.constants.issubset(inputs)
+            and self.shapes.issubset((*inputs, *outputs))
+        )
 
 
 class NodeFacts:
@@ -205,7 +216,8 @@ class NodeFacts:
 
     def type(self, name: str) -> ValueType | None:
         """The value's type as far as it is known."""
-        return self._typed_facts.type(self.scope, name)
+        self._lookups.shapes.add(name)
+        return self._facts_of_kinds.type(self.scope, name)
 
     def elem_type(self, name: str) -> int | None:
         """A tensor's `TensorProto.DataType`, if known."""

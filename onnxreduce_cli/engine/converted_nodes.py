@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from functools import partial
 
 from onnx import NodeProto
@@ -25,22 +25,53 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
     found: dict[Hashable, Alike] = {}
     for scope in plan.subject.scopes:
         ask = partial(_facts, plan, scope)
-        for node, op_type, signature in zip(
-            scope.nodes, scope.op_types, scope.signatures, strict=True
-        ):
-            site = sites.get(id(node))
+        #: By what tells nodes that are alike; None where they are left out.
+        own: dict[Hashable, _Kept | None] = {}
+        rows = zip(scope.nodes, scope.op_types, scope.signatures, scope.node_inputs, strict=True)
+        for place, (node, op_type, signature, inputs) in enumerate(rows):
+            site = sites.get(id(node)) if sites else None
             if site is not None:
                 _add_result(found, site, ask, op_types)
                 continue
             if op_types is not None and op_type not in op_types:
                 continue
-            if not is_default(node.domain) or plan.dead.covers(node):
+            if plan.dead.covers(node):
                 continue
-            if not calls.functions or calls.function_of(node) is None:
-                # Without a signature it is like no other.
-                key = (id(scope), signature or id(node), *node.input[1:])
-                found.setdefault(key, Alike(op_type, [], ask)).nodes.append(node)
+            # Without a signature it is like no other.
+            read = inputs[1:] if inputs is not None else tuple(node.input[1:])
+            key = (id(node) if signature is None else signature, read)
+            try:
+                kept = own[key]
+            except KeyError:
+                taken = is_default(node.domain) and (
+                    not calls.functions or calls.function_of(node) is None
+                )
+                kept = own[key] = _Kept(plan, scope) if taken else None
+                if kept is not None:
+                    found[id(kept)] = Alike(op_type, kept.nodes, ask, kept.types)
+            if kept is not None:
+                kept.nodes.append(node)
+                kept.places.append(place)
     return found.values()
+
+
+class _Kept:
+    """Nodes of a scope that stay as they are, and differ in names, first input and outputs alone.
+
+    Attributes:
+        nodes: the nodes.
+        places: for each its place in the scope.
+    """
+
+    def __init__(self, plan: SitePlan, scope: Scope) -> None:
+        self.nodes: list[NodeProto] = []
+        self.places: list[int] = []
+        self._plan, self._scope = plan, scope
+
+    def types(self) -> Sequence[Hashable] | None:
+        """For each node what is equal for those that read and make values of the same types."""
+        groups = self._plan.facts.model.groups(self._scope)
+        return None if groups is None else [groups[place] for place in self.places]
 
 
 def _add_result(

@@ -129,6 +129,8 @@ class SitePlan:
                 continue
             template = templates.find(node, op_type, signature, place)
             if template is not None:
+                if template.of_shapes and _may_be_stated(scope, place):
+                    self._refuse_false_shapes(scope, node)
                 if template.description is not None:
                     self.sites.append(_filled(scope, node, template, drafts))
                 continue
@@ -141,6 +143,7 @@ class SitePlan:
                 node,
                 op_type,
                 signature,
+                place,
                 site.lookups,
                 site.result if site.is_plain else (),
                 site.description,
@@ -217,7 +220,7 @@ class SitePlan:
             return
         if problem is not None:
             raise _invalid(scope, node, problem)
-        if known.types and known.more:
+        if known.types and (known.more or known.shapes):
             self._refuse_false_shapes(scope, node)
 
     def _refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:
@@ -365,6 +368,12 @@ class SitePlan:
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
         """Return, by the identity of each node that is replaced, the nodes in its place."""
         return {id(site.node): site.result for site in self.sites if site.blocked is None}
+
+
+def _may_be_stated(scope: Scope, place: int) -> bool:
+    """Return whether the scope states the type of what a node reads, or may."""
+    inputs = scope.node_inputs[place]
+    return inputs is None or not scope.declared.keys().isdisjoint(inputs)
 
 
 def _filled(scope: Scope, node: NodeProto, template: Template, drafts: GraphProto) -> Site:

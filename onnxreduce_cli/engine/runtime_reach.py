@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
@@ -126,10 +127,18 @@ class _Form:
         imports = {entry.domain: entry.version for entry in self._facts.model.opset_import}
         return any(
             blocked_by_domain(target, node, imports.get(node.domain, 0)) is not None
+            for node in self._of_other_domains
+        )
+
+    @cached_property
+    def _of_other_domains(self) -> list[NodeProto]:
+        """The nodes of other domains that call no function."""
+        return [
+            node
             for scope in self._facts.scopes
             for node in scope.nodes
             if not is_default(node.domain) and self._facts.calls.function_of(node) is None
-        )
+        ]
 
     def _has(self, op_type: str, form: str) -> bool:
         """Return whether some node of an operator is of a form."""

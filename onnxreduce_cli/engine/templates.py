@@ -2,12 +2,13 @@
 
 Large models repeat a few nodes many times. A step that reads no facts of a node's values (see
 `Lookups`) emits the same for all nodes of equal operator and attributes; one that reads only the
-values' kinds, or elements of constants, emits the same for those where these are equal as well.
+types of what a node reads and makes, or elements of constants, emits the same for those where these
+are equal as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
@@ -34,6 +35,7 @@ class Template:
         kept: how many of the node's inputs, from the first on, are its inputs too.
         inputs: for each further one the node's input at that place, or a constant's name.
         reads_on: whether all of the node's inputs are kept.
+        of_shapes: whether it holds for the shapes of the values around the node.
     """
 
     description: tuple[str, ...] | None
@@ -42,6 +44,7 @@ class Template:
     kept: int
     inputs: tuple[int | str, ...]
     reads_on: bool
+    of_shapes: bool = False
 
     @property
     def keeps_data_alone(self) -> bool:
@@ -50,7 +53,10 @@ class Template:
 
     @staticmethod
     def of(
-        node: NodeProto, made: Sequence[NodeProto], description: tuple[str, ...] | None
+        node: NodeProto,
+        made: Sequence[NodeProto],
+        description: tuple[str, ...] | None,
+        of_shapes: bool,
     ) -> Template | None:
         """Return a template of what replaces `node`; None unless that is one node like it."""
         if len(made) != 1 or made[0].output != node.output or node.op_type in GRAPH_OPERATORS:
@@ -60,7 +66,8 @@ class Template:
         kept = sum(1 for _ in takewhile(lambda item: item[0] == item[1], enumerate(inputs)))
         attributes, further = tuple(made[0].attribute), inputs[kept:]
         reads_on = kept == len(node.input)
-        return Template(description, made[0].op_type, attributes, kept, further, reads_on)
+        op_type = made[0].op_type
+        return Template(description, op_type, attributes, kept, further, reads_on, of_shapes)
 
     def fill(self, node: NodeProto, empty: NodeProto) -> NodeProto:
         """Turn an empty message into the node that replaces `node`, and return it."""
@@ -83,10 +90,12 @@ class _Needed(NamedTuple):
     Attributes:
         kinds: whether that were the kinds of what they read and make.
         constants: the places of the inputs of which it was the elements.
+        shapes: whether that were the shapes of what they read and make, too.
     """
 
     kinds: bool = False
     constants: frozenset[int] = frozenset()
+    shapes: bool = False
 
 
 _NOTHING = _Needed()
@@ -127,8 +136,8 @@ class Templates:
         self._facts, self._scope = facts, scope
         self._kinds = _Kinds(facts, scope)
         self._contents = _Contents(facts, scope)
-        #: By operator; None where it was more than keys tell.
-        self._needed: dict[str, _Needed | None] = {}
+        #: By operator, of nodes that became templates.
+        self._needed: dict[str, _Needed] = {}
         self._templates: dict[Hashable, Template] = {}
         #: The same by a group of nodes, of which keys would tell no more.
         self._of_groups: dict[Hashable, Template] = {}
@@ -150,12 +159,12 @@ class Templates:
             place: its place among the nodes of the scope.
         """
         needed = self._needed.get(op_type, _NOTHING)
-        if needed is None or not needed.kinds or needed.constants:
-            return self._templates.get(self._key(node, op_type, signature))
+        if not needed.kinds or needed.constants or needed.shapes:
+            return self._templates.get(self._key(node, op_type, signature, place))
         group = self._groups[place]
         found = self._of_groups.get(group)
         if found is None:
-            found = self._templates.get(self._key(node, op_type, signature))
+            found = self._templates.get(self._key(node, op_type, signature, place))
             if found is not None and group is not None:
                 self._of_groups[group] = found
         return found
@@ -165,6 +174,7 @@ class Templates:
         node: NodeProto,
         op_type: str,
         signature: Hashable,
+        place: int,
         lookups: Lookups,
         made: Sequence[NodeProto],
         description: tuple[str, ...] | None,
@@ -175,13 +185,18 @@ class Templates:
             node: the node.
             op_type: its operator.
             signature: its `Scope.signatures`.
+            place: its place among the nodes of the scope.
             lookups: what its steps looked up.
             made: the nodes that replace it; none where there is more to it.
             description: what is said of what was done; None where nothing was.
         """
+        # Nodes of which keys tell as much ask the same, and so have no template either.
+        if not lookups.are_own(node.input[:], node.output[:]):
+            return None
         self._need(node, op_type, lookups)
-        key = self._key(node, op_type, signature)
-        template = None if key is None else Template.of(node, made, description)
+        key = self._key(node, op_type, signature, place)
+        of_shapes = bool(lookups.shapes)
+        template = None if key is None else Template.of(node, made, description, of_shapes)
         if template is not None:
             self._templates[key] = template
         return template
@@ -190,25 +205,31 @@ class Templates:
         """Have the keys of an operator's nodes tell what the steps of one of them looked up."""
         needed = self._needed.get(op_type, _NOTHING)
         inputs = node.input[:]
-        if needed is None or lookups.more or not lookups.constants.issubset(inputs):
-            self._needed[op_type] = None
-        elif lookups.types or lookups.constants:
+        if lookups.types or lookups.constants:
             places = {inputs.index(name) for name in lookups.constants}
             self._needed[op_type] = _Needed(
-                needed.kinds or lookups.types, needed.constants | places
+                needed.kinds or lookups.types,
+                needed.constants | places,
+                needed.shapes or bool(lookups.shapes),
             )
 
-    def _key(self, node: NodeProto, op_type: str, signature: Hashable) -> Hashable:
+    def _key(self, node: NodeProto, op_type: str, signature: Hashable, place: int) -> Hashable:
         """Return a key that is equal for nodes of one template; None where none is possible."""
         needed = self._needed.get(op_type, _NOTHING)
-        if needed is None or signature is None:
+        if signature is None:
             return None
         inputs = node.input[:]
         if len(inputs) > 1 and len(set(inputs)) < len(inputs):
             return None  # A value is read twice: it is ambiguous which of the two a step meant.
         if needed is _NOTHING:
             return signature
-        kinds = map(self._kinds.__getitem__, inputs + node.output[:]) if needed.kinds else ()
+        types: Iterable[Hashable] = ()
+        if needed.shapes:
+            if self._groups[place] is None:
+                return None
+            types = [self._groups[place]]
+        elif needed.kinds:
+            types = map(self._kinds.__getitem__, inputs + node.output[:])
         contents = (
             [
                 self._contents[name] if place in needed.constants else ""
@@ -217,7 +238,7 @@ class Templates:
             if needed.constants
             else ()
         )
-        return signature, *kinds, *contents
+        return signature, *types, *contents
 
 
 def _content(array: Array) -> Hashable:

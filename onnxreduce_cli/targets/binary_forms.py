@@ -33,9 +33,12 @@ def computes_integers(node: NodeFacts) -> bool:
 
     What is of lower rank are sizes, which runtimes compute before the model runs.
     """
-    known = node.type(node.node.output[0])
-    dims = None if known is None else known.dims
-    if known is None or known.elem_type not in INTEGERS or (dims is not None and len(dims) < 2):
+    made = node.node.output[0]
+    # Most are not: that is told for all nodes of the same types.
+    if node.elem_type(made) not in INTEGERS:
+        return False
+    rank = node.rank(made)
+    if rank is not None and rank < 2:
         return False
     return [node.constant(name) is None for name in node.node.input].count(False) == 1
 

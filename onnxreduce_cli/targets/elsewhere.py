@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
@@ -27,11 +27,14 @@ class Alike(NamedTuple):
         op_type: their operator.
         nodes: the nodes, at least one.
         ask: gives what is known of one of them.
+        types: gives for each of them what is equal for those that read and make values of the same
+            types; None where that is not known, or for all.
     """
 
     op_type: str
     nodes: list[NodeProto]
     ask: Callable[[NodeProto], NodeFacts]
+    types: Callable[[], Sequence[Hashable] | None] = lambda: None
 
 
 @dataclass(frozen=True)
@@ -61,13 +64,8 @@ def wrong_elsewhere(
     known = _wrong(opset)
     hit: Counter[tuple[str, Forms]] = Counter()
     for group in nodes(known):
-        for node in group.nodes:
-            asked = group.ask(node)
-            forms = tuple(form for form in known[group.op_type] if has_form(asked, form))
-            if node is group.nodes[0] and _is_told_of_all(asked):
-                hit[group.op_type, forms] += len(group.nodes)
-                break
-            hit[group.op_type, forms] += 1
+        for forms, number in _forms(group, known[group.op_type]):
+            hit[group.op_type, forms] += number
     versions: dict[str, set[Version]] = {}
     numbers: Counter[str] = Counter()
     for (op_type, forms), number in hit.items():
@@ -80,11 +78,28 @@ def wrong_elsewhere(
     return Wrong(opset, dict(+numbers), told)
 
 
-def _is_told_of_all(asked: NodeFacts) -> bool:
-    """Return whether no more was looked up of a node than what is the same of those alike."""
-    found = asked.lookups
-    more = found.types or found.more
-    return not more and found.constants.issubset(asked.node.input[1:])
+def _forms(group: Alike, wanted: Iterable[str]) -> Iterator[tuple[Forms, int]]:
+    """The wanted forms that nodes have, and how many have just these."""
+    known: dict[Hashable, Forms] = {}
+    types: Sequence[Hashable] | None = None
+    for place, node in enumerate(group.nodes):
+        kin = types[place] if types else None
+        if kin in known:
+            yield known[kin], 1
+            continue
+        asked = group.ask(node)
+        forms = tuple(form for form in wanted if has_form(asked, form))
+        found = asked.lookups
+        if found.are_own(node.input[:], node.output[:]) and found.constants.isdisjoint(
+            node.input[:1]
+        ):
+            if place == 0 and not found.types:
+                yield forms, len(group.nodes)
+                return
+            types = group.types() if types is None else types
+            if types and types[place] is not None:
+                known[types[place]] = forms
+        yield forms, 1
 
 
 @cache

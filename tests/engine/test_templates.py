@@ -222,3 +222,62 @@ def test_nodes_that_read_a_value_twice_have_no_template() -> None:
     twice = [site.template for site in found.sites[::2]]
     assert twice == [None, None]
     assert found.sites[3].template is not None
+
+
+#: More nodes than inference of the whole graph is asked for.
+MANY = 2100
+
+
+def in_two_shapes(op_type: str, opset: int, **attributes: int) -> ModelProto:
+    """A long chain of one operator's nodes, whose second half reads values of another shape."""
+    nodes, half = [], MANY // 2
+    for index in range(MANY):
+        value = f"n{index - 1}" if index else "x"
+        if index == half:
+            node = helper.make_node("Concat", [value, value], [f"n{index}"], axis=0)
+        else:
+            others = [["z"], ["c"]][index > half] if op_type == "Add" else []
+            node = helper.make_node(op_type, [value, *others], [f"n{index}"], **attributes)
+        nodes.append(node)
+    found = model(*nodes, opset=opset)
+    found.graph.input.append(helper.make_tensor_value_info("c", TensorProto.FLOAT, [3]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("op_type", "attributes", "opset", "target"),
+    [
+        ("Add", {}, 13, 6),
+        ("Softmax", {"axis": -1}, 13, 10),
+        ("Softmax", {"axis": 1}, 9, 13),
+    ],
+)
+def test_a_step_that_asks_for_shapes_looks_at_one_of_each(
+    op_type: str,
+    attributes: dict[str, int],
+    opset: int,
+    target: int,
+    contexts: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one, other = (in_two_shapes(op_type, opset, **attributes) for _ in range(2))
+    first = Conversion(one, target)
+    assert contexts.count(op_type) < 12
+    monkeypatch.setattr(alike_types, "FEW", 2 * MANY)
+    second = Conversion(other, target)
+    assert contexts.count(op_type) > MANY
+    assert first.plan() == second.plan()
+    first.apply()
+    second.apply()
+    assert one.SerializeToString() == other.SerializeToString()
+
+
+def test_what_is_stated_falsely_of_one_of_many() -> None:
+    """What makes it is looked at, though its reader is like others."""
+    found = in_two_shapes("Softmax", 13, axis=-1)
+    true, false = f"n{MANY // 2 - 20}", f"n{MANY // 2 - 10}"
+    found.graph.value_info.append(helper.make_tensor_value_info(true, TensorProto.FLOAT, [2, 3]))
+    assert not Conversion(found, 10).blockers
+    found.graph.value_info.append(helper.make_tensor_value_info(false, TensorProto.FLOAT, [2]))
+    with pytest.raises(InvalidModelError, match=f"making '{false}'"):
+        Conversion(found, 10)

@@ -32,6 +32,9 @@ class _Facts:
         rank = self._ranks.get(name)
         return None if rank is None else tensor_type(1, (None,) * rank)
 
+    def rank(self, name: str) -> int | None:
+        return self._ranks.get(name)
+
 
 def _number(facts: _Facts, name: str) -> float | None:
     return number(cast(NodeFacts, facts), name)
@@ -58,3 +61,10 @@ def test_a_chain_that_doubles_is_not_followed_each_way(op_type: str) -> None:
 def test_a_tensor_of_rank_0_has_no_dimension_to_follow() -> None:
     facts = _Facts([helper.make_node("Transpose", ["x"], ["y"])], {"x": 0, "y": 0})
     assert Sizes(cast(NodeFacts, facts)).of("y", 0) == ("y", 0)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_product_has_the_rows_of_its_first_factor_alone(axis: int) -> None:
+    facts = _Facts([helper.make_node("MatMul", ["x", "w"], ["y"])], {"x": 3, "w": 2, "y": 3})
+    sizes = Sizes(cast(NodeFacts, facts))
+    assert (sizes.of("y", axis) == sizes.of("x", axis)) is (axis < 2)

@@ -6,6 +6,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.targets import elsewhere
 from onnxreduce_cli.targets.elsewhere import Wrong
 from tests.support import model
 
@@ -89,3 +90,28 @@ def test_nodes_that_change_are_looked_at_as_they_will_be() -> None:
     assert wrong_elsewhere(found, 16).nodes == {"ReduceL1": 4}
     assert wrong_elsewhere(found, 18).nodes == {"ReduceL1": 4}
     assert wrong_elsewhere(found, 12) is None
+
+
+@pytest.mark.parametrize("opset", [18, 20])
+def test_many_nodes_are_asked_about_once_for_each_type(opset: int, monkeypatch) -> None:
+    """Of nodes that read the same, those of integers are told from those of floats."""
+    count, asked = 1500, []
+    chains = "".join(
+        f"{kind}{index + 1} = Add({kind}{index}, {kind}0)"
+        for kind in ("x", "i")
+        for index in range(count)
+    )
+    found = model(f"""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2,3] x0, int64[2,3] i0) => (float[2,3] y, int64[2,3] z)
+        <int64[2,3] c = {{1,2,3,4,5,6}}> {{
+            {chains}
+            y = Add(x{count}, x0)
+            z = Add(i{count}, c)
+        }}""")
+    known = elsewhere.has_form
+    monkeypatch.setattr(
+        elsewhere, "has_form", lambda node, form: asked.append(form) or known(node, form)
+    )
+    assert wrong_elsewhere(found, opset).nodes == {"Add": 1}
+    # Of floats once for each operand that comes second; of integers also what is constant.
+    assert len(asked) < 1.1 * count * len({*asked})

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 from onnx import ModelProto
 
+from onnxreduce_cli import convert
 from onnxreduce_cli.steps.reduction import REDUCE, REDUCE_BUT_SUM
+from onnxreduce_cli.steps.reduction.emulated_reduce_axes import MOST_AXES
 from tests.support import blockers, converts, model, op_types
 
 X = np.array(
@@ -136,6 +138,22 @@ def test_an_unknown_rank(op_type: str) -> None:
     given = [{"x": x, "s": np.array([2, 6]), "axes": np.array([axis])} for axis in (0, 1, -1)]
     for target in (13 if op_type in FROM_SUM else 12, 9):
         converts(source, target, *given)
+
+
+def test_more_dimensions_than_are_reduced_one_by_one() -> None:
+    """It is written as of data whose rank is not known, not with a branch for each."""
+    used = []
+    for rank in (MOST_AXES, MOST_AXES + 1):
+        source = model(f"""<ir_version: 8, opset_import: ["" : 18]>
+            g (float[{",".join("1" * rank)}] x, int64[k] axes) => (float[a] y) {{
+                r = ReduceMax(x, axes)
+                s = Constant<value = int64[1] {{-1}}>()
+                y = Reshape(r, s)
+            }}""")
+        convert(source, 13, in_place=True, emulate=True, check=False)
+        used.append(op_types(source))
+    assert used[0].count("If") == MOST_AXES
+    assert used[1].count("If") < 5
 
 
 @pytest.mark.parametrize("op_type", ["ReduceSum", "ReduceMax", "ReduceProd", "ReduceLogSumExp"])
