@@ -50,12 +50,6 @@ def test_the_document_is_up_to_date() -> None:
 WRONG_ANYWAY = {
     # The greatest of what LogSoftmax gives, over a matrix: one at a place of its own is right.
     ("nncase==1.9.0", "graph_4"),
-    # ArgMax and ArgMin of what is read elsewhere, too.
-    ("opencv==4.12.0", "dyn_embedding"),
-    ("opencv==4.12.0", "skl_means"),
-    ("opencv==4.12.0", "ts_embedding"),
-    ("mnn==3.6.1", "dyn_indices"),
-    ("mnn==3.6.1", "ts_indices"),
 }
 
 
