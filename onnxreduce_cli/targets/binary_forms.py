@@ -103,11 +103,12 @@ def is_smaller_first(node: NodeFacts) -> bool:
 def _broadcast(node: NodeFacts) -> tuple[Dims, Dims] | None:
     """The shapes of two operands that differ, that of the smaller first; None for matrices."""
     names = [node.input(index) for index in (0, 1)]
-    if any(node.constant(name) is not None for name in names):
-        return None
     found = (node.type(name) for name in names)
     first, second = (None if known is None else known.dims for known in found)
     if first is None or second is None or first == second or max(len(first), len(second)) < 3:
+        return None
+    # The second more often is, and the first one's value is told of no other node.
+    if any(node.constant(name) is not None for name in reversed(names)):
         return None
     smaller, larger = sorted((first, second), key=lambda dims: sum(dim != 1 for dim in dims))
     return smaller, larger
