@@ -88,7 +88,8 @@ class Cluster(Pool):
 
         Raises:
             UsageError: some worker lacks the models or the folder of outputs, or has another
-                version of onnxreduce or onnx; or there is none.
+                version of onnxreduce or onnx; or there is none. One that is lost meanwhile is not
+                looked at.
         """
         from distributed import TimeoutError as LateError
 
@@ -103,11 +104,32 @@ class Cluster(Pool):
         with _written_into(out_dir) as probe:
             files |= {path: _size(path) for path in probe}
             self._check_versions()
-            found = self._client.run(look, files)
+            found = self._ask(look, files)
         for worker, seen in found.items():
             if problem := _problem(seen, files):
                 raise UsageError(f"worker {worker} {problem}")
             self._limits[worker] = seen["memory"]
+
+    def _ask(self, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+        """Call a function on each worker; of one that is lost meanwhile nothing is known.
+
+        Raises:
+            UsageError: all are.
+        """
+        found: dict[str, Any] = self._client.run(function, *arguments, on_error="return")
+        answers = {
+            worker: said for worker, said in found.items() if not isinstance(said, Exception)
+        }
+        for said in found.values():
+            # So Dask tells of a worker that does not answer; all else is ours.
+            if isinstance(said, Exception) and not isinstance(said, OSError):
+                raise said
+        if not answers:
+            raise UsageError(
+                f"the scheduler at {self._address} has no workers any more: those it had were lost "
+                f"when they were asked; dask worker {self._address} starts one"
+            )
+        return answers
 
     def _check_versions(self) -> None:
         """Look whether all workers have this onnxreduce: else nothing of it can be called there."""
@@ -119,7 +141,7 @@ class Cluster(Pool):
                 return ""
             return found
 
-        for worker, there in self._client.run(version).items():
+        for worker, there in self._ask(version).items():
             if there != __version__:
                 seen = f"onnxreduce {there}" if there else "no onnxreduce"
                 raise UsageError(

@@ -81,7 +81,7 @@ class Said:
 class Fleet:
     """A scheduler, its workers by their process ids, and what these said."""
 
-    def __init__(self, stack: ExitStack, folder: Path, unlike: str = "") -> None:
+    def __init__(self, stack: ExitStack, folder: Path) -> None:
         (folder / "plant").mkdir()
         self._go = folder / "go"
         self._go.mkdir()
@@ -89,7 +89,7 @@ class Fleet:
         self._said = folder / "said"
         self._said.touch()
         self._stack, self._folder = stack, folder
-        plant = {"SAID": str(self._said), "GO": str(self._go), "UNLIKE": unlike}
+        plant = {"SAID": str(self._said), "GO": str(self._go), "UNLIKE": ""}
         self._environment = {**os.environ, "PYTHONPATH": str(folder / "plant"), **plant}
         file = folder / "scheduler.json"
         self.scheduler = self._start("scheduler", "--scheduler-file", str(file), "--port", "0")
@@ -98,7 +98,8 @@ class Fleet:
         self.address = json.loads(file.read_text())["address"]
         self.workers: dict[int, subprocess.Popen[bytes]] = {}
 
-    def add_worker(self) -> None:
+    def add_worker(self, unlike: str = "") -> None:
+        self._environment["UNLIKE"] = unlike
         # Without a nanny, so that the process that is killed is the worker.
         place = ["--local-directory", str(self._folder / "scratch"), "--nthreads", "1"]
         started = self._start("worker", self.address, "--no-nanny", *place)
@@ -168,7 +169,7 @@ def hub(tmp_path, monkeypatch) -> Path:
 @pytest.fixture
 def fleet(tmp_path):
     with ExitStack() as stack:
-        yield lambda unlike="": Fleet(stack, tmp_path, unlike)
+        yield lambda: Fleet(stack, tmp_path)
 
 
 def start(fleet: Fleet, *more: str) -> subprocess.Popen[str]:
@@ -254,11 +255,35 @@ def test_a_scheduler_that_is_gone(hub, fleet) -> None:
 
 @pytest.mark.parametrize("unlike", UNLIKE)
 def test_a_worker_that_is_not_like_this_machine(hub, fleet, unlike) -> None:
-    here = fleet(unlike)
-    here.add_worker()
+    here = fleet()
+    here.add_worker(unlike)
     _, err = start(here).communicate(timeout=SECONDS)
     assert "Traceback" not in err
     assert all(words in err for words in UNLIKE[unlike]), err
     # Nothing was begun, so nothing is there.
     assert not here.said("begun")
     assert not list(Path("out").glob("*.onnx"))
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_worker_that_is_lost_when_it_is_asked(hub, fleet, others) -> None:
+    from distributed import Client
+
+    here = fleet()
+    here.go("all")
+    here.add_worker(
+        "from onnxreduce_cli.batch import cluster; cluster.look = lambda _: os._exit(9)"
+    )
+    for _ in range(others):
+        here.add_worker()
+    with Client(here.address, set_as_default=False) as client:
+        client.wait_for_workers(1 + others, timeout=SECONDS)
+    run = start(here)
+    out, err = run.communicate(timeout=SECONDS)
+    assert "Traceback" not in err
+    if others:
+        assert run.returncode == 0, err
+        assert "12 models: 12 converted" in out
+    else:
+        assert run.returncode == 2
+        assert "has no workers any more" in err
