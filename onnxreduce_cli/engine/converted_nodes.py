@@ -11,6 +11,7 @@ from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.targets.elsewhere import Alike
 
@@ -22,16 +23,16 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
     """
     calls = plan.facts.calls
     sites = {id(site.node): site for site in plan.sites if site.blocked is None}
-    found: dict[Hashable, Alike] = {}
+    found: dict[Hashable, _Group] = {}
     for scope in plan.subject.scopes:
         ask = partial(_facts, plan, scope)
         #: By what tells nodes that are alike; None where they are left out.
-        own: dict[Hashable, _Kept | None] = {}
+        own: dict[Hashable, _Group | None] = {}
         rows = zip(scope.nodes, scope.op_types, scope.signatures, scope.node_inputs, strict=True)
         for place, (node, op_type, signature, inputs) in enumerate(rows):
             site = sites.get(id(node)) if sites else None
             if site is not None:
-                _add_result(found, site, ask, op_types)
+                _add_result(found, site, place, ask, op_types)
                 continue
             if op_types is not None and op_type not in op_types:
                 continue
@@ -46,37 +47,45 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
                 taken = is_default(node.domain) and (
                     not calls.functions or calls.function_of(node) is None
                 )
-                kept = own[key] = _Kept(plan, scope) if taken else None
+                kept = own[key] = _Group(op_type, ask) if taken else None
                 if kept is not None:
-                    found[id(kept)] = Alike(op_type, kept.nodes, ask, kept.types)
+                    found[id(kept)] = kept
             if kept is not None:
-                kept.nodes.append(node)
-                kept.places.append(place)
-    return found.values()
+                kept.add(node, scope, place)
+    facts = plan.facts.model
+    return [group.alike(facts) for group in found.values()]
 
 
-class _Kept:
-    """Nodes of a scope that stay as they are, and differ in names, first input and outputs alone.
+class _Group:
+    """Nodes that differ in names, first input and outputs alone.
 
-    Attributes:
-        nodes: the nodes.
-        places: for each its place in the scope.
+    Each is at its place in a scope as given, or takes the place of what is there.
     """
 
-    def __init__(self, plan: SitePlan, scope: Scope) -> None:
-        self.nodes: list[NodeProto] = []
-        self.places: list[int] = []
-        self._plan, self._scope = plan, scope
+    def __init__(self, op_type: str, ask: Callable[[NodeProto], NodeFacts]) -> None:
+        self._op_type, self._ask = op_type, ask
+        self._nodes: list[NodeProto] = []
+        self._places: list[tuple[Scope, int]] = []
 
-    def types(self) -> Sequence[Hashable] | None:
+    def add(self, node: NodeProto, scope: Scope, place: int) -> None:
+        self._nodes.append(node)
+        self._places.append((scope, place))
+
+    def alike(self, facts: Facts) -> Alike:
+        return Alike(self._op_type, self._nodes, self._ask, partial(self._types, facts))
+
+    def _types(self, facts: Facts) -> Sequence[Hashable]:
         """For each node what is equal for those that read and make values of the same types."""
-        groups = self._plan.facts.model.groups(self._scope)
-        return None if groups is None else [groups[place] for place in self.places]
+        scopes = {id(scope): scope for scope, _ in self._places}
+        known = {key: facts.groups(scope) for key, scope in scopes.items()}
+        groups = [(known[id(scope)], place) for scope, place in self._places]
+        return [None if group is None else group[place] for group, place in groups]
 
 
 def _add_result(
-    found: dict[Hashable, Alike],
+    found: dict[Hashable, _Group],
     site: Site,
+    place: int,
     ask: Callable[[NodeProto], NodeFacts],
     op_types: Collection[str] | None,
 ) -> None:
@@ -84,18 +93,20 @@ def _add_result(
     template = site.template
     group = None if template is None else found.get(id(template))
     if group is not None:
-        group.nodes.append(site.result[0])
+        group.add(site.result[0], site.scope, place)
         return
     # Of what a template was filled with for other nodes all but the data is the same.
     if template is not None and template.keeps_data_alone:
         if op_types is None or template.op_type in op_types:
-            found[id(template)] = Alike(template.op_type, [site.result[0]], ask)
+            found[id(template)] = group = _Group(template.op_type, ask)
+            group.add(site.result[0], site.scope, place)
         return
     # Graphs of the node itself are scopes of their own.
     own = site.node.op_type in GRAPH_OPERATORS
     for node in site.result if own else with_inner(site.result):
         if (op_types is None or node.op_type in op_types) and is_default(node.domain):
-            found[id(node)] = Alike(node.op_type, [node], ask)
+            found[id(node)] = group = _Group(node.op_type, ask)
+            group.add(node, site.scope, place)
 
 
 def _facts(plan: SitePlan, scope: Scope, node: NodeProto) -> NodeFacts:
