@@ -42,6 +42,9 @@ WHOLE_MODELS = {
 #: What was measured as wrong where the outputs, right under their names, were taken in order.
 TAKEN_IN_ORDER = {("opencv-4.11.0", "TopK_f"), ("opencv-4.12.0", "TopK_f")}
 
+#: What was measured as right where it is so by chance: each row has an element above 0.
+RIGHT_BY_CHANCE = {("nncase-1.9.0", f"Hardmax_{name}") for name in ("axm1", "old1", "old3")}
+
 
 @cache
 def facts(source: str, source_opset: int, opset: int) -> Facts:
@@ -51,7 +54,7 @@ def facts(source: str, source_opset: int, opset: int) -> Facts:
 
 def differences() -> Iterator[tuple[Pair, int, Facts]]:
     for pair in pairs(load()):
-        if (pair.runtime, pair.source) in TAKEN_IN_ORDER:
+        if (pair.runtime, pair.source) in TAKEN_IN_ORDER | RIGHT_BY_CHANCE:
             continue
         target = target_of(pair.runtime)
         for opset, verdict in pair.verdicts.items():

@@ -46,20 +46,11 @@ def test_the_document_is_up_to_date() -> None:
     assert written == markdown(read()), "run python -m lab.matrix"
 
 
-#: What is computed wrong after --for as it was before it, of reasons that are not known yet.
-WRONG_ANYWAY = {
-    # The greatest of what LogSoftmax gives, over a matrix: one at a place of its own is right.
-    ("nncase==1.9.0", "graph_4"),
-}
-
-
-def test_nothing_is_broken_and_what_is_wrong_was_so_before() -> None:
+def test_nothing_is_broken_or_wrong() -> None:
     found = {
         (runtime, source): result
         for runtime, own in read().items()
         for source, result in own.items()
     }
     assert len(found) >= 3057
-    assert {pair for pair, result in found.items() if result.is_wrong} == WRONG_ANYWAY
-    assert {found[pair].exported for pair in WRONG_ANYWAY} == {"wrong"}
-    assert not any(result.is_broken for result in found.values())
+    assert not any(result.is_wrong or result.is_broken for result in found.values())
