@@ -102,7 +102,11 @@ def preference(opset: int, runtime: Target, own: int | None) -> tuple[bool, bool
 
 
 def _cost(conversion: Conversion) -> tuple[int, int, int]:
-    return len(conversion.blockers), conversion.avoided.total(), -_contracted(conversion)
+    blockers = len(conversion.blockers)
+    if blockers:
+        # It fails: what it says of the opset that is tried first is nearest to the model.
+        return blockers, 0, 0
+    return 0, conversion.avoided.total(), -_contracted(conversion)
 
 
 def _contracted(conversion: Conversion) -> int:

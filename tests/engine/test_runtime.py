@@ -388,6 +388,13 @@ def test_a_version_that_is_not_known_is_told() -> None:
         assert said in onnxreduce_cli.plan(source, opset, runtime="onnxruntime==1.99").choice
 
 
+def test_a_node_in_the_way_at_each_opset_is_told_of_at_the_model_s_own() -> None:
+    found = model("""<ir_version: 7, opset_import: ["": 13]> g (string[N] x) => (string[M] y) {
+        y = StringNormalizer<case_change_action="LOWER">(x) }""")
+    with pytest.raises(ConversionError, match=r"opset 13(.|\n)*opencv 4\.6 has no such operator"):
+        onnxreduce_cli.convert(found, runtime="opencv==4.6")
+
+
 def test_where_it_is_not_known_which_opsets_it_takes() -> None:
     assert onnxreduce_cli.plan(graph(MAX_18, 18), runtime="hailo").choice == (
         "for hailo: which opsets it takes is not known, so the model's own stays"
