@@ -53,7 +53,7 @@ RECIPES = (
     _of("tinygrad", "", "tinygrad=={} numpy", "3.11"),
     _of("tvm", "", "apache-tvm=={} onnx<1.20 numpy", "3.11"),
     _of("iree", "", "iree-base-compiler=={} iree-base-runtime=={} onnx<1.20 numpy", "3.11"),
-    _of("onnx2torch", "", "onnx2torch=={} onnx<1.20 torch==2.13.* torchvision", "3.11 3.10"),
+    _of("onnx2torch", "", "onnx2torch=={} onnx<1.20 torch torchvision", "3.11 3.10"),
     _of(
         "jaxonnxruntime",
         "",

@@ -144,6 +144,12 @@ def makes_a_vector(node: NodeFacts) -> bool:
     return not node.value("keepdims", 1) and (dims is None or len(dims) == 2)
 
 
+def drops_by_negative_axes(node: NodeFacts) -> bool:
+    """It drops several dimensions by an attribute, of which not only the first is negative."""
+    later = (node.attribute("axes") or _NO_AXES).ints[1:]
+    return not node.value("keepdims", 1) and any(axis < 0 for axis in later)
+
+
 def has_several_axes(node: NodeFacts) -> bool:
     """It names more than one axis, or maybe does."""
     return _count_of_axes(node) not in (0, 1)

@@ -611,6 +611,13 @@ def of_shapes(nodes: str, version: int, *shapes: str) -> ModelProto:
             "Cast||float_to_integer|wrong",
             ["Equal", "Cast", "Equal", "Cast"],
         ),
+        (
+            "y = ReduceMax<axes=[1, -1], keepdims=0>(x0)",
+            13,
+            ["2,3,4,5"],
+            "ReduceMax||negative_axes|wrong",
+            ["ReduceMax"],
+        ),
         ("y = Min(x0, x1, x0)", 13, ["2,3", "2,1"], "Min||more_than_two|wrong", ["Min", "Min"]),
         ("y = Sum(x0, x1, x0)", 13, ["2,3", "2,1"], "Sum||more_than_two|wrong", ["Add", "Add"]),
         (

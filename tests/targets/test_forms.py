@@ -49,6 +49,7 @@ ASKED = {
     "Add": {"broadcast", "inner broadcast", "broadcast of rank 5", "operand of rank 1"},
     "Sub": {"integers with a constant", "smaller first"},
     "ReduceL2": {"single elements", "no image", "outer axes"},
+    "ReduceProd": {"negative axes"},
     "ReduceMin": {
         "all axes",
         "three kept",
@@ -322,6 +323,23 @@ def test_how_many_are_kept_and_reduced(
 ) -> None:
     more = {} if axes is None else {"axes": axes}
     assert forms(one_node("ReduceMin", 13, {"x": np.zeros(shape, np.float32)}, **more)) == found
+
+
+@pytest.mark.parametrize(
+    ("axes", "keepdims", "found"),
+    [
+        ([1, 3], 0, set()),
+        ([-1], 0, set()),
+        ([-3, 3], 0, set()),
+        ([1, -1], 0, {"negative axes"}),
+        ([1, -1], 1, set()),
+        (None, 0, set()),
+    ],
+)
+def test_dropped_by_negative_axes(axes: list[int] | None, keepdims: int, found: set[str]) -> None:
+    data = {"x": np.zeros((2, 3, 4, 5), np.float32)}
+    more = {} if axes is None else {"axes": axes}
+    assert forms(one_node("ReduceProd", 13, data, keepdims=keepdims, **more)) == found
 
 
 def test_how_many_are_reduced_where_the_rank_is_not_known() -> None:

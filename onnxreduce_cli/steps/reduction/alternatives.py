@@ -106,6 +106,12 @@ def one_by_one(context: Context) -> None:
     context.replace("Identity", [squeezed(context, value, goes)], keep=())
 
 
+@instead(REDUCE, {"negative axes"}, "written with axes counted from the front")
+def counted_from_the_front(context: Context) -> None:
+    """``ReduceMax<axes=[1, -1]>(x)``, x of rank 4, becomes ``ReduceMax<axes=[1, 3]>(x)``."""
+    context.replace(axes=_axes_of(context))
+
+
 @instead(REDUCE, {"all axes"}, "written without axes, which means all")
 def without_axes(context: Context) -> None:
     """``ReduceMax<axes=[0, 1]>(x)``, x of shape [2, 3], becomes ``ReduceMax(x)``."""
