@@ -150,6 +150,7 @@ FORMS: Mapping[str, Form] = {
     "vector": reduction_forms.makes_a_vector,
     "several axes": reduction_forms.has_several_axes,
     "negative axes": reduction_forms.drops_by_negative_axes,
+    "kept dimensions": reduction_forms.keeps_dims,
     "all axes": reduction_forms.names_all_axes,
     "three kept": reduction_forms.keeps_three,
     "last kept": reduction_forms.keeps_the_last,

@@ -150,6 +150,11 @@ def drops_by_negative_axes(node: NodeFacts) -> bool:
     return not node.value("keepdims", 1) and any(axis < 0 for axis in later)
 
 
+def keeps_dims(node: NodeFacts) -> bool:
+    """It leaves the dimensions that it reduces as 1."""
+    return bool(node.value("keepdims", 1))
+
+
 def has_several_axes(node: NodeFacts) -> bool:
     """It names more than one axis, or maybe does."""
     return _count_of_axes(node) not in (0, 1)

@@ -618,6 +618,13 @@ def of_shapes(nodes: str, version: int, *shapes: str) -> ModelProto:
             "ReduceMax||negative_axes|wrong",
             ["ReduceMax"],
         ),
+        (
+            "y = ReduceSum<axes=[1, -1]>(x0)",
+            11,
+            ["2,3,4,5"],
+            "ReduceSum||kept_dimensions|refused",
+            ["ReduceSum", "Unsqueeze"],
+        ),
         ("y = Min(x0, x1, x0)", 13, ["2,3", "2,1"], "Min||more_than_two|wrong", ["Min", "Min"]),
         ("y = Sum(x0, x1, x0)", 13, ["2,3", "2,1"], "Sum||more_than_two|wrong", ["Add", "Add"]),
         (

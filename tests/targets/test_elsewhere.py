@@ -31,7 +31,10 @@ def graph(nodes: str, version: int) -> ModelProto:
         (
             "a = LogSoftmax<axis=0>(x) y = LogSoftmax<axis=1>(a)",
             11,
-            ({"LogSoftmax": 2}, {"opencv", "mnn", "ncnn", "tinygrad", "jaxonnxruntime"}),
+            (
+                {"LogSoftmax": 2},
+                {"opencv", "mnn", "ncnn", "tinygrad", "jaxonnxruntime", "x2paddle"},
+            ),
         ),
         ("y = LogSoftmax<axis=2>(x)", 11, None),
         (

@@ -50,6 +50,7 @@ ASKED = {
     "Sub": {"integers with a constant", "smaller first"},
     "ReduceL2": {"single elements", "no image", "outer axes"},
     "ReduceProd": {"negative axes"},
+    "ReduceSum": {"kept dimensions"},
     "ReduceMin": {
         "all axes",
         "three kept",
@@ -323,6 +324,11 @@ def test_how_many_are_kept_and_reduced(
 ) -> None:
     more = {} if axes is None else {"axes": axes}
     assert forms(one_node("ReduceMin", 13, {"x": np.zeros(shape, np.float32)}, **more)) == found
+
+
+def test_kept_dimensions() -> None:
+    assert of("ReduceSum", 11) == of("ReduceSum", 11, keepdims=1) == {"kept dimensions"}
+    assert of("ReduceSum", 11, keepdims=0) == set()
 
 
 @pytest.mark.parametrize(

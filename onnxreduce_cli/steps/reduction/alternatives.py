@@ -11,7 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.axes import known_axes, non_negative_axes, reduced, squeezed
+from onnxreduce_cli.emit.axes import (
+    known_axes,
+    non_negative_axes,
+    reduced,
+    squeezed,
+    unsqueezed,
+)
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
@@ -116,6 +122,15 @@ def counted_from_the_front(context: Context) -> None:
 def without_axes(context: Context) -> None:
     """``ReduceMax<axes=[0, 1]>(x)``, x of shape [2, 3], becomes ``ReduceMax(x)``."""
     context.replace(inputs=[context.input(0)], drop=("axes", "noop_with_empty_axes"))
+
+
+@instead(REDUCE, {"kept dimensions"}, "written with its dimensions dropped, and Unsqueeze")
+def unsqueezed_next(context: Context) -> None:
+    """``ReduceSum<axes=[1]>(x)`` becomes ``Unsqueeze(ReduceSum<axes=[1], keepdims=0>(x), [1])``."""
+    axes, output = _axes_of(context), context.node.output[0]
+    made = context.replace(outputs=[context.fresh("dropped")], keepdims=0)
+    value = unsqueezed(context, made.output[0], axes)
+    context.op.Identity(value, outputs=[output])
 
 
 @instead(
