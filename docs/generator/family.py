@@ -15,21 +15,8 @@ from docs.generator.pictures import picture
 from onnxreduce_cli import schemas
 from onnxreduce_cli.steps import audit
 from onnxreduce_cli.steps.dispatch import step_for
+from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.registry import Direction, Step
-
-REDUCE = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-)
-SOFTMAX = ("Hardmax", "LogSoftmax", "Softmax")
 
 #: A model of one node. What it reads besides x, such as axes, stands in ``more``.
 MODEL = """<ir_version: 10, opset_import: ["" : {opset}]>
@@ -127,7 +114,7 @@ def _softmax_examples(boundary: int, direction: Direction) -> Iterator[Example]:
 
 def pages() -> dict[str, str]:
     """The pages by operator."""
-    return {op_type: _page(op_type) for op_type in (*REDUCE, *SOFTMAX)}
+    return {op_type: _page(op_type) for op_type in (*sorted(REDUCE), *sorted(SOFTMAX))}
 
 
 def _page(op_type: str) -> str:

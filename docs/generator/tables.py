@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from docs.generator.family import REDUCE, SOFTMAX
 from onnxreduce_cli import schemas
 from onnxreduce_cli.steps.dispatch import step_for
+from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.registry import Direction
 
 
 def family() -> str:
     """The operators of the family and the boundaries they have, with how nodes cross each."""
     lines = ["| operator | boundary | up | down |", "|---|---|---|---|"]
-    for op_type in (*REDUCE, *SOFTMAX):
+    for op_type in (*sorted(REDUCE), *sorted(SOFTMAX)):
         link = f"[{op_type}](generated/family/{op_type}.md)"
         for boundary in schemas.versions(op_type)[1:]:
             cells = [link, str(boundary), *(_way(op_type, boundary, way) for way in _WAYS)]

@@ -17,6 +17,7 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.reduction import REDUCE
 
 Dim = int | str | None
 
@@ -68,19 +69,6 @@ _PASSING: dict[str, tuple[int, ...]] = {
     "Unsqueeze": (0,),
     "Where": (1, 2),
 }
-
-_REDUCTIONS = (
-    "ReduceL1",
-    "ReduceL2",
-    "ReduceLogSum",
-    "ReduceLogSumExp",
-    "ReduceMax",
-    "ReduceMean",
-    "ReduceMin",
-    "ReduceProd",
-    "ReduceSum",
-    "ReduceSumSquare",
-)
 
 
 @dataclass(frozen=True)
@@ -258,7 +246,7 @@ _ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
     ("ReduceLogSumExp", 0): _of_integers(0, 9),
     ("Trilu", 1): _counts(-2, 2),
     ("BitShift", 1): _counts(0, 7),
-    **{(operator, 1): _axes for operator in _REDUCTIONS},
+    **{(operator, 1): _axes for operator in REDUCE},
 }
 
 _ROLE_OPERATORS = {"EmbedLayerNormalization"}
