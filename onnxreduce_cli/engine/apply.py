@@ -27,7 +27,7 @@ def apply_plan(plan: SitePlan, model: ModelProto) -> None:
 def _edit(plan: SitePlan) -> None:
     subject, route = plan.subject, plan.route
     # Looked up before the first edit: facts are read from the model as it was.
-    stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.results()))
+    stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.results))
     if not plan.changes_nothing:
         _withdraw_shapes(plan)
     if subject.specialisation is not None:
@@ -35,6 +35,10 @@ def _edit(plan: SitePlan) -> None:
     edits: dict[int, Edits] = {}
     for site in plan.sites:
         edit = edits.setdefault(id(site.scope), Edits())
+        template = site.only_filled
+        if template is not None:
+            edit.in_place.append((site.node, template.fill))
+            continue
         edit.replace(site.node, site.result, site.successors, site.taken_over, site.initializers)
     for scope in plan.dead.scopes:
         edits.setdefault(id(scope), Edits()).remove(plan.dead.of(scope))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import count
-from typing import TYPE_CHECKING
+from itertools import chain
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from onnx import FunctionProto, GraphProto, NodeProto
+from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.carry import Carrier
 from onnxreduce_cli.engine.contraction import Contractor
@@ -34,6 +36,9 @@ if TYPE_CHECKING:
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
+
+#: What sites have in common that are made by the thousand: objects of their own take longest.
+_NO_LOOKUPS, _NONE = Lookups(), MappingProxyType[str, Any]({})
 
 #: Domains of operators that ONNX Runtime puts in where data is to lie otherwise.
 _OF_LAYOUTS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
@@ -116,9 +121,10 @@ class SitePlan:
         }
         if not any(attended.values()) and not contracted:
             return
-        drafts = self.carrier.workspace(scope).drafts
-        nodes = zip(count(), scope.op_types, scope.nodes, scope.signatures)
-        for place, op_type, node, signature in nodes:
+        nodes, op_types, signatures = scope.nodes, scope.op_types, scope.signatures
+        own = [group for group in scope.groups if attended[op_types[group[0]]]]
+        for place in range(len(nodes)) if contracted else sorted(chain.from_iterable(own)):
+            node, op_type, signature = nodes[place], op_types[place], signatures[place]
             taken = contracted.get(id(node)) if contracted else None
             if taken is not None:
                 alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
@@ -132,7 +138,7 @@ class SitePlan:
                 if template.of_shapes and _may_be_stated(scope, place):
                     self._refuse_false_shapes(scope, node)
                 if template.description is not None:
-                    self.sites.append(_filled(scope, node, template, drafts))
+                    self.sites.append(_like(scope, node, template))
                 continue
             if not is_default(node.domain) or (
                 calls.functions and calls.function_of(node) is not None
@@ -349,7 +355,7 @@ class SitePlan:
                 continue
             site = next((site for site in self.sites if site.node is node), None)
             if site is None:
-                site = Site(scope, node, result=[node])
+                site = Site(scope, node, made=[node])
                 self.sites.append(site)
             site.say(_ORDER)
 
@@ -357,7 +363,9 @@ class SitePlan:
         """By the identity of a scope the constants that new nodes in it read."""
         results: dict[int, list[Sequence[NodeProto]]] = {}
         for site in self.sites:
-            results.setdefault(id(site.scope), []).append(site.result)
+            # What a template was filled for reads the constants that its first node reads.
+            if site.only_filled is None:
+                results.setdefault(id(site.scope), []).append(site.result)
         found = {
             id(scope): self.maker.read_in(scope, results[id(scope)])
             for scope in self.subject.scopes
@@ -376,11 +384,17 @@ def _may_be_stated(scope: Scope, place: int) -> bool:
     return inputs is None or not scope.declared.keys().isdisjoint(inputs)
 
 
-def _filled(scope: Scope, node: NodeProto, template: Template, drafts: GraphProto) -> Site:
-    """Replace a node by filling the template of an earlier node like it."""
-    site = Site(scope, node, template.description, (), [template.fill(node, drafts.node.add())])
-    site.template = template
-    return site
+def _like(scope: Scope, node: NodeProto, template: Template) -> Site:
+    """The site of a node that an earlier one's template is filled for, once it is asked for."""
+    return Site(
+        scope,
+        node,
+        template.description,
+        taken_over=_NONE,
+        lookups=_NO_LOOKUPS,
+        template=template,
+        dims=_NONE,
+    )
 
 
 def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:

@@ -25,14 +25,14 @@ class Site:
         description: what is said of what was done to it beside what one sees by comparing it with
             `result`; None where nothing was done.
         warnings: remarks for the user.
-        result: the nodes that replace it.
+        made: the nodes that replace it; none where only `template` tells. See `result`.
         successors: those of them that take over its subgraphs.
         taken_over: the names of graphs within them, each with that of the attribute of `node`
             whose graph it takes over.
         initializers: the initializers that replace it.
         blocked: why it cannot be converted; None if it can.
         lookups: what its steps looked up of the values around it.
-        template: the template that `result` was filled from, if any.
+        template: what replaces it, where that is one node like that of an earlier site.
         absorbed: the nodes before it, in order, that what replaces it stands for as well.
         avoided: what the runtime that the model is for would have got wrong, or refused, of it.
         behind: those and what else it rests on, for both to be compared.
@@ -46,7 +46,7 @@ class Site:
     node: NodeProto
     description: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
-    result: Sequence[NodeProto] = ()
+    made: Sequence[NodeProto] = ()
     successors: Sequence[NodeProto] = ()
     taken_over: Mapping[str, str] = field(default_factory=dict)
     initializers: tuple[TensorProto, ...] = ()
@@ -58,6 +58,22 @@ class Site:
     behind: Sequence[NodeProto] = ()
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
+
+    @property
+    def result(self) -> Sequence[NodeProto]:
+        """The nodes that replace it."""
+        if not self.made and self.template is not None:
+            self.made = [self.template.filled(self.node)]
+        return self.made
+
+    @result.setter
+    def result(self, made: Sequence[NodeProto]) -> None:
+        self.made = made
+
+    @property
+    def only_filled(self) -> Template | None:
+        """The template that alone tells what replaces it; None where `made` does."""
+        return None if self.made else self.template
 
     def say(self, text: str) -> None:
         """Note that something was done, and what is to be said of it; maybe nothing."""

@@ -6,7 +6,7 @@ the graph states it in its value_info.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, NodeProto, ValueInfoProto, helper
 
@@ -59,7 +59,7 @@ def types_to_state(
     facts: ConversionFacts,
     target: int,
     scopes: Sequence[Scope],
-    results: Mapping[int, Sequence[NodeProto]],
+    results: Callable[[], Mapping[int, Sequence[NodeProto]]],
 ) -> Iterator[tuple[GraphProto, list[ValueInfoProto]]]:
     """Find the types that shape inference gives at the source opset but not at the target.
 
@@ -70,7 +70,7 @@ def types_to_state(
         facts: what is known of the values.
         target: the opset to reach.
         scopes: every scope.
-        results: by the identity of each node that is replaced, what takes its place.
+        results: gives by the identity of each node that is replaced what takes its place.
 
     Yields:
         a graph, and the types that it must state as value_info or output.
@@ -86,10 +86,11 @@ def types_to_state(
         infos = (*graph.input, *graph.value_info, *graph.output)
         stated = {info.name for info in infos if kind_of(info.type)}
         own = {name for name in set(scope.op_types) if not schemas.infers_types(name, target)}
+        made = results()
         nodes = [
             node
             for op_type, source in zip(scope.op_types, scope.nodes, strict=True)
-            for node in results.get(id(source), [source] if down and op_type in own else [])
+            for node in made.get(id(source), [source] if down and op_type in own else [])
         ]
         found = uninferred_types(facts, target, scope, nodes, stated)
         if scans and down:

@@ -69,19 +69,27 @@ class Template:
         op_type = made[0].op_type
         return Template(description, op_type, attributes, kept, further, reads_on, of_shapes)
 
-    def fill(self, node: NodeProto, empty: NodeProto) -> NodeProto:
-        """Turn an empty message into the node that replaces `node`, and return it."""
-        empty.CopyFrom(node)
-        empty.op_type = self.op_type
-        empty.ClearField("attribute")
+    def fill(self, node: NodeProto) -> None:
+        """Turn a node into the one that replaces it."""
+        if node.op_type != self.op_type:
+            node.op_type = self.op_type
+        node.ClearField("attribute")
         if self.attributes:
-            empty.attribute.extend(self.attributes)
-        inputs = empty.input
+            node.attribute.extend(self.attributes)
+        if self.reads_on and not self.inputs:
+            return
+        inputs = node.input
         further = [inputs[item] if isinstance(item, int) else item for item in self.inputs]
-        if self.kept < len(inputs):
+        if not self.reads_on:
             del inputs[self.kept :]
         inputs.extend(further)
-        return empty
+
+    def filled(self, node: NodeProto) -> NodeProto:
+        """Return the node that replaces another."""
+        found = NodeProto()
+        found.CopyFrom(node)
+        self.fill(found)
+        return found
 
 
 class _Needed(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cached_property
+from itertools import chain
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
@@ -19,6 +20,9 @@ GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
 
 #: Operators whose nodes are large, and hardly ever alike.
 _UNLIKE = GRAPH_OPERATORS | {"Constant"}
+
+#: Of so many nodes those that are alike are found sooner than each is asked.
+_MANY = 1000
 
 #: Longer labels are cut: a scope's has those of all around it.
 LABEL = 1000
@@ -101,6 +105,20 @@ class Scope:
     def node_outputs(self) -> list[str | None]:
         """For each of `nodes` the only value that it makes; None for others, and where not told."""
         return self._walked.outputs
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """The places in `nodes` of those of equal signatures; a node without one is alone."""
+        found: dict[Hashable, list[int]] = {}
+        for place, signature in enumerate(map(id, self.signatures)):
+            try:
+                found[signature].append(place)
+            except KeyError:
+                found[signature] = [place]
+        unlike = found.pop(id(None), [])
+        if not unlike:
+            return [*found.values()]
+        return sorted([*found.values(), *([place] for place in unlike)])
 
     @cached_property
     def _walked(self) -> Walked:
@@ -253,11 +271,23 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
         scope = waiting.pop()
         yield scope
         inner = []
-        for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
-            if op_type not in GRAPH_OPERATORS and node.domain in DEFAULT_DOMAINS:
-                continue
+        for node in _with_graphs(scope):
             for name, graph in subgraphs(node):
                 where = f"{node.name or node.op_type}.{name}"
                 label = f"{scope.label} > {where}" if scope.label else where
                 inner.append(Scope(graph, scope, scope.opset, shortened(label, LABEL), True, node))
         waiting += reversed(inner)
+
+
+def _with_graphs(scope: Scope) -> Iterator[NodeProto]:
+    """The nodes that may hold graphs: of others than the default domain's operators any may."""
+    # Of many nodes it is asked once for all that are alike: most of them never are asked.
+    many = len(scope.nodes) >= _MANY
+    groups = scope.groups if many else [[place] for place in range(len(scope.nodes))]
+    found = [
+        group
+        for group in groups
+        if scope.op_types[group[0]] in GRAPH_OPERATORS
+        or scope.nodes[group[0]].domain not in DEFAULT_DOMAINS
+    ]
+    return (scope.nodes[place] for place in sorted(chain.from_iterable(found)))

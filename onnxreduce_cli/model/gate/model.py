@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
@@ -96,11 +96,8 @@ class _Nodes:
         """Refuse what is wrong with the nodes of a scope."""
         imports = {entry.domain: entry.version for entry in self._imports(scope)}
         # What differs from a sound node in names alone is sound.
-        sound: set[Hashable] = set()
-        nodes = zip(scope.op_types, scope.nodes, scope.signatures, strict=True)
-        for op_type, node, signature in nodes:
-            if signature in sound:
-                continue
+        for place, *_ in scope.groups:
+            op_type, node = scope.op_types[place], scope.nodes[place]
             problem = self._problem(node, op_type, scope.opset, imports)
             if problem is not None:
                 name = str(node.name) if first_no_text([node.name]) else scope.describe(node)
@@ -109,8 +106,6 @@ class _Nodes:
                     opset, operator = imports.get(node.domain, 0), f"{node.domain}.{op_type}"
                 where = (name, operator, opset, scope.label)
                 raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
-            if signature is not None:
-                sound.add(signature)
 
     def _imports(self, scope: Scope) -> Iterable[OperatorSetIdProto]:
         return (scope.function or self._model).opset_import
