@@ -27,7 +27,7 @@ def apply_plan(plan: SitePlan, model: ModelProto) -> None:
 def _edit(plan: SitePlan) -> None:
     subject, route = plan.subject, plan.route
     # Looked up before the first edit: facts are read from the model as it was.
-    stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.results))
+    stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.sites))
     if not plan.changes_nothing:
         _withdraw_shapes(plan)
     if subject.specialisation is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 
 from onnx import NodeProto
@@ -11,7 +11,6 @@ from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
 from onnxreduce_cli.targets.elsewhere import Alike
 
@@ -21,93 +20,98 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
 
     They are asked about before the plan is applied.
     """
-    calls = plan.facts.calls
-    sites = {id(site.node): site for site in plan.sites if site.blocked is None}
-    found: dict[Hashable, _Group] = {}
+    changed = [site for site in plan.sites if site.blocked is None]
+    gone = {id(site.node) for site in changed}
     for scope in plan.subject.scopes:
-        ask = partial(_facts, plan, scope)
-        #: By what tells nodes that are alike; None where they are left out.
-        own: dict[Hashable, _Group | None] = {}
-        rows = zip(scope.nodes, scope.op_types, scope.signatures, scope.node_inputs, strict=True)
-        for place, (node, op_type, signature, inputs) in enumerate(rows):
-            site = sites.get(id(node)) if sites else None
-            if site is not None:
-                _add_result(found, site, place, ask, op_types)
-                continue
-            if op_types is not None and op_type not in op_types:
-                continue
-            if plan.dead.covers(node):
-                continue
-            # Without a signature it is like no other.
-            read = inputs[1:] if inputs is not None else tuple(node.input[1:])
-            key = (id(node) if signature is None else signature, read)
+        yield from _kept(plan, scope, gone, op_types)
+    templates: dict[int, list[Site]] = {}
+    for site in changed:
+        template = site.template
+        # Of what a template is filled with for other nodes all but the data is the same.
+        if template is None or not template.keeps_data_alone:
+            yield from _results(plan, site, op_types)
+        elif op_types is None or template.op_type in op_types:
             try:
-                kept = own[key]
+                templates[id(template)].append(site)
             except KeyError:
-                taken = is_default(node.domain) and (
-                    not calls.functions or calls.function_of(node) is None
-                )
-                kept = own[key] = _Group(op_type, ask) if taken else None
-                if kept is not None:
-                    found[id(kept)] = kept
-            if kept is not None:
-                kept.add(node, scope, place)
-    facts = plan.facts.model
-    return [group.alike(facts) for group in found.values()]
+                templates[id(template)] = [site]
+    for sites in templates.values():
+        yield _of_template(plan, sites)
 
 
-class _Group:
-    """Nodes that differ in names, first input and outputs alone.
-
-    Each is at its place in a scope as given, or takes the place of what is there.
-    """
-
-    def __init__(self, op_type: str, ask: Callable[[NodeProto], NodeFacts]) -> None:
-        self._op_type, self._ask = op_type, ask
-        self._nodes: list[NodeProto] = []
-        self._places: list[tuple[Scope, int]] = []
-
-    def add(self, node: NodeProto, scope: Scope, place: int) -> None:
-        self._nodes.append(node)
-        self._places.append((scope, place))
-
-    def alike(self, facts: Facts) -> Alike:
-        return Alike(self._op_type, self._nodes, self._ask, partial(self._types, facts))
-
-    def _types(self, facts: Facts) -> Sequence[Hashable]:
-        """For each node what is equal for those that read and make values of the same types."""
-        scopes = {id(scope): scope for scope, _ in self._places}
-        known = {key: facts.groups(scope) for key, scope in scopes.items()}
-        groups = [(known[id(scope)], place) for scope, place in self._places]
-        return [None if group is None else group[place] for group, place in groups]
+def _kept(
+    plan: SitePlan, scope: Scope, gone: Collection[int], op_types: Collection[str] | None
+) -> Iterator[Alike]:
+    """The nodes of a scope that stay as they are, by what differs in more than the first input."""
+    nodes, calls = scope.nodes, plan.facts.calls
+    for group in scope.groups:
+        op_type, first = scope.op_types[group[0]], nodes[group[0]]
+        if op_types is not None and op_type not in op_types:
+            continue
+        if not is_default(first.domain):
+            continue
+        if calls.functions and calls.function_of(first) is not None:
+            continue
+        left = [place for place in group if id(nodes[place]) not in gone]
+        if plan.dead.names:
+            left = [place for place in left if not plan.dead.covers(nodes[place])]
+        for places in _by_operands(scope, left):
+            node_of = partial(_node_at, scope, places)
+            types = partial(_types, plan, scope, places)
+            yield Alike(op_type, len(places), partial(_facts, plan, scope, node_of), types)
 
 
-def _add_result(
-    found: dict[Hashable, _Group],
-    site: Site,
-    place: int,
-    ask: Callable[[NodeProto], NodeFacts],
-    op_types: Collection[str] | None,
-) -> None:
-    """Add the nodes that take the place of one."""
-    template = site.template
-    group = None if template is None else found.get(id(template))
-    if group is not None:
-        group.add(site.result[0], site.scope, place)
-        return
-    # Of what a template was filled with for other nodes all but the data is the same.
-    if template is not None and template.keeps_data_alone:
-        if op_types is None or template.op_type in op_types:
-            found[id(template)] = group = _Group(template.op_type, ask)
-            group.add(site.result[0], site.scope, place)
-        return
+def _by_operands(scope: Scope, places: Sequence[int]) -> Iterable[list[int]]:
+    """Tell nodes at some places apart by what they read after the first input."""
+    inputs, found = scope.node_inputs, dict[Hashable, list[int]]()
+    for place in places:
+        told = inputs[place]
+        read = told[1:] if told is not None else tuple(scope.nodes[place].input[1:])
+        try:
+            found[read].append(place)
+        except KeyError:
+            found[read] = [place]
+    return found.values()
+
+
+def _results(plan: SitePlan, site: Site, op_types: Collection[str] | None) -> Iterator[Alike]:
+    """The nodes that take the place of one, each by itself."""
     # Graphs of the node itself are scopes of their own.
     own = site.node.op_type in GRAPH_OPERATORS
     for node in site.result if own else with_inner(site.result):
         if (op_types is None or node.op_type in op_types) and is_default(node.domain):
-            found[id(node)] = group = _Group(node.op_type, ask)
-            group.add(node, site.scope, place)
+            ask = partial(_facts, plan, site.scope, [node].__getitem__)
+            yield Alike(node.op_type, 1, ask)
 
 
-def _facts(plan: SitePlan, scope: Scope, node: NodeProto) -> NodeFacts:
-    return NodeFacts(node, scope, plan.route.target, plan.carrier.workspace(scope), Lookups())
+def _of_template(plan: SitePlan, sites: Sequence[Site]) -> Alike:
+    """The nodes that one template is filled for."""
+    scope, template = sites[0].scope, sites[0].template
+    assert template is not None
+    ask = partial(_facts, plan, scope, partial(_result_of, sites))
+    types = partial(_types, plan, scope, [site.place for site in sites])
+    return Alike(template.op_type, len(sites), ask, types)
+
+
+def _types(plan: SitePlan, scope: Scope, places: Sequence[int]) -> Sequence[Hashable] | None:
+    """For each of some nodes what is equal for those that read and make values of the same types.
+
+    Nodes of a template do what those did that it is filled for.
+    """
+    groups = plan.facts.model.groups(scope)
+    return None if groups is None else [groups[place] for place in places]
+
+
+def _node_at(scope: Scope, places: Sequence[int], index: int) -> NodeProto:
+    return scope.nodes[places[index]]
+
+
+def _result_of(sites: Sequence[Site], index: int) -> NodeProto:
+    return sites[index].result[0]
+
+
+def _facts(
+    plan: SitePlan, scope: Scope, node_of: Callable[[int], NodeProto], index: int
+) -> NodeFacts:
+    node, workspace = node_of(index), plan.carrier.workspace(scope)
+    return NodeFacts(node, scope, plan.route.target, workspace, Lookups())

@@ -138,13 +138,14 @@ class SitePlan:
                 if template.of_shapes and _may_be_stated(scope, place):
                     self._refuse_false_shapes(scope, node)
                 if template.description is not None:
-                    self.sites.append(_like(scope, node, template))
+                    self.sites.append(_like(scope, node, template, place))
                 continue
             if not is_default(node.domain) or (
                 calls.functions and calls.function_of(node) is not None
             ):
                 continue
             site = self._plan_node(scope, node, signature)
+            site.place = place
             site.template = templates.add(
                 node,
                 op_type,
@@ -303,10 +304,9 @@ class SitePlan:
         done = [site for site in self.sites if site.blocked is None]
         self.dead = dead_values(
             self.subject.scopes,
-            [(site.scope, site.node, site.result) for site in done],
+            [site for site in done if not (site.only_filled and site.only_filled.reads_on)],
             _bound(self.subject),
             {id(node) for site in done for node in site.behind},
-            {id(site.node) for site in done if site.template and site.template.reads_on},
         )
         self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
         if self.route.target != self.route.source:
@@ -384,7 +384,7 @@ def _may_be_stated(scope: Scope, place: int) -> bool:
     return inputs is None or not scope.declared.keys().isdisjoint(inputs)
 
 
-def _like(scope: Scope, node: NodeProto, template: Template) -> Site:
+def _like(scope: Scope, node: NodeProto, template: Template, place: int) -> Site:
     """The site of a node that an earlier one's template is filled for, once it is asked for."""
     return Site(
         scope,
@@ -394,6 +394,7 @@ def _like(scope: Scope, node: NodeProto, template: Template) -> Site:
         lookups=_NO_LOOKUPS,
         template=template,
         dims=_NONE,
+        place=place,
     )
 
 

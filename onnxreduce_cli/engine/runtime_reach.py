@@ -165,7 +165,7 @@ def _as_converted(conversion: Conversion) -> _Form:
     nodes: dict[str, list[NodeFacts]] = {}
     for group in conversion.nodes_after():
         found = nodes.setdefault(group.op_type, [])
-        found += [group.ask(node) for node in group.nodes]
+        found += map(group.ask, range(group.nodes))
     return _Form(
         conversion.target,
         conversion.ir_version,

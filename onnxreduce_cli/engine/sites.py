@@ -11,6 +11,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.model.dead_values import has_graphs
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
 from onnxreduce_cli.model.values import Dims
 
@@ -40,6 +41,7 @@ class Site:
             known of them than the model's types say.
         stabler: whether what replaces it is right too where inner values of those over- or
             underflow.
+        place: where it is in `scope.nodes`; known of those with a template.
     """
 
     scope: Scope
@@ -58,6 +60,7 @@ class Site:
     behind: Sequence[NodeProto] = ()
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
+    place: int = -1
 
     @property
     def result(self) -> Sequence[NodeProto]:
@@ -74,6 +77,25 @@ class Site:
     def only_filled(self) -> Template | None:
         """The template that alone tells what replaces it; None where `made` does."""
         return None if self.made else self.template
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """What `node` reads, but for graphs within; empty names may follow."""
+        told = None if self.place < 0 else self.scope.node_inputs[self.place]
+        return self.node.input[:] if told is None else told
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """What replaces it reads, but for graphs within."""
+        template = self.only_filled
+        if template is not None:
+            return template.reads(self.inputs)
+        return [name for new in self.made for name in new.input[:]]
+
+    @property
+    def with_graphs(self) -> Sequence[NodeProto]:
+        """The nodes with graphs that replace it."""
+        return [*filter(has_graphs, self.made)] if self.made else ()
 
     def say(self, text: str) -> None:
         """Note that something was done, and what is to be said of it; maybe nothing."""

@@ -6,11 +6,12 @@ the graph states it in its value_info.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from onnx import FunctionProto, GraphProto, NodeProto, ValueInfoProto, helper
+from onnx import GraphProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope
@@ -59,7 +60,7 @@ def types_to_state(
     facts: ConversionFacts,
     target: int,
     scopes: Sequence[Scope],
-    results: Callable[[], Mapping[int, Sequence[NodeProto]]],
+    sites: Iterable[Site],
 ) -> Iterator[tuple[GraphProto, list[ValueInfoProto]]]:
     """Find the types that shape inference gives at the source opset but not at the target.
 
@@ -70,33 +71,52 @@ def types_to_state(
         facts: what is known of the values.
         target: the opset to reach.
         scopes: every scope.
-        results: gives by the identity of each node that is replaced what takes its place.
+        sites: the nodes that are replaced.
 
     Yields:
         a graph, and the types that it must state as value_info or output.
     """
+    concerned = [
+        scope
+        for scope in scopes
+        if isinstance(scope.container, GraphProto)
+        and scope.opset
+        and (target < scope.opset or target < _CAST_INFERS)
+    ]
+    results = _uninferred_results(target, sites) if concerned else {}
+    some = any(results.values())
     scans = target < _RESHAPE_INFERS and any("Scan" in scope.op_types for scope in scopes)
-    for scope in scopes:
-        graph = scope.container
-        if isinstance(graph, FunctionProto) or not scope.opset:
-            continue
-        down = target < scope.opset
-        if not down and target >= _CAST_INFERS:
-            continue
+    for scope in concerned:
+        graph, down = scope.container, target < (scope.opset or 0)
+        assert isinstance(graph, GraphProto)
         infos = (*graph.input, *graph.value_info, *graph.output)
         stated = {info.name for info in infos if kind_of(info.type)}
         own = {name for name in set(scope.op_types) if not schemas.infers_types(name, target)}
-        made = results()
-        nodes = [
-            node
-            for op_type, source in zip(scope.op_types, scope.nodes, strict=True)
-            for node in made.get(id(source), [source] if down and op_type in own else [])
-        ]
+        nodes = (
+            [
+                node
+                for op_type, source in zip(scope.op_types, scope.nodes, strict=True)
+                for node in results.get(id(source), [source] if down and op_type in own else [])
+            ]
+            if some or (down and own)
+            else []
+        )
         found = uninferred_types(facts, target, scope, nodes, stated)
         if scans and down:
             stated |= {info.name for info in found}
             found += _scanned_types(facts, scope, stated)
         yield graph, found
+
+
+def _uninferred_results(target: int, sites: Iterable[Site]) -> dict[int, Sequence[NodeProto]]:
+    """By the identity of each node that is replaced, what takes its place, if that lacks types."""
+    return {
+        id(site.node): ()
+        if all(schemas.infers_types(name, target) for name in site.operators)
+        else site.result
+        for site in sites
+        if site.blocked is None
+    }
 
 
 def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:

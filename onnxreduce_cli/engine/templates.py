@@ -69,6 +69,11 @@ class Template:
         op_type = made[0].op_type
         return Template(description, op_type, attributes, kept, further, reads_on, of_shapes)
 
+    def reads(self, inputs: Sequence[str]) -> list[str]:
+        """What a node reads after it replaced one of some inputs."""
+        further = [inputs[item] if isinstance(item, int) else item for item in self.inputs]
+        return [*inputs[: self.kept], *further]
+
     def fill(self, node: NodeProto) -> None:
         """Turn a node into the one that replaces it."""
         if node.op_type != self.op_type:
@@ -147,8 +152,8 @@ class Templates:
         #: By operator, of nodes that became templates.
         self._needed: dict[str, _Needed] = {}
         self._templates: dict[Hashable, Template] = {}
-        #: The same by a group of nodes, of which keys would tell no more.
-        self._of_groups: dict[Hashable, Template] = {}
+        #: The same by keys that are sooner made, and tell more.
+        self._found: dict[Hashable, Template] = {}
 
     @cached_property
     def _groups(self) -> Sequence[Hashable]:
@@ -166,16 +171,30 @@ class Templates:
             signature: its `Scope.signatures`.
             place: its place among the nodes of the scope.
         """
-        needed = self._needed.get(op_type, _NOTHING)
-        if not needed.kinds or needed.constants or needed.shapes:
-            return self._templates.get(self._key(node, op_type, signature, place))
-        group = self._groups[place]
-        found = self._of_groups.get(group)
+        quick = self._quick_key(op_type, signature, place)
+        found = None if quick is None else self._found.get(quick)
         if found is None:
             found = self._templates.get(self._key(node, op_type, signature, place))
-            if found is not None and group is not None:
-                self._of_groups[group] = found
+            if found is not None and quick is not None:
+                self._found[quick] = found
         return found
+
+    def _quick_key(self, op_type: str, signature: Hashable, place: int) -> Hashable:
+        """Return a key that is equal for some nodes of one template; None where there is none.
+
+        Those read the same values after the first input, and so the same constants.
+        """
+        needed, inputs = self._needed.get(op_type, _NOTHING), self._scope.node_inputs[place]
+        if signature is None or inputs is None or 0 in needed.constants:
+            return None
+        data, one, two = inputs
+        # A value that is read twice is none that a template stands for.
+        if data in (one, two) or (one and one == two):
+            return None
+        if not (needed.kinds or needed.shapes):
+            return id(signature), one, two
+        group = self._groups[place]
+        return None if group is None else (group, one, two)
 
     def add(
         self,

@@ -5,12 +5,38 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
+from typing import Protocol
 
 from onnx import NodeProto
 
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.folding import OPERATORS
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
+
+
+class Replaced(Protocol):
+    """A node that others take the place of."""
+
+    @property
+    def scope(self) -> Scope:
+        """Where it is."""
+
+    @property
+    def inputs(self) -> Sequence[str]:
+        """What the node reads, but for graphs within; empty names may follow."""
+
+    @property
+    def node(self) -> NodeProto:
+        """The node."""
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """What takes its place reads, but for graphs within."""
+
+    @property
+    def with_graphs(self) -> Sequence[NodeProto]:
+        """The nodes with graphs that take its place."""
+
 
 #: A value: the identity of the scope that defines it, and its name.
 Value = tuple[int, str]
@@ -58,27 +84,24 @@ class DeadValues:
 
 def dead_values(
     scopes: Sequence[Scope],
-    replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
+    replaced: Sequence[Replaced],
     bound: Iterable[str] = (),
     absorbed: Collection[int] = (),
-    reading_on: Collection[int] = (),
 ) -> DeadValues:
     """Find the values and nodes that are dead once nodes are replaced.
 
     Args:
         scopes: every scope of the model, the main graph's first.
-        replaced: each replaced node with its scope and what takes its place.
+        replaced: the replaced nodes, but for those of which all that they read is read on.
         bound: names that the model refers to outside its graphs.
         absorbed: the identities of nodes that go with those that are replaced.
-        reading_on: those of replaced nodes of which the inputs are known to be read as before.
     """
     found = DeadValues()
-    changed = [item for item in replaced if id(item[1]) not in reading_on]
-    candidates = deque(dict.fromkeys(_dropped_reads(changed)))
+    candidates = deque(dict.fromkeys(_dropped_reads(replaced)))
     if not candidates:
         return found
     by_id = {id(scope): scope for scope in scopes}
-    replacements = {id(node): result for _, node, result in replaced}
+    replacements = {id(item.node): item for item in replaced}
     readers = _Readers(by_id, replacements, absorbed)
     readers.count(readers.behind(candidates), bound)
     while candidates:
@@ -112,25 +135,19 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
     return kept[::-1]
 
 
-def _dropped_reads(
-    replaced: Sequence[tuple[Scope, NodeProto, Sequence[NodeProto]]],
-) -> Iterator[Value]:
-    for scope, node, result in replaced:
-        before = node.input[:]
-        if len(result) == 1 and result[0].input[: len(before)] == before:
-            continue  # It reads what it read, and maybe more.
-        still: set[str] = set()
-        for new in result:
-            still.update(new.input[:])
-            if _has_graphs(new):
-                still.update(reads_within(new))
-        for name in before:
-            owner = scope.resolve(name) if name and name not in still else None
-            if owner is not None:
-                yield id(owner), name
+def _dropped_reads(replaced: Sequence[Replaced]) -> Iterator[Value]:
+    for item in replaced:
+        still: Collection[str] = item.reads
+        for new in item.with_graphs:
+            still = {*still, *reads_within(new)}
+        for name in item.inputs:
+            if name and name not in still:
+                owner = item.scope.resolve(name)
+                if owner is not None:
+                    yield id(owner), name
 
 
-def _has_graphs(node: NodeProto) -> bool:
+def has_graphs(node: NodeProto) -> bool:
     """Return whether a node may hold graphs: those of other domains may as well."""
     return node.op_type in GRAPH_OPERATORS or not is_default(node.domain)
 
@@ -158,7 +175,7 @@ class _Readers:
     def __init__(
         self,
         scopes: Mapping[int, Scope],
-        replacements: Mapping[int, Sequence[NodeProto]],
+        replacements: Mapping[int, Replaced],
         absorbed: Collection[int],
     ) -> None:
         self._scopes = scopes
@@ -212,15 +229,13 @@ class _Readers:
 
     def _reads_of(self, node: NodeProto) -> list[str]:
         """Return the reads of a node or of its replacement, without the model's subgraphs."""
-        result = self._replacements.get(id(node))
-        if result is None:
+        replaced = self._replacements.get(id(node))
+        if replaced is None:
             return node.input[:]
-        found = []
-        for new in result:
-            found += new.input[:]
-        if any(map(_has_graphs, result)):
+        found = [*replaced.reads]
+        if replaced.with_graphs:
             own = set(reads_within(node))
-            for new in result:
+            for new in replaced.with_graphs:
                 found += [name for name in reads_within(new) if name not in own]
         return found
 

@@ -67,6 +67,8 @@ class Walked:
         text = self._text
         columns = [
             [text[begin:end] for begin, end in zip(*places.tolist(), strict=True)]
+            if places.any()
+            else [""] * len(self.signatures)
             for places in self._places
         ]
         found: list[Inputs | None] = [*zip(*columns, strict=True)]

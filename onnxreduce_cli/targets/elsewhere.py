@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from onnx import NodeProto
-
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.targets.reading import names, runtime, text_of
 from onnxreduce_cli.targets.rows import is_within
@@ -25,15 +23,15 @@ class Alike(NamedTuple):
 
     Attributes:
         op_type: their operator.
-        nodes: the nodes, at least one.
-        ask: gives what is known of one of them.
+        nodes: how many they are, at least one.
+        ask: gives what is known of one of them, by its number.
         types: gives for each of them what is equal for those that read and make values of the same
             types; None where that is not known, or for all.
     """
 
     op_type: str
-    nodes: list[NodeProto]
-    ask: Callable[[NodeProto], NodeFacts]
+    nodes: int
+    ask: Callable[[int], NodeFacts]
     types: Callable[[], Sequence[Hashable] | None] = lambda: None
 
 
@@ -78,28 +76,47 @@ def wrong_elsewhere(
     return Wrong(opset, dict(+numbers), told)
 
 
-def _forms(group: Alike, wanted: Iterable[str]) -> Iterator[tuple[Forms, int]]:
+def _forms(group: Alike, wanted: Collection[str]) -> Iterator[tuple[Forms, int]]:
     """The wanted forms that nodes have, and how many have just these."""
-    known: dict[Hashable, Forms] = {}
-    types: Sequence[Hashable] | None = None
-    for place, node in enumerate(group.nodes):
-        kin = types[place] if types else None
-        if kin in known:
-            yield known[kin], 1
+    first = _asked(group, 0, wanted)
+    if group.nodes == 1 or (first.shared and not first.typed):
+        yield first.forms, group.nodes
+        return
+    types = group.types() or [None] * group.nodes
+    alone = [index for index, kin in enumerate(types) if kin is None]
+    found = dict(zip(reversed(types), reversed(range(group.nodes)), strict=True))
+    for kin, count in Counter(types).items():
+        if kin is None:
             continue
-        asked = group.ask(node)
-        forms = tuple(form for form in wanted if has_form(asked, form))
-        found = asked.lookups
-        if found.are_own(node.input[:], node.output[:]) and found.constants.isdisjoint(
-            node.input[:1]
-        ):
-            if place == 0 and not found.types:
-                yield forms, len(group.nodes)
-                return
-            types = group.types() if types is None else types
-            if types and types[place] is not None:
-                known[types[place]] = forms
-        yield forms, 1
+        asked = _asked(group, found[kin], wanted)
+        if asked.shared:
+            yield asked.forms, count
+        else:
+            alone += [index for index, own in enumerate(types) if own is kin]
+    for index in alone:
+        yield _asked(group, index, wanted).forms, 1
+
+
+class _Asked(NamedTuple):
+    """What was found of one node.
+
+    Attributes:
+        forms: the wanted forms that it has.
+        shared: whether it is true of all nodes like it that read and make values of its types.
+        typed: whether it depends on these.
+    """
+
+    forms: Forms
+    shared: bool
+    typed: bool
+
+
+def _asked(group: Alike, index: int, wanted: Collection[str]) -> _Asked:
+    asked = group.ask(index)
+    forms = tuple(form for form in wanted if has_form(asked, form))
+    inputs, found = asked.node.input[:], asked.lookups
+    is_own = found.are_own(inputs, asked.node.output[:])
+    return _Asked(forms, is_own and found.constants.isdisjoint(inputs[:1]), found.types)
 
 
 @cache

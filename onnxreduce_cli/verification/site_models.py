@@ -108,7 +108,7 @@ class PairMaker:
         self.conversion = conversion
         self._facts = conversion.facts
         self._reads: dict[int, set[str]] = {}
-        self._grouped: dict[int, dict[int, Hashable]] = {}
+        self._grouped: dict[int, Sequence[Hashable]] = {}
         self._converted: Converted = {}
 
     def signature(self, site: Site) -> tuple[Any, ...]:
@@ -116,7 +116,7 @@ class PairMaker:
         node, scope = site.node, site.scope
         if site.template is not None:
             # What steps read of values is alike, so what is checked is.
-            group = self._groups(scope).get(id(node))
+            group = self._groups(scope)[site.place]
             if group is not None:
                 return id(site.template), group
             return (id(site.template), *[self._facts.type(scope, name) for name in node.input[:]])
@@ -148,13 +148,12 @@ class PairMaker:
         parts.append(tuple(site.dims.items()))
         return tuple(parts)
 
-    def _groups(self, scope: Scope) -> dict[int, Hashable]:
-        """By the identity of a node those that read values of the same types, where known."""
+    def _groups(self, scope: Scope) -> Sequence[Hashable]:
+        """For each node of a scope those that read values of the same types, where known."""
         found = self._grouped.get(id(scope))
         if found is None:
             groups = self._facts.model.groups(scope) if self._facts.model.owns(scope) else None
-            found = dict(zip(map(id, scope.nodes), groups or (), strict=False))
-            self._grouped[id(scope)] = found
+            found = self._grouped[id(scope)] = groups or [None] * len(scope.nodes)
         return found
 
     def _known(self, site: Site, name: str) -> Any:

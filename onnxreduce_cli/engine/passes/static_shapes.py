@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
@@ -195,7 +196,7 @@ class _Folding:
 
     def apply(self) -> Sequence[str]:
         """Edit the model; return the names of values of nodes that are gone."""
-        done = [(scope, node, nodes) for scope, node, nodes, _ in self.replaced]
+        done = [Site(scope, node, made=nodes) for scope, node, nodes, _ in self.replaced]
         bound = [
             name
             for training in self._subject.model.training_info
