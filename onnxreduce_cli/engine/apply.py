@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from onnx import GraphProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
@@ -32,16 +34,16 @@ def _edit(plan: SitePlan) -> None:
         _withdraw_shapes(plan)
     if subject.specialisation is not None:
         subject.specialisation.direct_calls()
-    edits: dict[int, Edits] = {}
+    edits: defaultdict[int, Edits] = defaultdict(Edits)
     for site in plan.sites:
-        edit = edits.setdefault(id(site.scope), Edits())
+        edit = edits[id(site.scope)]
         template = site.only_filled
         if template is not None:
             edit.in_place.append((site.node, template.fill))
             continue
         edit.replace(site.node, site.result, site.successors, site.taken_over, site.initializers)
     for scope in plan.dead.scopes:
-        edits.setdefault(id(scope), Edits()).remove(plan.dead.of(scope))
+        edits[id(scope)].remove(plan.dead.of(scope))
     for scope in subject.scopes:
         constants = plan.constants.get(id(scope))
         if constants is None:

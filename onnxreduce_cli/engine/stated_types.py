@@ -83,40 +83,31 @@ def types_to_state(
         and scope.opset
         and (target < scope.opset or target < _CAST_INFERS)
     ]
-    results = _uninferred_results(target, sites) if concerned else {}
-    some = any(results.values())
+    changed = [site for site in sites if site.blocked is None] if concerned else []
+    op_types = {name for scope in concerned for name in scope.op_types}
+    op_types.update(name for site in changed for name in site.operators)
+    lacking = {name for name in op_types if not schemas.infers_types(name, target)}
+    # By the identity of each node that is replaced, what takes its place, if that lacks types.
+    results: dict[int, Sequence[NodeProto]] = {
+        id(site.node): site.result if not lacking.isdisjoint(site.operators) else ()
+        for site in (changed if lacking else ())
+    }
     scans = target < _RESHAPE_INFERS and any("Scan" in scope.op_types for scope in scopes)
     for scope in concerned:
         graph, down = scope.container, target < (scope.opset or 0)
         assert isinstance(graph, GraphProto)
         infos = (*graph.input, *graph.value_info, *graph.output)
         stated = {info.name for info in infos if kind_of(info.type)}
-        own = {name for name in set(scope.op_types) if not schemas.infers_types(name, target)}
-        nodes = (
-            [
-                node
-                for op_type, source in zip(scope.op_types, scope.nodes, strict=True)
-                for node in results.get(id(source), [source] if down and op_type in own else [])
-            ]
-            if some or (down and own)
-            else []
-        )
+        nodes = [
+            node
+            for op_type, source in zip(scope.op_types, scope.nodes if lacking else (), strict=False)
+            for node in results.get(id(source), [source] if down and op_type in lacking else [])
+        ]
         found = uninferred_types(facts, target, scope, nodes, stated)
         if scans and down:
             stated |= {info.name for info in found}
             found += _scanned_types(facts, scope, stated)
         yield graph, found
-
-
-def _uninferred_results(target: int, sites: Iterable[Site]) -> dict[int, Sequence[NodeProto]]:
-    """By the identity of each node that is replaced, what takes its place, if that lacks types."""
-    return {
-        id(site.node): ()
-        if all(schemas.infers_types(name, target) for name in site.operators)
-        else site.result
-        for site in sites
-        if site.blocked is None
-    }
 
 
 def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:

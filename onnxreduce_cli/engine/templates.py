@@ -36,6 +36,7 @@ class Template:
         inputs: for each further one the node's input at that place, or a constant's name.
         reads_on: whether all of the node's inputs are kept.
         of_shapes: whether it holds for the shapes of the values around the node.
+        constants: `inputs` where all are names; None where some are places.
     """
 
     description: tuple[str, ...] | None
@@ -45,11 +46,12 @@ class Template:
     inputs: tuple[int | str, ...]
     reads_on: bool
     of_shapes: bool = False
+    constants: tuple[str, ...] | None = None
 
     @property
     def keeps_data_alone(self) -> bool:
         """True if what it is filled with of another node is the first input and names alone."""
-        return self.kept <= 1 and all(isinstance(item, str) for item in self.inputs)
+        return self.kept <= 1 and self.constants is not None
 
     @staticmethod
     def of(
@@ -67,12 +69,26 @@ class Template:
         attributes, further = tuple(made[0].attribute), inputs[kept:]
         reads_on = kept == len(node.input)
         op_type = made[0].op_type
-        return Template(description, op_type, attributes, kept, further, reads_on, of_shapes)
+        names = tuple(item for item in further if isinstance(item, str))
+        return Template(
+            description,
+            op_type,
+            attributes,
+            kept,
+            further,
+            reads_on,
+            of_shapes,
+            names if len(names) == len(further) else None,
+        )
 
-    def reads(self, inputs: Sequence[str]) -> list[str]:
+    def reads(self, inputs: Sequence[str]) -> Sequence[str]:
         """What a node reads after it replaced one of some inputs."""
-        further = [inputs[item] if isinstance(item, int) else item for item in self.inputs]
-        return [*inputs[: self.kept], *further]
+        return (*inputs[: self.kept], *self._further(inputs))
+
+    def _further(self, inputs: Sequence[str]) -> Iterable[str]:
+        if self.constants is not None:
+            return self.constants
+        return [inputs[item] if isinstance(item, int) else item for item in self.inputs]
 
     def fill(self, node: NodeProto) -> None:
         """Turn a node into the one that replaces it."""
@@ -84,7 +100,7 @@ class Template:
         if self.reads_on and not self.inputs:
             return
         inputs = node.input
-        further = [inputs[item] if isinstance(item, int) else item for item in self.inputs]
+        further = self._further(inputs)
         if not self.reads_on:
             del inputs[self.kept :]
         inputs.extend(further)
@@ -171,30 +187,21 @@ class Templates:
             signature: its `Scope.signatures`.
             place: its place among the nodes of the scope.
         """
-        quick = self._quick_key(op_type, signature, place)
-        found = None if quick is None else self._found.get(quick)
-        if found is None:
-            found = self._templates.get(self._key(node, op_type, signature, place))
-            if found is not None and quick is not None:
-                self._found[quick] = found
-        return found
-
-    def _quick_key(self, op_type: str, signature: Hashable, place: int) -> Hashable:
-        """Return a key that is equal for some nodes of one template; None where there is none.
-
-        Those read the same values after the first input, and so the same constants.
-        """
         needed, inputs = self._needed.get(op_type, _NOTHING), self._scope.node_inputs[place]
-        if signature is None or inputs is None or 0 in needed.constants:
-            return None
-        data, one, two = inputs
-        # A value that is read twice is none that a template stands for.
-        if data in (one, two) or (one and one == two):
-            return None
-        if not (needed.kinds or needed.shapes):
-            return id(signature), one, two
-        group = self._groups[place]
-        return None if group is None else (group, one, two)
+        kin = self._groups[place] if needed.kinds or needed.shapes else signature
+        key: Hashable = None
+        # Nodes that read the same values after the first input read the same constants.
+        if kin is not None and inputs is not None and 0 not in needed.constants:
+            data, one, two = inputs
+            # One that reads a value twice has no template.
+            if data != one and data != two and (not one or one != two):
+                found = self._found.get(key := (id(kin), one, two))
+                if found is not None:
+                    return found
+        found = self._templates.get(self._key(node, op_type, signature, place))
+        if found is not None and key is not None:
+            self._found[key] = found
+        return found
 
     def add(
         self,

@@ -91,17 +91,17 @@ class Scope:
         """The operator of each of `nodes`."""
         return [node.op_type for node in self.nodes]
 
-    @property
+    @cached_property
     def signatures(self) -> list[Hashable]:
         """For each of `nodes` its signature, or None; see `model.signatures`."""
         return self._walked.signatures
 
-    @property
+    @cached_property
     def node_inputs(self) -> list[Inputs | None]:
         """For each of `nodes` what it reads; None where only its fields tell."""
         return self._walked.inputs
 
-    @property
+    @cached_property
     def node_outputs(self) -> list[str | None]:
         """For each of `nodes` the only value that it makes; None for others, and where not told."""
         return self._walked.outputs
