@@ -131,7 +131,7 @@ class SitePlan:
                 self._refuse_contradictions(alone, signature)
                 self.sites += [taken] if taken.node is node else []
                 continue
-            if not attended[op_type]:
+            if not attended[op_type] or templates.leave(place):
                 continue
             template = templates.find(node, op_type, signature, place)
             if template is not None:

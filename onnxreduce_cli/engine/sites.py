@@ -11,7 +11,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.dead_values import has_graphs
+from onnxreduce_cli.model.dead_values import dropped, has_graphs
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
 from onnxreduce_cli.model.values import Dims
 
@@ -79,23 +79,31 @@ class Site:
         return None if self.made else self.template
 
     @property
-    def inputs(self) -> Sequence[str]:
-        """What `node` reads, but for graphs within; empty names may follow."""
-        told = None if self.place < 0 else self.scope.node_inputs[self.place]
-        return self.node.input[:] if told is None else told
-
-    @property
     def reads(self) -> Sequence[str]:
         """What replaces it reads, but for graphs within."""
         template = self.only_filled
         if template is not None:
-            return template.reads(self.inputs)
+            return template.reads(self.node.input[:])
         return [name for new in self.made for name in new.input[:]]
 
     @property
     def with_graphs(self) -> Sequence[NodeProto]:
         """The nodes with graphs that replace it."""
         return [*filter(has_graphs, self.made)] if self.made else ()
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """What `node` reads, and what replaces it does not."""
+        template = self.only_filled
+        if template is None:
+            return dropped(self.node, self.reads, self.with_graphs)
+        inputs = self.scope.node_inputs[self.place] or self.node.input[:]
+        return [inputs[place] for place in template.dropped]
+
+    @property
+    def drops_alone(self) -> bool:
+        """True if what replaces it reads nothing else that the model has."""
+        return self.only_filled is not None
 
     def say(self, text: str) -> None:
         """Note that something was done, and what is to be said of it; maybe nothing."""

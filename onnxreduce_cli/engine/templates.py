@@ -34,8 +34,8 @@ class Template:
         attributes: the attributes of what replaced it.
         kept: how many of the node's inputs, from the first on, are its inputs too.
         inputs: for each further one the node's input at that place, or a constant's name.
-        reads_on: whether all of the node's inputs are kept.
         of_shapes: whether it holds for the shapes of the values around the node.
+        dropped: the places of the node's inputs that are none of its own.
         constants: `inputs` where all are names; None where some are places.
     """
 
@@ -44,9 +44,19 @@ class Template:
     attributes: tuple[AttributeProto, ...]
     kept: int
     inputs: tuple[int | str, ...]
-    reads_on: bool
+    dropped: tuple[int, ...]
     of_shapes: bool = False
     constants: tuple[str, ...] | None = None
+
+    @property
+    def leaves_alone(self) -> bool:
+        """True if there is nothing to be done about a node."""
+        return self.description is None and not self.of_shapes
+
+    @property
+    def reads_on(self) -> bool:
+        """True if it reads all that the node reads."""
+        return not self.dropped
 
     @property
     def keeps_data_alone(self) -> bool:
@@ -67,7 +77,8 @@ class Template:
         inputs = tuple(places.get(name, name) if name else "" for name in made[0].input)
         kept = sum(1 for _ in takewhile(lambda item: item[0] == item[1], enumerate(inputs)))
         attributes, further = tuple(made[0].attribute), inputs[kept:]
-        reads_on = kept == len(node.input)
+        read = {*range(kept), *further}
+        dropped = tuple(i for i, name in enumerate(node.input) if name and i not in read)
         op_type = made[0].op_type
         names = tuple(item for item in further if isinstance(item, str))
         return Template(
@@ -76,7 +87,7 @@ class Template:
             attributes,
             kept,
             further,
-            reads_on,
+            dropped,
             of_shapes,
             names if len(names) == len(further) else None,
         )
@@ -97,11 +108,11 @@ class Template:
         node.ClearField("attribute")
         if self.attributes:
             node.attribute.extend(self.attributes)
-        if self.reads_on and not self.inputs:
+        if not self.inputs and not self.dropped:
             return
         inputs = node.input
         further = self._further(inputs)
-        if not self.reads_on:
+        if self.kept < len(inputs):
             del inputs[self.kept :]
         inputs.extend(further)
 
@@ -170,11 +181,17 @@ class Templates:
         self._templates: dict[Hashable, Template] = {}
         #: The same by keys that are sooner made, and tell more.
         self._found: dict[Hashable, Template] = {}
+        #: The groups of nodes of which the template says that nothing is to be done.
+        self._left: set[Hashable] = set()
 
     @cached_property
     def _groups(self) -> Sequence[Hashable]:
         """For each node those that read and make values of the same types, where known."""
         return self._facts.groups(self._scope) or [None] * len(self._scope.nodes)
+
+    def leave(self, place: int) -> bool:
+        """Return whether it is known that the nodes like that at a place stay as they are."""
+        return bool(self._left) and self._groups[place] in self._left
 
     def find(
         self, node: NodeProto, op_type: str, signature: Hashable, place: int
@@ -201,6 +218,8 @@ class Templates:
         found = self._templates.get(self._key(node, op_type, signature, place))
         if found is not None and key is not None:
             self._found[key] = found
+            if needed.kinds and not needed.constants and found.leaves_alone:
+                self._left.add(kin)
         return found
 
     def add(

@@ -22,10 +22,6 @@ class Replaced(Protocol):
         """Where it is."""
 
     @property
-    def inputs(self) -> Sequence[str]:
-        """What the node reads, but for graphs within; empty names may follow."""
-
-    @property
     def node(self) -> NodeProto:
         """The node."""
 
@@ -36,6 +32,14 @@ class Replaced(Protocol):
     @property
     def with_graphs(self) -> Sequence[NodeProto]:
         """The nodes with graphs that take its place."""
+
+    @property
+    def dropped(self) -> Sequence[str]:
+        """What the node reads, and what takes its place does not."""
+
+    @property
+    def drops_alone(self) -> bool:
+        """True if what takes its place reads nothing else that the model has."""
 
 
 #: A value: the identity of the scope that defines it, and its name.
@@ -137,14 +141,22 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
 
 def _dropped_reads(replaced: Sequence[Replaced]) -> Iterator[Value]:
     for item in replaced:
-        still: Collection[str] = item.reads
-        for new in item.with_graphs:
-            still = {*still, *reads_within(new)}
-        for name in item.inputs:
-            if name and name not in still:
-                owner = item.scope.resolve(name)
-                if owner is not None:
-                    yield id(owner), name
+        for name in item.dropped:
+            owner = item.scope.resolve(name)
+            if owner is not None:
+                yield id(owner), name
+
+
+def dropped(node: NodeProto, reads: Iterable[str], with_graphs: Iterable[NodeProto]) -> list[str]:
+    """What a node reads, and what takes its place does not.
+
+    Args:
+        node: the node.
+        reads: what takes its place reads, but for graphs within.
+        with_graphs: the nodes with graphs that take its place.
+    """
+    still = {*reads, *(name for new in with_graphs for name in reads_within(new))}
+    return [name for name in node.input[:] if name and name not in still]
 
 
 def has_graphs(node: NodeProto) -> bool:
@@ -181,6 +193,11 @@ class _Readers:
         self._scopes = scopes
         self._replacements = replacements
         self._absorbed = absorbed
+        #: By scope the replaced nodes that are counted as they were, less what is dropped.
+        self._less: defaultdict[int, list[Replaced]] = defaultdict(list)
+        for item in replacements.values():
+            if item.drops_alone:
+                self._less[id(item.scope)].append(item)
         self._counts: Counter[Value] = Counter()
         self._resolved: defaultdict[int, dict[str, int]] = defaultdict(dict)
 
@@ -219,13 +236,16 @@ class _Readers:
         """
         for index, scope in enumerate(self._scopes.values()):
             outside = bound if index == 0 else ()
-            replacements = self._replacements
+            less = self._less.get(id(scope), ())
+            anew = self._replacements.keys() - {id(item.node) for item in less}
             of_nodes = chain.from_iterable(
-                self._reads_of(node) if inputs is None or id(node) in replacements else inputs
+                self._reads_of(node) if inputs is None or id(node) in anew else inputs
                 for node, inputs in zip(scope.nodes, scope.node_inputs, strict=True)
             )
             read = chain(outside, scope.outputs, _parameters(scope), of_nodes)
-            self._count(scope, filter(names.__contains__, read))
+            counts = Counter(filter(names.__contains__, read))
+            counts.subtract(name for item in less for name in item.dropped if name in names)
+            self._count(scope, counts)
 
     def _reads_of(self, node: NodeProto) -> list[str]:
         """Return the reads of a node or of its replacement, without the model's subgraphs."""
@@ -239,10 +259,10 @@ class _Readers:
                 found += [name for name in reads_within(new) if name not in own]
         return found
 
-    def _count(self, scope: Scope, names: Iterable[str]) -> None:
+    def _count(self, scope: Scope, counts: Mapping[str, int]) -> None:
         """Count reads that stand in a scope."""
         resolved = self._resolved[id(scope)]
-        for name, count in Counter(names).items():
+        for name, count in counts.items():
             owner = scope.resolve(name) if name else None
             if owner is not None:
                 resolved[name] = id(owner)
