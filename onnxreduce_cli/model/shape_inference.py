@@ -14,6 +14,7 @@ from onnx import (
     FunctionProto,
     GraphProto,
     ModelProto,
+    NodeProto,
 )
 
 from onnxreduce_cli.model import called_types
@@ -111,7 +112,7 @@ class ShapeInference:
         """The outermost scopes that inference has to run over for one of them, in that order.
 
         What calls a function is asked for the types that it gives: it comes before, so that a
-        chain of functions may be as long as the model.
+        chain of functions may be as long as the model; unless it states all of these.
         """
         found: list[Scope] = []
         begun = set[int]()
@@ -125,9 +126,21 @@ class ShapeInference:
                 continue
             begun.add(id(root))
             if isinstance(root.container, FunctionProto):
-                callers = [caller.root for caller, _ in self._calls.of(root.container)]
-                waiting += [caller for caller in callers if id(caller) not in begun]
+                waiting += [
+                    caller.root
+                    for caller, call in self._calls.of(root.container)
+                    if id(caller.root) not in begun and not self._states_inputs(caller, call)
+                ]
         return found
+
+    def _states_inputs(self, caller: Scope, call: NodeProto) -> bool:
+        """Return whether all is stated of what a call reads."""
+        for name in call.input:
+            owner = caller.resolve(name) if name else None
+            known = None if owner is None else self._stated.type(owner, name)
+            if owner is not None and (known is None or not known.is_whole):
+                return False
+        return True
 
     def take_graphs(self, other: ShapeInference) -> None:
         """Take over the types that `other` has inferred for the model's graphs, if it has.
@@ -190,14 +203,20 @@ class ShapeInference:
 
     @cached_property
     def _too_many_calls(self) -> bool:
-        """Return whether onnx would go through more nodes than it should by itself."""
+        """Return whether onnx would go through more than it should by itself.
+
+        That is nodes as often as they are called, and at each call the names of all functions.
+        """
         functions = self._calls.functions
         if not functions:
             return False
         sizes = called_types.sizes(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]
         nodes += [node for item in functions.values() for node in with_inner(item.node)]
-        calls = (sizes.get((node.domain, node.op_type, node.overload), 0) for node in nodes)
+        keys = [(node.domain, node.op_type, node.overload) for node in nodes]
+        calls = [sizes[key] for key in keys if key in sizes]
+        if len(calls) * len(functions) > called_types.NAMES:
+            return True
         return sum(calls) > called_types.LIMIT
 
     @cached_property
