@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import partial
 
 from onnx import NodeProto
@@ -19,12 +20,13 @@ from onnxreduce_cli.targets.elsewhere import Alike
 def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> Iterable[Alike]:
     """The nodes of the default domain, of some operators or of all, that a finished plan leads to.
 
-    They are asked about before the plan is applied.
+    Those of functions that are alike are there once, with how many functions that are. They are
+    asked about before the plan is applied.
     """
     calls = plan.facts.calls
-    sites = {id(site.node): site for site in plan.sites if site.blocked is None}
+    sites = {id(s.node): s for s in plan.sites if s.blocked is None and s.like is None}
     found: dict[Hashable, _Group] = {}
-    for scope in plan.subject.scopes:
+    for scope in plan.subject.distinct_scopes:
         ask = partial(_facts, plan, scope)
         #: By what tells nodes that are alike; None where they are left out.
         own: dict[Hashable, _Group | None] = {}
@@ -52,8 +54,8 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
                     found[id(kept)] = kept
             if kept is not None:
                 kept.add(node, scope, place)
-    facts = plan.facts.model
-    return [group.alike(facts) for group in found.values()]
+    facts, times = plan.facts.model, Counter(map(id, plan.subject.alike.values()))
+    return [group.alike(facts, times) for group in found.values()]
 
 
 class _Group:
@@ -71,8 +73,11 @@ class _Group:
         self._nodes.append(node)
         self._places.append((scope, place))
 
-    def alike(self, facts: Facts) -> Alike:
-        return Alike(self._op_type, self._nodes, self._ask, partial(self._types, facts))
+    def alike(self, facts: Facts, times: Mapping[int, int]) -> Alike:
+        """The group with how many functions there are, beside that of a scope, that are like it."""
+        scope, _ = self._places[0]  # All are in one.
+        types = partial(self._types, facts)
+        return Alike(self._op_type, self._nodes, self._ask, types, 1 + times.get(id(scope), 0))
 
     def _types(self, facts: Facts) -> Sequence[Hashable]:
         """For each node what is equal for those that read and make values of the same types."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import count
 from typing import TYPE_CHECKING
 
@@ -110,11 +110,13 @@ class SitePlan:
         calls, opset, expand = self.facts.calls, scope.opset, self.route.expand
         contracted = self.carrier.contracted(scope, self.contractor)
         templates = Templates(self.facts.model, scope)
+        op_types = set(scope.op_types)
+        called = op_types & calls.op_types
         attended = {
             op_type: op_type in expand or self.carrier.attends(op_type, opset)
-            for op_type in set(scope.op_types)
+            for op_type in op_types - called
         }
-        if not any(attended.values()) and not contracted:
+        if not any(attended.values()) and not called and not contracted:
             return
         drafts = self.carrier.workspace(scope).drafts
         nodes = zip(count(), scope.op_types, scope.nodes, scope.signatures)
@@ -125,6 +127,10 @@ class SitePlan:
                 self._refuse_contradictions(alone, signature)
                 self.sites += [taken] if taken.node is node else []
                 continue
+            if op_type in called:
+                if calls.function_of(node) is not None:
+                    continue
+                attended[op_type] = op_type in expand or self.carrier.attends(op_type, opset)
             if not attended[op_type]:
                 continue
             template = templates.find(node, op_type, signature, place)
@@ -134,9 +140,7 @@ class SitePlan:
                 if template.description is not None:
                     self.sites.append(_filled(scope, node, template, drafts))
                 continue
-            if not is_default(node.domain) or (
-                calls.functions and calls.function_of(node) is not None
-            ):
+            if not is_default(node.domain):
                 continue
             site = self._plan_node(scope, node, signature)
             site.template = templates.add(
@@ -298,7 +302,7 @@ class SitePlan:
         self.dead = dead_values(
             self.subject.scopes,
             [(site.scope, site.node, site.result) for site in done],
-            _bound(self.subject),
+            self.subject.bound(),
             {id(node) for site in done for node in site.behind},
             {id(site.node) for site in done if site.template and site.template.reads_on},
         )
@@ -357,12 +361,15 @@ class SitePlan:
         """By the identity of a scope the constants that new nodes in it read."""
         results: dict[int, list[Sequence[NodeProto]]] = {}
         for site in self.sites:
-            results.setdefault(id(site.scope), []).append(site.result)
+            if site.like is None:
+                results.setdefault(id(site.scope), []).append(site.result)
         found = {
             id(scope): self.maker.read_in(scope, results[id(scope)])
             for scope in self.subject.scopes
             if id(scope) in results
         }
+        alike = self.subject.alike.items()
+        found |= {key: found[id(like)] for key, like in alike if id(like) in found}
         return {key: new for key, new in found.items() if new.initializers or new.nodes}
 
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
@@ -386,11 +393,3 @@ def _filled(scope: Scope, node: NodeProto, template: Template, drafts: GraphProt
 def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:
     where = (scope.describe(node), node.op_type, scope.opset or 0, scope.label)
     return InvalidModelError(str(Blocker(*where, problem, "mend the model")))
-
-
-def _bound(subject: Subject) -> Iterator[str]:
-    """The values that training information refers to by name."""
-    for training in subject.model.training_info:
-        for entry in (*training.initialization_binding, *training.update_binding):
-            yield entry.key
-            yield entry.value

@@ -40,6 +40,7 @@ class Site:
             known of them than the model's types say.
         stabler: whether what replaces it is right too where inner values of those over- or
             underflow.
+        like: the site in another function, like its own, that it is the same as.
     """
 
     scope: Scope
@@ -58,6 +59,28 @@ class Site:
     behind: Sequence[NodeProto] = ()
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
+    like: Site | None = None
+
+    def of_another(self, scope: Scope, node: NodeProto) -> Site:
+        """The same in a function that is like its own.
+
+        Args:
+            scope: that function's.
+            node: the node there.
+        """
+        return Site(
+            scope,
+            node,
+            self.description,
+            self.warnings,
+            self.result,
+            lookups=self.lookups,
+            template=self.template,
+            avoided=self.avoided,
+            dims=self.dims,
+            stabler=self.stabler,
+            like=self,
+        )
 
     def say(self, text: str) -> None:
         """Note that something was done, and what is to be said of it; maybe nothing."""

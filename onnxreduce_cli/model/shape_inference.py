@@ -199,7 +199,13 @@ class ShapeInference:
 
     @cached_property
     def _called_types(self) -> CalledTypes:
-        return CalledTypes(self._model, self._calls.functions, _infer_by_onnx)
+        likes = {id(tree[0].container): tree[0].like for tree in self._trees.values()}
+        functions = dict(self._calls.functions)
+        for key, function in functions.items():
+            like = likes.get(id(function))
+            if like is not None and like.function is not None:
+                functions[key] = like.function
+        return CalledTypes(self._model, functions, _infer_by_onnx)
 
     @cached_property
     def _too_many_calls(self) -> bool:
@@ -210,13 +216,12 @@ class ShapeInference:
         functions = self._calls.functions
         if not functions:
             return False
+        if self._calls.count * len(functions) > called_types.NAMES:
+            return True
         sizes = called_types.sizes(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]
         nodes += [node for item in functions.values() for node in with_inner(item.node)]
-        keys = [(node.domain, node.op_type, node.overload) for node in nodes]
-        calls = [sizes[key] for key in keys if key in sizes]
-        if len(calls) * len(functions) > called_types.NAMES:
-            return True
+        calls = (sizes.get((node.domain, node.op_type, node.overload), 0) for node in nodes)
         return sum(calls) > called_types.LIMIT
 
     @cached_property
@@ -258,11 +263,13 @@ class ShapeInference:
 
     def _infer_function(self, root: Scope, function: FunctionProto) -> None:
         tree = self._trees[id(root)]
+        known = function if root.like is None else root.like.container
+        assert isinstance(known, FunctionProto)
+        name = (known.domain, known.name, known.overload)
         accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
-            name = (function.domain, function.name, function.overload)
             key = (name, types, called_types.frozen(bound))
             if key not in self._accounts:
                 self._accounts[key] = self._account(tree, function, types, bound)
