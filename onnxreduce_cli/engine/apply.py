@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from onnx import GraphProto, ModelProto
 
+from onnxreduce_cli.engine.alike import copy_alike
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
 from onnxreduce_cli.model.edit import Edits, apply_edits, set_ir_version, set_opset
@@ -34,17 +35,8 @@ def _edit(plan: SitePlan) -> None:
         _withdraw_shapes(plan)
     if subject.specialisation is not None:
         subject.specialisation.direct_calls()
-    edits: defaultdict[int, Edits] = defaultdict(Edits)
-    for site in plan.sites:
-        edit = edits[id(site.scope)]
-        template = site.only_filled
-        if template is not None:
-            edit.in_place.append((site.node, template.fill))
-            continue
-        edit.replace(site.node, site.result, site.successors, site.taken_over, site.initializers)
-    for scope in plan.dead.scopes:
-        edits[id(scope)].remove(plan.dead.of(scope))
-    for scope in subject.scopes:
+    edits = _edits(plan)
+    for scope in subject.distinct_scopes:
         constants = plan.constants.get(id(scope))
         if constants is None:
             continue
@@ -56,17 +48,36 @@ def _edit(plan: SitePlan) -> None:
     for graph, infos in stated:
         state_types(graph, infos)
     # Inner graphs first: a node that replaces an If takes over branches that are done.
-    for scope in reversed(subject.scopes):
+    for scope in reversed(subject.distinct_scopes):
         if id(scope) in edits:
             apply_edits(scope, edits[id(scope)])
     set_opset(subject.model, route.target)
     set_ir_version(subject.model, subject.scopes, plan.ir_version)
     if subject.specialisation is not None:
         subject.specialisation.install()
+    done = {id(scope.container) for scope in subject.alike_scopes}
     for function in subject.model.functions:
-        set_opset(function, route.target)
+        if id(function) not in done:
+            set_opset(function, route.target)
     if plan.unread:
         remove_imports(subject.model, plan.unread)
+    copy_alike(plan)
+
+
+def _edits(plan: SitePlan) -> defaultdict[int, Edits]:
+    """The replacements and removals by the identity of a scope."""
+    edits: defaultdict[int, Edits] = defaultdict(Edits)
+    for site in plan.sites:
+        if site.like is not None:
+            continue
+        own, template = edits[id(site.scope)], site.only_filled
+        if template is not None:
+            own.in_place.append((site.node, template.fill))
+            continue
+        own.replace(site.node, site.result, site.successors, site.taken_over, site.initializers)
+    for scope in plan.dead.scopes:
+        edits[id(scope)].remove(plan.dead.of(scope))
+    return edits
 
 
 def _withdraw_shapes(plan: SitePlan) -> None:
@@ -76,7 +87,7 @@ def _withdraw_shapes(plan: SitePlan) -> None:
     initializer alone: ONNX Runtime plans its memory by those that are stated.
     """
     stated = plan.facts.model.stated
-    for scope in plan.subject.scopes:
+    for scope in plan.subject.distinct_scopes:
         forget_negative_dims(stated_in(scope.container))
     for scope in plan.subject.scopes if stated.overridable else ():
         for info in scope.container.value_info:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import partial
 
@@ -18,18 +19,22 @@ from onnxreduce_cli.targets.elsewhere import Alike
 def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> Iterable[Alike]:
     """The nodes of the default domain, of some operators or of all, that a finished plan leads to.
 
-    They are asked about before the plan is applied.
+    Those of functions that are alike are there once, with how many functions that are. They are
+    asked about before the plan is applied.
     """
-    changed = [site for site in plan.sites if site.blocked is None]
+    changed = [site for site in plan.sites if site.blocked is None and site.like is None]
     gone = {id(site.node) for site in changed}
-    for scope in plan.subject.scopes:
-        yield from _kept(plan, scope, gone, op_types)
+    times = Counter(map(id, plan.subject.alike.values()))
+    for scope in plan.subject.distinct_scopes:
+        for group in _kept(plan, scope, gone, op_types):
+            yield group._replace(times=1 + times[id(scope)])
     templates: dict[int, list[Site]] = {}
     for site in changed:
         template = site.template
         # Of what a template is filled with for other nodes all but the data is the same.
         if template is None or not template.keeps_data_alone:
-            yield from _results(plan, site, op_types)
+            for group in _results(plan, site, op_types):
+                yield group._replace(times=1 + times[id(site.scope)])
         elif op_types is None or template.op_type in op_types:
             try:
                 templates[id(template)].append(site)

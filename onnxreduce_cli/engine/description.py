@@ -200,13 +200,20 @@ def _written(item: Written) -> Change:
 
 def _changes(plan: SitePlan) -> Iterator[Change]:
     first: dict[int, Change] = {}
+    of_sites: dict[int, Change] = {}
     for site in plan.sites:
         if site.blocked is not None:
+            continue
+        if site.like is not None:
+            known = of_sites[id(site.like)]
+            yield known.of_another(known.node, site.scope.label)
             continue
         name, label = site.scope.describe(site.node), site.scope.label
         like = first.get(id(site.template)) if site.template is not None else None
         if like is not None:
-            yield like.of_another(name, label)  # Nodes of one template are alike.
+            # Nodes of one template are alike.
+            change = of_sites[id(site)] = like.of_another(name, label)
+            yield change
             continue
         change = Change(
             name,
@@ -219,7 +226,7 @@ def _changes(plan: SitePlan) -> Iterator[Change]:
             site.control_flow,
             tuple(node.op_type for node in site.absorbed),
         )
-        first[id(site.template)] = change
+        first[id(site.template)] = of_sites[id(site)] = change
         yield change
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import chain
+from collections.abc import Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -112,18 +111,10 @@ class SitePlan:
         if scope.opset is None:
             self._plan_without_import(scope)
             return
-        calls, opset, expand = self.facts.calls, scope.opset, self.route.expand
         contracted = self.carrier.contracted(scope, self.contractor)
         templates = Templates(self.facts.model, scope)
-        attended = {
-            op_type: op_type in expand or self.carrier.attends(op_type, opset)
-            for op_type in set(scope.op_types)
-        }
-        if not any(attended.values()) and not contracted:
-            return
         nodes, op_types, signatures = scope.nodes, scope.op_types, scope.signatures
-        own = [group for group in scope.groups if attended[op_types[group[0]]]]
-        for place in range(len(nodes)) if contracted else sorted(chain.from_iterable(own)):
+        for place in self._attended(scope, contracted):
             node, op_type, signature = nodes[place], op_types[place], signatures[place]
             taken = contracted.get(id(node)) if contracted else None
             if taken is not None:
@@ -131,7 +122,7 @@ class SitePlan:
                 self._refuse_contradictions(alone, signature)
                 self.sites += [taken] if taken.node is node else []
                 continue
-            if not attended[op_type] or templates.leave(place):
+            if templates.leave(place):
                 continue
             template = templates.find(node, op_type, signature, place)
             if template is not None:
@@ -139,10 +130,6 @@ class SitePlan:
                     self._refuse_false_shapes(scope, node)
                 if template.description is not None:
                     self.sites.append(_like(scope, node, template, place))
-                continue
-            if not is_default(node.domain) or (
-                calls.functions and calls.function_of(node) is not None
-            ):
                 continue
             site = self._plan_node(scope, node, signature)
             site.place = place
@@ -155,6 +142,25 @@ class SitePlan:
                 site.result if site.is_plain else (),
                 site.description,
             )
+
+    def _attended(self, scope: Scope, contracted: Mapping[int, Site]) -> list[int]:
+        """The places of the nodes that may have to change, of which some are contracted."""
+        calls, opset, attends = self.facts.calls, scope.opset, dict[str, bool]()
+        assert opset is not None
+        found: list[int] = []
+        for group in scope.groups:
+            op_type, first = scope.op_types[group[0]], scope.nodes[group[0]]
+            if op_type in calls.op_types and calls.function_of(first) is not None:
+                continue
+            if op_type not in attends:
+                expanded = op_type in self.route.expand
+                attends[op_type] = expanded or self.carrier.attends(op_type, opset)
+            if attends[op_type] and is_default(first.domain):
+                found += group
+        if contracted:
+            found += [i for i, node in enumerate(scope.nodes) if id(node) in contracted]
+            return sorted({*found})
+        return sorted(found)
 
     def _plan_without_import(self, scope: Scope) -> None:
         for node in scope.nodes:
@@ -305,7 +311,7 @@ class SitePlan:
         self.dead = dead_values(
             self.subject.scopes,
             [site for site in done if not (site.only_filled and site.only_filled.reads_on)],
-            _bound(self.subject),
+            self.subject.bound(),
             {id(node) for site in done for node in site.behind},
         )
         self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
@@ -364,13 +370,15 @@ class SitePlan:
         results: dict[int, list[Sequence[NodeProto]]] = {}
         for site in self.sites:
             # What a template was filled for reads the constants that its first node reads.
-            if site.only_filled is None:
+            if site.like is None and site.only_filled is None:
                 results.setdefault(id(site.scope), []).append(site.result)
         found = {
             id(scope): self.maker.read_in(scope, results[id(scope)])
             for scope in self.subject.scopes
             if id(scope) in results
         }
+        alike = self.subject.alike.items()
+        found |= {key: found[id(like)] for key, like in alike if id(like) in found}
         return {key: new for key, new in found.items() if new.initializers or new.nodes}
 
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
@@ -401,11 +409,3 @@ def _like(scope: Scope, node: NodeProto, template: Template, place: int) -> Site
 def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:
     where = (scope.describe(node), node.op_type, scope.opset or 0, scope.label)
     return InvalidModelError(str(Blocker(*where, problem, "mend the model")))
-
-
-def _bound(subject: Subject) -> Iterator[str]:
-    """The values that training information refers to by name."""
-    for training in subject.model.training_info:
-        for entry in (*training.initialization_binding, *training.update_binding):
-            yield entry.key
-            yield entry.value

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from onnx import ModelProto
 
+from onnxreduce_cli.engine.alike import add_alike
 from onnxreduce_cli.engine.passes.inlining import helps, inline_functions
 from onnxreduce_cli.engine.passes.specialisation import specialise_functions
 from onnxreduce_cli.engine.plan import SitePlan
@@ -21,7 +22,13 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
     Returns:
         the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
     """
-    plan = SitePlan(subject, route)
+    # What might have been contracted is told of each function by itself.
+    plan = SitePlan(subject if route.contract else subject.distinct(), route)
+    if plan.subject.alike:
+        if plan.blocked:  # So is what blocks.
+            plan = SitePlan(subject, route)
+        else:
+            add_alike(plan, subject)
     found = _without_sequences(plan)
     if found is not None:
         copy, written = found

@@ -42,6 +42,7 @@ class Site:
         stabler: whether what replaces it is right too where inner values of those over- or
             underflow.
         place: where it is in `scope.nodes`; known of those with a template.
+        like: the site in another function, like its own, that it is the same as.
     """
 
     scope: Scope
@@ -61,6 +62,7 @@ class Site:
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
     place: int = -1
+    like: Site | None = None
 
     @property
     def result(self) -> Sequence[NodeProto]:
@@ -104,6 +106,28 @@ class Site:
     def drops_alone(self) -> bool:
         """True if what replaces it reads nothing else that the model has."""
         return self.only_filled is not None
+
+    def of_another(self, scope: Scope, node: NodeProto) -> Site:
+        """The same in a function that is like its own.
+
+        Args:
+            scope: that function's.
+            node: the node there.
+        """
+        return Site(
+            scope,
+            node,
+            self.description,
+            self.warnings,
+            self.made,
+            lookups=self.lookups,
+            template=self.template,
+            avoided=self.avoided,
+            dims=self.dims,
+            stabler=self.stabler,
+            place=self.place,
+            like=self,
+        )
 
     def say(self, text: str) -> None:
         """Note that something was done, and what is to be said of it; maybe nothing."""

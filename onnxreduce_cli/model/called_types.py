@@ -29,6 +29,10 @@ from onnxreduce_cli.model.values import ValueType, from_proto
 #: Nodes that onnx may go through by itself, as many as it does in half a second.
 LIMIT = 100_000
 
+#: Functions times calls that onnx may go through by itself: it takes all names along to each call,
+#: half a second for 2,000 of both.
+NAMES = 4_000_000
+
 #: Bodies that are gone through in any case.
 BODIES = 1000
 

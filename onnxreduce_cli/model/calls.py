@@ -52,6 +52,19 @@ class Calls:
         redirected = self._redirected.get(id(node))
         return redirected or self.functions.get((node.domain, node.op_type, node.overload))
 
+    @property
+    def count(self) -> int:
+        """How many nodes call functions."""
+        if self._calls is None:
+            self._calls = defaultdict(list)
+            self._find(self._scopes)
+        return sum(map(len, self._calls.values()))
+
+    @cached_property
+    def op_types(self) -> frozenset[str]:
+        """The operators of nodes that may call functions."""
+        return frozenset(name for _, name, _ in self.functions)
+
     def of(self, function: FunctionProto) -> list[Call]:
         """Every node that calls a function, with the scope it stands in."""
         if self._calls is None:
@@ -61,11 +74,18 @@ class Calls:
 
     def _find(self, found: Iterable[Scope]) -> None:
         assert self._calls is not None
+        #: Of functions of which others are alike, whether their bodies call any.
+        calling: dict[int, bool] = {}
         for scope in found:
+            if scope.like is not None and not calling.get(id(scope.like), True):
+                continue
+            called = False
             for node in scope.nodes:
                 function = self.function_of(node)
                 if function is not None:
                     self._calls[id(function)].append((scope, node))
+                    called = True
+            calling[id(scope)] = called
 
     def redirect(self, calls: Sequence[Call], function: FunctionProto) -> None:
         """Let nodes call another function than the one they name, a copy of it.

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Hashable, Sequence
+from functools import cached_property
 
 from onnx import GraphProto, ModelProto, NodeProto
 
+from onnxreduce_cli.model.alike_functions import alike
 from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array, ModelConstants
@@ -117,6 +119,11 @@ class Facts:
                 for given in node.input:
                     found.setdefault(given, []).append(node)
         return self._readers[id(root)].get(name, ())
+
+    @cached_property
+    def alike_functions(self) -> dict[int, Scope]:
+        """By the identity of a function's scope, the first that is like it; see there."""
+        return alike(self)
 
     # Types
 

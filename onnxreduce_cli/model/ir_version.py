@@ -140,16 +140,26 @@ def _features(
             continue
         if key in helper.OP_SET_ID_VERSION_MAP:
             yield int(helper.OP_SET_ID_VERSION_MAP[key]), f"opset {key[1]} of {key[0]}"
-    for function in model.functions:
-        yield 8, f"model-local function {function.name!r}"
-        if function.attribute_proto:
-            yield 9, f"default attributes of function {function.name!r}"
-        if function.overload:
-            yield 10, f"overload {function.overload!r} of function {function.name!r}"
+    yield from _function_features(model)
     for scope in scopes:
         if dead is not None:
             yield from _tensor_features(scope, dead)
         yield from _scope_features(scope)
+
+
+def _function_features(model: ModelProto) -> Iterator[Feature]:
+    """What the first functions need that need it."""
+    functions = list(model.functions)
+    for function in functions[:1]:
+        yield 8, f"model-local function {function.name!r}"
+    for function in functions:
+        if function.attribute_proto:
+            yield 9, f"default attributes of function {function.name!r}"
+            break
+    for function in functions:
+        if function.overload:
+            yield 10, f"overload {function.overload!r} of function {function.name!r}"
+            break
 
 
 def _tensor_features(scope: Scope, dead: DeadValues) -> Iterator[Feature]:

@@ -8,6 +8,7 @@ from itertools import chain
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
+from onnxreduce_cli.model.alike_functions import body_key
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
 from onnxreduce_cli.model.order import in_order, misplaced
 from onnxreduce_cli.model.signatures import Inputs, Walked, walked
@@ -38,6 +39,7 @@ class Scope:
         label: where it is, for messages; empty for the main graph.
         subgraph: whether it is a graph within another.
         owner: the node whose attribute holds it; None where no node does.
+        like: the scope of a function before this one that differs in its name alone, if any.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Scope:
         label: str,
         subgraph: bool = False,
         owner: NodeProto | None = None,
+        like: Scope | None = None,
     ) -> None:
         self.container = container
         self.parent = parent
@@ -55,6 +58,7 @@ class Scope:
         self.label = label
         self.subgraph = subgraph
         self.owner = owner
+        self.like = like
         # None for its own sake: an object that refers to itself is not freed at once.
         self._root = None if parent is None else parent.root
 
@@ -89,6 +93,8 @@ class Scope:
     @cached_property
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
+        if self.like is not None:
+            return self.like.op_types
         return [node.op_type for node in self.nodes]
 
     @cached_property
@@ -109,6 +115,8 @@ class Scope:
     @cached_property
     def groups(self) -> list[list[int]]:
         """The places in `nodes` of those of equal signatures; a node without one is alone."""
+        if self.like is not None:
+            return self.like.groups
         found: dict[Hashable, list[int]] = {}
         for place, signature in enumerate(map(id, self.signatures)):
             try:
@@ -123,6 +131,8 @@ class Scope:
     @cached_property
     def _walked(self) -> Walked:
         """What a walk over the nodes finds, but for those that are unlike any other."""
+        if self.like is not None:
+            return self.like._walked
         unlike = not _UNLIKE.isdisjoint(self.op_types)
         alike = [i for i, name in enumerate(self.op_types) if name not in _UNLIKE] if unlike else ()
         some = walked([self.nodes[index] for index in alike] if unlike else self.nodes)
@@ -159,6 +169,8 @@ class Scope:
     @cached_property
     def inputs(self) -> frozenset[str]:
         """Names of the graph's or the function's formal inputs."""
+        if self.like is not None:
+            return self.like.inputs
         if isinstance(self.container, FunctionProto):
             return frozenset(self.container.input)
         return frozenset(value.name for value in self.container.input)
@@ -166,6 +178,8 @@ class Scope:
     @cached_property
     def outputs(self) -> frozenset[str]:
         """Names of the graph's or the function's formal outputs."""
+        if self.like is not None:
+            return self.like.outputs
         if isinstance(self.container, FunctionProto):
             return frozenset(self.container.output)
         return frozenset(value.name for value in self.container.output)
@@ -173,6 +187,8 @@ class Scope:
     @cached_property
     def declared(self) -> dict[str, ValueType]:
         """The types that the container itself states, by the values' names."""
+        if self.like is not None:
+            return self.like.declared
         container = self.container
         found: dict[str, ValueType] = {}
         infos = list(container.value_info)
@@ -241,9 +257,23 @@ def scopes(model: ModelProto) -> list[Scope]:
                 label = f"training_info[{index}].{field}"
                 graph: GraphProto = getattr(training, field)
                 found += _with_subgraphs(Scope(graph, main, opset, label, subgraph=True))
+    bodies: dict[bytes, Scope] = {}
     for function in model.functions:
-        found += function_scopes(function, f"function {function_label(function)}")
+        found += _in_function(function, bodies)
     return found
+
+
+def _in_function(function: FunctionProto, bodies: dict[bytes, Scope]) -> list[Scope]:
+    """A function's scopes; one without graphs in it may be like one of the `bodies` before."""
+    names = function.domain, function.name, function.overload
+    label, key = f"function {_label(*names)}", body_key(function, names[2])
+    like = bodies.get(key)
+    if like is not None:
+        return [Scope(function, None, like.opset, label, like=like)]
+    tree = function_scopes(function, label)
+    if len(tree) == 1:
+        bodies[key] = tree[0]
+    return tree
 
 
 def function_scopes(function: FunctionProto, label: str) -> list[Scope]:
@@ -261,8 +291,12 @@ def by_root(found: Iterable[Scope]) -> dict[int, list[Scope]]:
 
 def function_label(function: FunctionProto) -> str:
     """A function as messages name it: domain, name and overload."""
-    label = f"{function.domain}.{function.name}" if function.domain else function.name
-    return f"{label}:{function.overload}" if function.overload else label
+    return _label(function.domain, function.name, function.overload)
+
+
+def _label(domain: str, name: str, overload: str) -> str:
+    label = f"{domain}.{name}" if domain else name
+    return f"{label}:{overload}" if overload else label
 
 
 def _with_subgraphs(root: Scope) -> Iterator[Scope]:

@@ -14,6 +14,7 @@ from onnx import (
     FunctionProto,
     GraphProto,
     ModelProto,
+    NodeProto,
 )
 
 from onnxreduce_cli.model import called_types
@@ -111,7 +112,7 @@ class ShapeInference:
         """The outermost scopes that inference has to run over for one of them, in that order.
 
         What calls a function is asked for the types that it gives: it comes before, so that a
-        chain of functions may be as long as the model.
+        chain of functions may be as long as the model; unless it states all of these.
         """
         found: list[Scope] = []
         begun = set[int]()
@@ -125,9 +126,21 @@ class ShapeInference:
                 continue
             begun.add(id(root))
             if isinstance(root.container, FunctionProto):
-                callers = [caller.root for caller, _ in self._calls.of(root.container)]
-                waiting += [caller for caller in callers if id(caller) not in begun]
+                waiting += [
+                    caller.root
+                    for caller, call in self._calls.of(root.container)
+                    if id(caller.root) not in begun and not self._states_inputs(caller, call)
+                ]
         return found
+
+    def _states_inputs(self, caller: Scope, call: NodeProto) -> bool:
+        """Return whether all is stated of what a call reads."""
+        for name in call.input:
+            owner = caller.resolve(name) if name else None
+            known = None if owner is None else self._stated.type(owner, name)
+            if owner is not None and (known is None or not known.is_whole):
+                return False
+        return True
 
     def take_graphs(self, other: ShapeInference) -> None:
         """Take over the types that `other` has inferred for the model's graphs, if it has.
@@ -186,14 +199,25 @@ class ShapeInference:
 
     @cached_property
     def _called_types(self) -> CalledTypes:
-        return CalledTypes(self._model, self._calls.functions, _infer_by_onnx)
+        likes = {id(tree[0].container): tree[0].like for tree in self._trees.values()}
+        functions = dict(self._calls.functions)
+        for key, function in functions.items():
+            like = likes.get(id(function))
+            if like is not None and like.function is not None:
+                functions[key] = like.function
+        return CalledTypes(self._model, functions, _infer_by_onnx)
 
     @cached_property
     def _too_many_calls(self) -> bool:
-        """Return whether onnx would go through more nodes than it should by itself."""
+        """Return whether onnx would go through more than it should by itself.
+
+        That is nodes as often as they are called, and at each call the names of all functions.
+        """
         functions = self._calls.functions
         if not functions:
             return False
+        if self._calls.count * len(functions) > called_types.NAMES:
+            return True
         sizes = called_types.sizes(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]
         nodes += [node for item in functions.values() for node in with_inner(item.node)]
@@ -239,11 +263,13 @@ class ShapeInference:
 
     def _infer_function(self, root: Scope, function: FunctionProto) -> None:
         tree = self._trees[id(root)]
+        known = function if root.like is None else root.like.container
+        assert isinstance(known, FunctionProto)
+        name = (known.domain, known.name, known.overload)
         accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
-            name = (function.domain, function.name, function.overload)
             key = (name, types, called_types.frozen(bound))
             if key not in self._accounts:
                 self._accounts[key] = self._account(tree, function, types, bound)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,9 @@ _FEW = 50
 
 #: So many inputs, outputs and attributes are walked over; each of the former takes two bits.
 _MOST = 15
+
+#: The bytes before an operator's name, and the parts of signatures that tell the domain too.
+_HEAD, _OF_OTHERS = 2, 4
 
 #: What is equal of nodes that differ in names alone.
 Signature = tuple[Hashable, ...]
@@ -87,6 +91,32 @@ class Walked:
         told = set(places) - {places[index] for index in self._untold}
         found._untold = [place for place in range(count) if place not in told]
         return found
+
+
+class CallParts(NamedTuple):
+    """What the signature of a node says that may call a function.
+
+    Attributes:
+        domain: the domain of its operator.
+        overload: the overload.
+        way: what is equal for nodes that differ in operator and names alone.
+    """
+
+    domain: str
+    overload: str
+    way: Hashable
+
+
+def call_parts(signature: Hashable, op_type: str) -> CallParts | None:
+    """Return the parts of a node's signature; None if it is of the default domain, or has none."""
+    if not isinstance(signature, tuple) or len(signature) < _OF_OTHERS:
+        return None
+    *way, domain, overload = signature
+    if isinstance(way[1], bytes):
+        way[1] = way[1][_HEAD + len(op_type) :]
+    else:
+        del way[2]
+    return CallParts(domain, overload, tuple(way))
 
 
 def walked(nodes: Sequence[NodeProto]) -> Walked:

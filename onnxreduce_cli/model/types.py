@@ -45,10 +45,7 @@ class Types:
         if owner is None:
             return None
         declared = self._stated.type(owner, name)
-        if declared is not None and (
-            not declared.elem_type
-            or (declared.dims is not None and all(isinstance(d, int) for d in declared.dims))
-        ):
+        if declared is not None and declared.is_whole:
             return declared
         return merge(declared, self._inference.type(owner, name)) or self._unify(owner, name)
 

@@ -47,6 +47,13 @@ class ValueType:
         """The number of dimensions, if known."""
         return None if self.dims is None else len(self.dims)
 
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing is left to infer: every dimension is a number, or it has none."""
+        if not self.elem_type:
+            return True
+        return self.dims is not None and all(isinstance(dim, int) for dim in self.dims)
+
     def to_proto(self) -> TypeProto:
         """The type as a protobuf message (dense tensors only)."""
         return helper.make_tensor_type_proto(self.elem_type, self.dims)

@@ -27,12 +27,14 @@ class Alike(NamedTuple):
         ask: gives what is known of one of them, by its number.
         types: gives for each of them what is equal for those that read and make values of the same
             types; None where that is not known, or for all.
+        times: in how many functions that are alike there are these.
     """
 
     op_type: str
     nodes: int
     ask: Callable[[int], NodeFacts]
     types: Callable[[], Sequence[Hashable] | None] = lambda: None
+    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ def wrong_elsewhere(
     hit: Counter[tuple[str, Forms]] = Counter()
     for group in nodes(known):
         for forms, number in _forms(group, known[group.op_type]):
-            hit[group.op_type, forms] += number
+            hit[group.op_type, forms] += number * group.times
     versions: dict[str, set[Version]] = {}
     numbers: Counter[str] = Counter()
     for (op_type, forms), number in hit.items():

@@ -7,6 +7,7 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -29,21 +30,18 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
     """
     maker = PairMaker(conversion)
     sites = [site for site in conversion.sites if site.blocked is None]
-    alike: dict[Any, list[Site]] = {}
     with collector_paused():
-        for site in sites:
-            alike.setdefault(maker.signature(site), []).append(site)
+        alike = _alike(maker, sites)
     unchecked: dict[tuple[str, str], Unchecked] = {}
     groups: dict[bytes, tuple[Pair, Site, int]] = {}
     each: list[SiteCheck] = []
-    for group in alike.values():
-        try:
-            pair = maker.pair(group[0])
-        except UncheckableError as error:
-            each.append(_leave(unchecked, group[0], len(group), str(error)))
+    for group, made in _pairs(maker, alike):
+        if isinstance(made, UncheckableError):
+            each.append(_leave(unchecked, group[0], len(group), str(made)))
             continue
-        _, first, count = groups.get(pair.key, (pair, group[0], 0))
-        groups[pair.key] = (pair, first, count + len(group))
+        pair, pair_key = made
+        _, first, count = groups.get(pair_key, (pair, group[0], 0))
+        groups[pair_key] = (pair, first, count + len(group))
     exact, loose, failures = 0, [], []
     remarks: dict[str, None] = {}
     for pair, site, count in groups.values():
@@ -70,6 +68,35 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
         tuple(remarks),
         tuple(each),
     )
+
+
+def _alike(maker: PairMaker, sites: Iterable[Site]) -> Collection[list[Site]]:
+    """The sites in groups of those that are alike by a cheap key, each of one function alone."""
+    keys: dict[int, Any] = {}
+    found: dict[Any, list[Site]] = {}
+    for site in sites:
+        if site.like is None:
+            key = keys[id(site)] = maker.signature(site)
+        else:
+            key = (id(site.scope), keys[id(site.like)])
+        found.setdefault(key, []).append(site)
+    return found.values()
+
+
+def _pairs(
+    maker: PairMaker, groups: Iterable[list[Site]]
+) -> Iterator[tuple[list[Site], tuple[Pair, bytes] | UncheckableError]]:
+    """Each group with its first site as two models, and their key; or why it is not checked."""
+    known: dict[int, tuple[Pair, bytes] | UncheckableError] = {}
+    for group in groups:
+        site = group[0].like or group[0]
+        if id(site) not in known:
+            try:
+                pair = maker.pair(site)
+                known[id(site)] = (pair, pair.key)
+            except UncheckableError as error:
+                known[id(site)] = error
+        yield group, known[id(site)]
 
 
 def _where(site: Site) -> str:

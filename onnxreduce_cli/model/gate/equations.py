@@ -70,6 +70,8 @@ def _is_sound(equation: AttributeProto) -> bool:
 def _own(bodies: Iterable[Scope]) -> Iterator[tuple[FunctionProto, str]]:
     """The functions' attributes to which an Einsum of their bodies refers."""
     for scope in bodies:
+        if "Einsum" not in scope.op_types:
+            continue
         for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
             if op_type == "Einsum" and is_default(node.domain):
                 equation = find(node, "equation")

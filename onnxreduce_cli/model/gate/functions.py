@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
-from onnx import FunctionProto, ModelProto, NodeProto
+from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
@@ -16,22 +16,27 @@ from onnxreduce_cli.model.scope import Scope, function_label, with_inner
 from onnxreduce_cli.text import listed, quoted
 
 
-def by_key(model: ModelProto) -> dict[FunctionKey, FunctionProto]:
-    """The functions that nodes can name.
+def by_key(scopes: Iterable[Scope]) -> dict[FunctionKey, Scope]:
+    """The scopes of the functions that nodes can name.
 
     Raises:
         InvalidModelError: two have one name, or one's names are not UTF-8.
     """
-    found: dict[FunctionKey, FunctionProto] = {}
-    for function in model.functions:
-        label = function_label(function)
+    found: dict[FunctionKey, Scope] = {}
+    for scope in scopes:
+        function = scope.container
+        if not isinstance(function, FunctionProto):
+            continue
         names = (function.domain, function.name, function.overload)
-        wrong = first_no_text((*names, *function.input, *function.output, *function.attribute))
+        formals = () if scope.like else (*function.input, *function.output, *function.attribute)
+        wrong = first_no_text((*names, *formals))
         if wrong is not None:
+            label = function_label(function)
             raise InvalidModelError(f"function {label}: the name {quoted(wrong)} is not UTF-8")
         if names in found:
+            label = function_label(function)
             raise InvalidModelError(f"there are several functions {label}; mend the model")
-        found[names] = function
+        found[names] = scope
     return found
 
 
@@ -99,14 +104,20 @@ def check_recursion(
     Raises:
         InvalidModelError: one calls itself, perhaps by way of others.
     """
-    calls: dict[int, set[int]] = {id(function): set() for function in functions.values()}
     by_identity = {id(function): function for function in functions.values()}
+    calls: dict[int, set[int]] = {}
     for scope in scopes:
         caller = scope.function
-        for node in scope.nodes if caller is not None and id(caller) in calls else ():
+        if caller is None or id(caller) not in by_identity:
+            continue
+        if scope.like is not None and id(scope.like.container) not in calls:
+            continue  # As the one that it is like it calls none.
+        for node in scope.nodes:
             callee = functions.get((node.domain, node.op_type, node.overload))
             if callee is not None:
-                calls[id(caller)].add(id(callee))
+                calls.setdefault(id(caller), set()).add(id(callee))
+    # Who calls none goes round in no circle.
+    calls = {key: {callee for callee in called if callee in calls} for key, called in calls.items()}
     # Those that call nothing that is left are taken away; what remains goes round in circles.
     callers: dict[int, list[int]] = {key: [] for key in calls}
     for caller_key, callees in calls.items():

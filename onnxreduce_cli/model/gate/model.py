@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
@@ -14,7 +14,8 @@ from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.equations import Equations
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.safe_inference import split_problem
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, function_label
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
+from onnxreduce_cli.model.signatures import call_parts
 from onnxreduce_cli.text import quoted
 
 #: The latest version that onnx can be asked about.
@@ -33,15 +34,20 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
     """
     if model.ir_version < 0:
         raise InvalidModelError(f"its IR version is {model.ir_version}; mend the model")
-    known = functions.by_key(model)
+    bodies = functions.by_key(found)
     _check_imports(model, "")
-    for function in model.functions:
-        _check_imports(function, f"function {function_label(function)}: ")
-    nodes = _Nodes(model, known, Equations(found, known))
+    known: dict[FunctionKey, FunctionProto] = {}
+    for key, scope in bodies.items():
+        assert isinstance(scope.container, FunctionProto)
+        known[key] = scope.container
+        if scope.like is None:
+            _check_imports(scope.container, f"{scope.label}: ")
+    nodes = _Nodes(model, bodies, known, Equations(found, known))
     for scope in found:
         if isinstance(scope.container, GraphProto):
             _check_graph(scope, scope.container)
-        nodes.check(scope)
+        if scope.like is None:
+            nodes.check(scope)
     if known:
         functions.check_recursion(found, known)
 
@@ -84,20 +90,30 @@ class _Nodes:
     """The nodes of one model.
 
     Attributes:
-        functions: the model's own, which nodes call by name.
+        bodies: the scopes of the model's own functions, which nodes call by name.
+        functions: the functions.
     """
 
     def __init__(
-        self, model: ModelProto, known: Mapping[FunctionKey, FunctionProto], equations: Equations
+        self,
+        model: ModelProto,
+        bodies: Mapping[FunctionKey, Scope],
+        functions: Mapping[FunctionKey, FunctionProto],
+        equations: Equations,
     ) -> None:
-        self._model, self._functions, self._equations = model, known, equations
+        self._model, self._bodies, self._functions = model, bodies, functions
+        self._equations = equations
 
     def check(self, scope: Scope) -> None:
         """Refuse what is wrong with the nodes of a scope."""
         imports = {entry.domain: entry.version for entry in self._imports(scope)}
         # What differs from a sound node in names alone is sound.
+        called: set[Hashable] = set()
         for place, *_ in scope.groups:
             op_type, node = scope.op_types[place], scope.nodes[place]
+            call = self._call(op_type, scope.signatures[place]) if self._bodies else None
+            if call is not None and call in called:
+                continue
             problem = self._problem(node, op_type, scope.opset, imports)
             if problem is not None:
                 name = str(node.name) if first_no_text([node.name]) else scope.describe(node)
@@ -106,6 +122,16 @@ class _Nodes:
                     opset, operator = imports.get(node.domain, 0), f"{node.domain}.{op_type}"
                 where = (name, operator, opset, scope.label)
                 raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
+            if call is not None:
+                called.add(call)
+
+    def _call(self, op_type: str, signature: Hashable) -> Hashable:
+        """Return a key that is equal for calls, in one way, of functions that are alike."""
+        parts = call_parts(signature, op_type)
+        if parts is None:
+            return None
+        body = self._bodies.get((parts.domain, op_type, parts.overload))
+        return None if body is None else (id(body.like or body), parts.way)
 
     def _imports(self, scope: Scope) -> Iterable[OperatorSetIdProto]:
         return (scope.function or self._model).opset_import
