@@ -66,8 +66,6 @@ class SitePlan:
         self._contradictions = Contradictions(
             subject.facts, subject.model.ir_version, subject.facts.sound
         )
-        #: The identities of nodes that make what steps looked at, and were asked about already.
-        self._compared: set[int] = set()
         self.ir_version, self.ir_version_reason = choose(
             route.ir_version, subject.model, subject.scopes, route.target
         )
@@ -220,7 +218,7 @@ class SitePlan:
             return
         if problem is not None:
             raise _invalid(scope, node, problem)
-        if known.types and (known.more or known.shapes):
+        if known.types and (known.more or known.alone or known.shapes):
             self._refuse_false_shapes(scope, node)
 
     def _refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:
@@ -231,18 +229,18 @@ class SitePlan:
         Raises:
             InvalidModelError: the model is invalid there.
         """
+        compared = self.subject.facts.compared
         for name in node.input[:]:
             owner = scope.resolve(name) if name else None
             maker = None if owner is None else owner.producers.get(name)
-            if owner is None or not owner.opset or maker is None or id(maker) in self._compared:
+            if owner is None or not owner.opset or maker is None or id(maker) in compared:
                 continue
-            self._compared.add(id(maker))
             called = not is_default(maker.domain) or self.facts.calls.function_of(maker) is not None
-            if called or name not in owner.declared:
-                continue
-            problem = self._contradictions.of(owner, maker, owner.opset, None)
-            if problem is not None:
-                raise _invalid(owner, maker, problem)
+            if name in owner.declared and not called:
+                problem = self._contradictions.of(owner, maker, owner.opset, None)
+                if problem is not None:
+                    raise _invalid(owner, maker, problem)
+            compared.add(id(maker))
 
     def _need_constants(self) -> dict[int, Sequence[NodeProto]]:
         """Block nodes of which the replacement reads what no node at the target makes.
@@ -298,7 +296,7 @@ class SitePlan:
         self.dead = dead_values(
             self.subject.scopes,
             [(site.scope, site.node, site.result) for site in done],
-            _bound(self.subject),
+            bound(self.subject),
             {id(node) for site in done for node in site.behind},
             {id(site.node) for site in done if site.template and site.template.reads_on},
         )
@@ -388,7 +386,7 @@ def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:
     return InvalidModelError(str(Blocker(*where, problem, "mend the model")))
 
 
-def _bound(subject: Subject) -> Iterator[str]:
+def bound(subject: Subject) -> Iterator[str]:
     """The values that training information refers to by name."""
     for training in subject.model.training_info:
         for entry in (*training.initialization_binding, *training.update_binding):

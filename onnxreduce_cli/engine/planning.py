@@ -21,7 +21,12 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
     Returns:
         the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
     """
-    plan = SitePlan(subject, route)
+    return completed(SitePlan(subject, route))
+
+
+def completed(plan: SitePlan) -> SitePlan:
+    """Complete a plan of a model as it is: where nodes block, by a pass over the whole model."""
+    subject, route = plan.subject, plan.route
     found = _without_sequences(plan)
     if found is not None:
         copy, written = found
