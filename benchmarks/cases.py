@@ -9,8 +9,10 @@ from benchmarks.contenders import (
     command,
     converters,
     copy,
+    inspect,
     onnxreduce,
     onnxreduce_checked,
+    plan,
     unchecked_command,
 )
 from benchmarks.harness import Case
@@ -27,6 +29,12 @@ def cases() -> dict[str, Case]:
         )
         for count in (10_000, 100_000, 1_000_000)
     }
+    for count in (10_000, 100_000):
+        found[f"inspect-{count}"] = Case(
+            f"`inspect` of {count:,} nodes of opset 13",
+            partial(models.many_nodes, count=count),
+            {"one plan, to 18": plan, "inspect": inspect},
+        )
     found["functions"] = Case(
         "10,000 functions, opset 13 to 18",
         partial(models.many_functions, count=10_000),

@@ -40,6 +40,27 @@ def onnxreduce_checked(source: str, target: str) -> None:
     convert_file(source, target, Options(opset=TARGET, force=True))
 
 
+def plan(source: str, _: str) -> None:
+    """What `convert --no-check` does before it writes."""
+    from onnxreduce_cli.engine.conversion import Conversion
+    from onnxreduce_cli.model.files import load
+
+    document = load(source)
+    Conversion(document.model, TARGET, base_dir=document.base_dir)
+
+
+def inspect(source: str, _: str) -> None:
+    """A plan for each opset, and what runtimes take, as text."""
+    from onnxreduce_cli.engine import inspection
+    from onnxreduce_cli.model.files import load
+    from onnxreduce_cli.report.contents import contents
+    from onnxreduce_cli.report.inspection import inspection_text
+
+    document = load(source)
+    found = inspection.inspect(document.model, document.base_dir)
+    inspection_text(found, contents(document, source), source)
+
+
 def command(source: str, target: str, *more: str) -> None:
     """The command as a user calls it, in a process of its own."""
     call = [sys.executable, "-m", "onnxreduce_cli.cli.main", "convert", source, "-o", target]
@@ -70,6 +91,8 @@ def onnxscript_converter(source: str, target: str) -> None:
 #: What each imports, before its time is taken.
 MODULES: dict[Work, str] = {
     load_and_save: "onnx",
+    plan: "onnxreduce_cli.engine.conversion",
+    inspect: "onnxreduce_cli.report.inspection",
     onnxreduce: "onnxreduce_cli.api.file_conversion",
     onnxreduce_checked: "onnxreduce_cli.verification.sites",
     cpp_converter: "onnx.version_converter",

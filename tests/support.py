@@ -10,13 +10,23 @@ import numpy as np
 import onnx
 import onnxruntime as ort
 import pytest
-from onnx import ModelProto, TensorProto, TypeProto, helper, parser
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    TensorProto,
+    TypeProto,
+    helper,
+    parser,
+)
 
 import onnxreduce_cli
-from onnxreduce_cli import executor
+from onnxreduce_cli import executor, schemas
 from onnxreduce_cli.emit.builder import fill
+from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
+from onnxreduce_cli.model.gate import admit
 
 ort.set_default_logger_severity(4)
 
@@ -33,6 +43,39 @@ def model(text: str) -> ModelProto:
     found = parser.parse_model(text)
     onnx.checker.check_model(found, full_check=True)
     return found
+
+
+def conversions(found: ModelProto) -> list[Conversion]:
+    """The conversion of a model to each opset from 1 on, none applied; they share its facts."""
+    facts = admit(found)
+    opsets = range(1, schemas.newest_opset() + 1)
+    return [Conversion(found, opset, facts=facts) for opset in opsets]
+
+
+def several_times(found: ModelProto, times: int) -> ModelProto:
+    """A model with each node of its graph so many times side by side, of the same inputs."""
+    made = {name for node in found.graph.node for name in node.output} - {""}
+    copy = ModelProto()
+    copy.CopyFrom(found)
+    for number in range(1, times):
+        graph = GraphProto()
+        graph.CopyFrom(found.graph)
+        _rename(graph, {name: f"{name}:{number}" for name in made})
+        copy.graph.node.extend(graph.node)
+        copy.graph.value_info.extend([info for info in graph.value_info if ":" in info.name])
+        copy.graph.output.extend([info for info in graph.output if ":" in info.name])
+    return copy
+
+
+def _rename(graph: GraphProto, names: Mapping[str, str]) -> None:
+    for info in (*graph.value_info, *graph.output):
+        info.name = names.get(info.name, info.name)
+    for node in graph.node:
+        node.input[:] = [names.get(name, name) for name in node.input]
+        node.output[:] = [names.get(name, name) for name in node.output]
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                _rename(attribute.g, names)
 
 
 def run(found: ModelProto, inputs: Mapping[str, Any], *, in_numpy: bool = False) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.inspection import conversions
 from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
 from onnxreduce_cli.engine.subject import Subject
@@ -29,6 +28,7 @@ from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.verification.randomness import random_outputs
 from onnxreduce_cli.verification.sites import check_sites
 from onnxreduce_cli.verification.source import Source
+from tests.support import conversions
 from tests.verification.test_site_nesting import nested as nested_apart
 
 

@@ -128,11 +128,13 @@ class Context(NodeFacts):
 
     def fresh(self, hint: str) -> Value:
         """Return a new value name, derived from the node's own."""
-        self._lookups.more = True
+        self._lookups.alone = True
         return Value(self._fresh(hint), self)
 
     def _fresh(self, hint: str) -> str:
-        return self._workspace.names.fresh(f"{self._base}_{hint}")
+        name = self._workspace.names.fresh(f"{self._base}_{hint}")
+        self._lookups.made.add(name)
+        return name
 
     def replace(
         self,
@@ -178,7 +180,7 @@ class Context(NodeFacts):
 
     def state_type(self, name: str, like: ValueType) -> None:
         """State the dtype and shape of an emitted value, where shape inference cannot find them."""
-        self._facts.declare_type(self.scope, name, like)
+        self._workspace.facts.declare_type(self.scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
         """Emit a node once more, with other inputs and outputs."""
@@ -214,7 +216,8 @@ class Context(NodeFacts):
         if not self.has_initializers:
             return self.op.Constant(value=copy)
         self.initializers.append(copy)
-        self._facts.declare_type(self.scope, copy.name, tensor_type(elem_type, tuple(dims)))
+        known = tensor_type(elem_type, tuple(dims))
+        self._workspace.facts.declare_type(self.scope, copy.name, known)
         return Value(copy.name, self)
 
     def array(self, values: Array | Sequence[int], hint: str) -> Value:
@@ -231,6 +234,7 @@ class Context(NodeFacts):
             quick = (tuple(values),)
             name = self._constants.get(quick)
             if name is not None:
+                self._lookups.made.add(name)
                 return Value(name, self)
         array = np.asarray(values) if quick is None else as_array(values, np.dtype(np.int64))
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
@@ -244,6 +248,7 @@ class Context(NodeFacts):
             self._workspace.facts.define(self.scope, name, array, elem_type)
         if quick is not None:
             self._constants.add(quick, name)
+        self._lookups.made.add(name)
         return Value(name, self)
 
     def scalar(self, value: float, hint: str, elem_type: int = 0) -> Value:
@@ -274,7 +279,9 @@ class Context(NodeFacts):
         self.emitted.append(Emitted(node, self._opset))
         own = list(self.node.output)
         names = [name for name in node.output if name not in own]
-        self._facts.declare(self.scope, node, self._opset, names)
+        self._lookups.alone = True
+        self._lookups.made.update(names)
+        self._workspace.facts.declare(self.scope, node, self._opset, names)
 
 
 class Builder(Operators):
@@ -285,7 +292,7 @@ class Builder(Operators):
         self._context = context
 
     def _fresh(self, op_type: str) -> str:
-        self._context._lookups.more = True
+        self._context._lookups.alone = True
         return self._context._fresh(op_type)
 
     def _new(self) -> NodeProto:

@@ -53,17 +53,21 @@ class Lookups:
         more: whether what they emit depends on more than the node's operator and attributes, the
             elements of `constants`, the types of `shapes`, and with `types` the kinds of its inputs
             and outputs.
+        alone: whether what they emit is fit for the node alone, as it has new names.
+        made: the names of the values and constants that they emit.
     """
 
     constants: set[str] = field(default_factory=set)
     types: bool = False
     shapes: set[str] = field(default_factory=set)
     more: bool = False
+    alone: bool = False
+    made: set[str] = field(default_factory=set)
 
     def are_own(self, inputs: Collection[str], outputs: Collection[str]) -> bool:
         """Return whether it is all of a node's own values: their types, and what inputs hold."""
         return (
-            not self.more
+            not (self.more or self.alone)
             and self.constants.issubset(inputs)
             and self.shapes.issubset((*inputs, *outputs))
         )

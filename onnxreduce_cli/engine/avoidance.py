@@ -69,7 +69,7 @@ class Avoidance:
         found = next(hits(self._runtime, context, self._opset), None)
         if found is not None:
             # Nodes are told one by one.
-            site.lookups.more = True
+            site.lookups.alone = True
             site.avoided += (f"{op_type}: {found.what}",)
         return found
 

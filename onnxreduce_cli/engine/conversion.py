@@ -96,32 +96,12 @@ class Conversion:
         with collector_paused():
             self.given_facts = facts or admit(model, base_dir)
             self.given_scopes = self.given_facts.scopes
-            self._check_source()
+            check_source(model, self.given_scopes)
             self.source = default_opset(model)
             self._plan = make_plan(
                 Subject(model, self.given_scopes, self.given_facts),
                 Route(self.source, target, frozenset(expand), *wanted),
             )
-
-    def _check_source(self) -> None:
-        own = max(scope.opset or 0 for scope in self.given_scopes)
-        if own > schemas.newest_opset():
-            later = ", ".join(sorted(self._unknown_operators())[:3])
-            raise ConversionError(
-                f"the model is of opset {own}{f' (it has {later})' if later else ''}, and onnx "
-                f"{onnx.__version__}, which is installed, knows none after "
-                f"{schemas.newest_opset()}: pip install -U onnx"
-            )
-
-    def _unknown_operators(self) -> set[str]:
-        """The operators of the default domain that the installed onnx knows at no opset."""
-        functions = {function.name for function in self.model.functions}
-        return {
-            op_type
-            for scope in self.given_scopes
-            for op_type, node in zip(scope.op_types, scope.nodes, strict=True)
-            if is_default(node.domain) and not schemas.versions(op_type)
-        } - functions
 
     # What was planned: for the model, or for a copy of it that passes have edited
 
@@ -212,6 +192,33 @@ class Conversion:
             apply_plan(self._plan, self.model)
             if revealing:
                 self.false_shapes = mend_shapes(self.model)
+
+
+def check_source(model: ModelProto, scopes: Sequence[Scope]) -> None:
+    """Refuse a model of an opset that the installed onnx does not know.
+
+    Raises:
+        ConversionError: it is of one.
+    """
+    own = max(scope.opset or 0 for scope in scopes)
+    if own > schemas.newest_opset():
+        later = ", ".join(sorted(_unknown_operators(model, scopes))[:3])
+        raise ConversionError(
+            f"the model is of opset {own}{f' (it has {later})' if later else ''}, and onnx "
+            f"{onnx.__version__}, which is installed, knows none after "
+            f"{schemas.newest_opset()}: pip install -U onnx"
+        )
+
+
+def _unknown_operators(model: ModelProto, scopes: Sequence[Scope]) -> set[str]:
+    """The operators of the default domain that the installed onnx knows at no opset."""
+    functions = {function.name for function in model.functions}
+    return {
+        op_type
+        for scope in scopes
+        for op_type, node in zip(scope.op_types, scope.nodes, strict=True)
+        if is_default(node.domain) and not schemas.versions(op_type)
+    } - functions
 
 
 def check_request(target: int, expand: Collection[str]) -> None:

@@ -41,7 +41,7 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
             except KeyError:
                 templates[id(template)] = [site]
     for sites in templates.values():
-        yield _of_template(plan, sites)
+        yield _of_template(plan, sites)._replace(times=1 + times[id(sites[0].scope)])
 
 
 def _kept(

@@ -9,13 +9,12 @@ from typing import ClassVar
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.engine.runtime_reach import Runtimes, runtimes_of
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.scope import Scope, function_label
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.told import Told
@@ -68,10 +67,10 @@ class Inspection(Told):
 
 def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
     """Look a model over, and try every opset; the model is not touched."""
-    reach = conversions(model, base_dir)
-    first = reach[0]
-    facts = first.given_facts
-    nodes = [(scope, node) for scope in first.given_scopes for node in scope.nodes]
+    reach = Reach(model, base_dir)
+    facts = reach.facts
+    outcomes = {opset: reach.to(opset) for opset in range(1, schemas.newest_opset() + 1)}
+    nodes = [(scope, node) for scope in facts.scopes for node in scope.nodes]
     operators = Counter(_operator(node) for _, node in nodes)
     return Inspection(
         model.ir_version,
@@ -88,16 +87,9 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
             for scope, node in nodes
             if node.op_type in FAMILY and is_default(node.domain)
         ),
-        {conversion.target: conversion.blockers for conversion in reach},
-        runtimes_of(model, reach),
+        {opset: outcome.blockers for opset, outcome in outcomes.items()},
+        runtimes_of(reach, outcomes),
     )
-
-
-def conversions(model: ModelProto, base_dir: str = "") -> list[Conversion]:
-    """The conversion of a model to each opset from 1 to the newest, none of them applied."""
-    facts = admit(model, base_dir)
-    opsets = range(1, schemas.newest_opset() + 1)
-    return [Conversion(model, opset, base_dir=base_dir, facts=facts) for opset in opsets]
 
 
 def _imports(owner: ModelProto | FunctionProto) -> dict[str, int]:

@@ -16,18 +16,18 @@ from onnxreduce_cli.engine.contraction import Contractor
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.engine.templates import Template, Templates
 from onnxreduce_cli.engine.unknown_types import report
-from onnxreduce_cli.errors import Blocker, InvalidModelError
+from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.inlining import FunctionKey
 from onnxreduce_cli.model.ir_version import choose
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import Scope
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class SitePlan:
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
         contractor: found the nodes that idioms stand for.
+        soundness: refuses nodes that cannot be there.
     """
 
     def __init__(self, subject: Subject, route: Route) -> None:
@@ -67,11 +68,7 @@ class SitePlan:
         self.subject = subject
         self.route = route
         self.facts = ConversionFacts(subject.facts)
-        self._contradictions = Contradictions(
-            subject.facts, subject.model.ir_version, subject.facts.sound
-        )
-        #: The identities of nodes that make what steps looked at, and were asked about already.
-        self._compared: set[int] = set()
+        self.soundness = Soundness(subject.facts)
         self.ir_version, self.ir_version_reason = choose(
             route.ir_version, subject.model, subject.scopes, route.target
         )
@@ -119,7 +116,7 @@ class SitePlan:
             taken = contracted.get(id(node)) if contracted else None
             if taken is not None:
                 alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
-                self._refuse_contradictions(alone, signature)
+                self.soundness.refuse_contradictions(alone, signature)
                 self.sites += [taken] if taken.node is node else []
                 continue
             if templates.leave(place):
@@ -127,7 +124,7 @@ class SitePlan:
             template = templates.find(node, op_type, signature, place)
             if template is not None:
                 if template.of_shapes and _may_be_stated(scope, place):
-                    self._refuse_false_shapes(scope, node)
+                    self.soundness.refuse_false_shapes(scope, node)
                 if template.description is not None:
                     self.sites.append(_like(scope, node, template, place))
                 continue
@@ -212,50 +209,10 @@ class SitePlan:
             site.blocked = blocked
         finally:
             # Steps trust what they look up: where it contradicts itself, so does all they did.
-            self._refuse_contradictions(site, signature)
+            self.soundness.refuse_contradictions(site, signature)
         if site.blocked is not None or site.description is not None or site.warnings:
             self.sites.append(site)
         return site
-
-    def _refuse_contradictions(self, site: Site, signature: Hashable) -> None:
-        """Refuse a node that cannot be there with what its steps looked up.
-
-        Raises:
-            InvalidModelError: the model is invalid there.
-        """
-        scope, node, known = site.scope, site.node, site.lookups
-        assert scope.opset is not None
-        if known.types or site.blocked is not None:
-            problem = self._contradictions.of(scope, node, scope.opset, signature)
-        elif known.constants:
-            problem = self._contradictions.of_constants(scope, node, scope.opset, known.constants)
-        else:
-            return
-        if problem is not None:
-            raise _invalid(scope, node, problem)
-        if known.types and (known.more or known.shapes):
-            self._refuse_false_shapes(scope, node)
-
-    def _refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:
-        """Refuse what a model states of a value that a node reads, if what makes it gives another.
-
-        No step may look at what makes it, and who trusts the shape would be wrong without a word.
-
-        Raises:
-            InvalidModelError: the model is invalid there.
-        """
-        for name in node.input[:]:
-            owner = scope.resolve(name) if name else None
-            maker = None if owner is None else owner.producers.get(name)
-            if owner is None or not owner.opset or maker is None or id(maker) in self._compared:
-                continue
-            self._compared.add(id(maker))
-            called = not is_default(maker.domain) or self.facts.calls.function_of(maker) is not None
-            if called or name not in owner.declared:
-                continue
-            problem = self._contradictions.of(owner, maker, owner.opset, None)
-            if problem is not None:
-                raise _invalid(owner, maker, problem)
 
     def _need_constants(self) -> dict[int, Sequence[NodeProto]]:
         """Block nodes of which the replacement reads what no node at the target makes.
@@ -404,8 +361,3 @@ def _like(scope: Scope, node: NodeProto, template: Template, place: int) -> Site
         dims=_NONE,
         place=place,
     )
-
-
-def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:
-    where = (scope.describe(node), node.op_type, scope.opset or 0, scope.label)
-    return InvalidModelError(str(Blocker(*where, problem, "mend the model")))

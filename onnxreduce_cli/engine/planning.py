@@ -29,6 +29,12 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
             plan = SitePlan(subject, route)
         else:
             add_alike(plan, subject)
+    return completed(plan)
+
+
+def completed(plan: SitePlan) -> SitePlan:
+    """Complete a plan of a model as it is: where nodes block, by a pass over the whole model."""
+    subject, route = plan.subject, plan.route
     found = _without_sequences(plan)
     if found is not None:
         copy, written = found

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from onnx import ModelProto, NodeProto
+from onnx import NodeProto
 
-from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.reach import Outcome, Reach
 from onnxreduce_cli.engine.runtime import opsets_of, preference
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.verdict import has_form, own_nodes
+from onnxreduce_cli.targets.verdict import asking, has_form
 from onnxreduce_cli.targets.versions import Version
 
 #: Opsets that are tried for one version: where none of the likeliest will do, hardly any will.
@@ -39,14 +41,14 @@ class Runtimes:
     refused: dict[str, str]
 
 
-def runtimes_of(model: ModelProto, reach: Sequence[Conversion]) -> Runtimes:
+def runtimes_of(reach: Reach, outcomes: Mapping[int, Outcome]) -> Runtimes:
     """Return which runtimes take a model.
 
     Args:
-        model: the model.
-        reach: its conversion to each opset from 1 on, none of them applied.
+        reach: the model.
+        outcomes: what planning its conversion to each opset comes to.
     """
-    looked = _Looked(model, reach)
+    looked = _Looked(reach, outcomes)
     groups: list[dict[str, list[Version]]] = [{}, {}, {}]
     for name, version, target in _known():
         groups[looked.verdict(target)].setdefault(name, []).append(version)
@@ -93,15 +95,15 @@ class _Form:
         opset: int | None,
         ir_version: int,
         operators: Collection[str],
-        ask: Callable[[str], Iterable[NodeFacts]],
+        has: Callable[[str, str], bool],
         facts: Facts,
     ) -> None:
-        """Take the opset and the operators of the default domain, and what gives nodes of one.
+        """Take the opset and the operators, and what tells whether a node of one has a form.
 
         Nodes of other domains, which no conversion changes, are those of `facts`.
         """
         self._opset, self._ir_version = opset, ir_version
-        self._operators, self._ask = frozenset(operators), ask
+        self._operators, self._ask = frozenset(operators), has
         self._facts = facts
         self._forms: dict[tuple[str, str], bool] = {}
 
@@ -144,20 +146,29 @@ class _Form:
         """Return whether some node of an operator is of a form."""
         key = op_type, form
         if key not in self._forms:
-            self._forms[key] = any(has_form(node, form) for node in self._ask(op_type))
+            self._forms[key] = self._ask(op_type, form)
         return self._forms[key]
 
 
-def _as_it_is(facts: Facts) -> _Form:
-    model = facts.model
+def _as_it_is(reach: Reach) -> _Form:
+    facts = reach.facts
+    model, ask = facts.model, asking(facts)
     operators = {name for scope in facts.scopes for name in scope.op_types}
-    return _Form(
-        default_opset(model),
-        model.ir_version,
-        operators,
-        lambda op_type: own_nodes(facts, {op_type}),
-        facts,
-    )
+
+    def has(op_type: str, form: str) -> bool:
+        return any(
+            found
+            for scope in facts.scopes
+            for nodes in reach.alike(scope)
+            if nodes.op_type == op_type
+            for found in nodes.answers(partial(answer, scope, form))
+        )
+
+    def answer(scope: Scope, form: str, node: NodeProto) -> tuple[bool, Lookups]:
+        asked = ask(scope, node)
+        return has_form(asked, form), asked.lookups
+
+    return _Form(default_opset(model), model.ir_version, operators, has, facts)
 
 
 def _as_converted(conversion: Conversion) -> _Form:
@@ -170,7 +181,7 @@ def _as_converted(conversion: Conversion) -> _Form:
         conversion.target,
         conversion.ir_version,
         nodes,
-        lambda op_type: nodes[op_type],
+        lambda op_type, form: any(has_form(node, form) for node in nodes[op_type]),
         conversion.given_facts,
     )
 
@@ -178,40 +189,28 @@ def _as_converted(conversion: Conversion) -> _Form:
 class _Looked:
     """A model, and what was looked up of it for one runtime after another."""
 
-    def __init__(self, model: ModelProto, reach: Sequence[Conversion]) -> None:
-        self._model = model
-        self._reach = {conversion.target: conversion for conversion in reach}
-        self._facts = reach[0].given_facts
-        self._own = default_opset(model)
-        self._form = _as_it_is(self._facts)
-        self._operators: dict[int, frozenset[str]] = {}
+    def __init__(self, reach: Reach, outcomes: Mapping[int, Outcome]) -> None:
+        self._reach, self._outcomes = reach, outcomes
+        self._form = _as_it_is(reach)
+        scopes = reach.facts.scopes
+        self._operators = frozenset(name for scope in scopes for name in scope.op_types)
 
     def verdict(self, target: Target) -> int:
         """0 where a runtime takes the model as it is, 1 where it is converted first, else 2."""
         if self._form.is_taken(target):
             return 0
-        possible = [
-            opset for opset in opsets_of(target, self._own) if not self._reach[opset].blockers
-        ]
+        own = self._reach.own
+        possible = [opset for opset in opsets_of(target, own) if not self._outcomes[opset].blockers]
         if self._form.has_other_domains(target):
             return 2
         if any(self._is_right_at(target, opset) for opset in possible):
             return 1
-        likeliest = sorted(possible, key=lambda opset: preference(opset, target, self._own))
-        return 1 if any(self._can_be_made(target, opset) for opset in likeliest[:_TRIED]) else 2
+        likeliest = sorted(possible, key=lambda opset: preference(opset, target, own))
+        return 1 if any(self._reach.suits(target, opset) for opset in likeliest[:_TRIED]) else 2
 
     def _is_right_at(self, target: Target, opset: int) -> bool:
         """Return whether nothing speaks against any operator of the model at an opset."""
-        if opset not in self._operators:
-            conversion = self._reach[opset]
-            made = [site.operators for site in conversion.sites]
-            own = [scope.op_types for scope in self._facts.scopes]
-            self._operators[opset] = frozenset().union(*made, *own)
-        found = self._operators[opset]
+        found = self._operators | self._outcomes[opset].operators
         return not any(target.lacks(name, opset) is not None for name in found) and not any(
             quirk.at(opset) and found & quirk.operators for quirk in target.quirks
         )
-
-    def _can_be_made(self, target: Target, opset: int) -> bool:
-        """Return whether the model can be converted for a runtime to an opset."""
-        return not Conversion(self._model, opset, facts=self._facts, runtime=target).blockers

@@ -153,7 +153,7 @@ class _Kinds(dict[str, str | None]):
         return found
 
 
-class _Contents(dict[str, Hashable]):
+class Contents(dict[str, Hashable]):
     """The elements of constants by the same names: equal keys, equal elements; None for others."""
 
     def __init__(self, facts: Facts, scope: Scope) -> None:
@@ -161,6 +161,7 @@ class _Contents(dict[str, Hashable]):
         self._facts, self._scope = facts, scope
 
     def __missing__(self, name: str) -> Hashable:
+        """Look up a value for the first time."""
         array = self._facts.constant(self._scope, name)
         found: Hashable = None
         if array is not None:
@@ -175,7 +176,7 @@ class Templates:
     def __init__(self, facts: Facts, scope: Scope) -> None:
         self._facts, self._scope = facts, scope
         self._kinds = _Kinds(facts, scope)
-        self._contents = _Contents(facts, scope)
+        self._contents = Contents(facts, scope)
         #: By operator, of nodes that became templates.
         self._needed: dict[str, _Needed] = {}
         self._templates: dict[Hashable, Template] = {}

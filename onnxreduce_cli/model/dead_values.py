@@ -45,8 +45,9 @@ class Replaced(Protocol):
 #: A value: the identity of the scope that defines it, and its name.
 Value = tuple[int, str]
 
-_REMOVABLE = OPERATORS | {"Constant", "QuantizeLinear", "Shape", "Size"}
-_REMOVABLE |= {"SequenceConstruct", "SplitToSequence"}
+#: Operators of nodes that go when nothing reads what they make.
+REMOVABLE = OPERATORS | {"Constant", "QuantizeLinear", "Shape", "Size"}
+REMOVABLE |= {"SequenceConstruct", "SplitToSequence"}
 
 
 class DeadValues:
@@ -203,9 +204,7 @@ class _Readers:
 
     def may_go(self, node: NodeProto) -> bool:
         """Return whether a node goes when nothing reads what it makes."""
-        return id(node) in self._absorbed or (
-            is_default(node.domain) and node.op_type in _REMOVABLE
-        )
+        return id(node) in self._absorbed or (is_default(node.domain) and node.op_type in REMOVABLE)
 
     def behind(self, candidates: Iterable[Value]) -> set[str]:
         """Return the names of all values that may go when the candidates do, and those of these."""

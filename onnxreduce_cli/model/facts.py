@@ -34,6 +34,7 @@ class Facts:
         stated: what it states of their types.
         base_dir: the folder that external data is relative to.
         sound: keys of nodes that can be there; see `node_inference.Contradictions`.
+        compared: the identities of nodes that make what is stated, as far as was asked.
     """
 
     def __init__(self, model: ModelProto, found: Sequence[Scope], base_dir: str = "") -> None:
@@ -49,6 +50,7 @@ class Facts:
         self.calls = Calls(model, found)
         self.base_dir = base_dir
         self.sound: set[Hashable] = set()
+        self.compared: set[int] = set()
         self._trees = by_root(found)
         self._own = {id(scope) for scope in found}
         self._by_container: dict[int, Scope] = {}

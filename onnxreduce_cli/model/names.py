@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable
 
-from onnx import GraphProto
-
 from onnxreduce_cli.model.scope import Scope
 
 
@@ -16,23 +14,18 @@ class Names:
 
     def __init__(self, tree: Iterable[Scope]) -> None:
         """Take every name that the given scopes use."""
-        taken = self._taken = set[str]()
+        found = [scope.names for scope in tree]
+        #: Those of the scopes, which many conversions share.
+        self._given = found[0] if len(found) == 1 else frozenset[str]().union(*found)
+        self._taken: set[str] = set()
         #: The last number tried for each base: all below it are taken, and stay so.
         self._counts: dict[str, int] = {}
-        for scope in tree:
-            taken.update([node.name for node in scope.nodes])
-            taken.update(scope.producers, scope.inputs, scope.outputs, scope.initializers)
-            # What is said of values that are not there would be said of generated ones.
-            taken.update([info.name for info in scope.container.value_info])
-            if isinstance(scope.container, GraphProto):
-                taken.update(sparse.values.name for sparse in scope.container.sparse_initializer)
-                taken.update(item.tensor_name for item in scope.container.quantization_annotation)
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`, ... where that is taken; the result becomes taken."""
         count = self._counts.get(base, 0)
         name = f"{base}_{count}" if count else base
-        while name in self._taken:
+        while name in self._taken or name in self._given:
             count += 1
             name = f"{base}_{count}"
         self._counts[base] = count

@@ -185,6 +185,19 @@ class Scope:
         return frozenset(value.name for value in self.container.output)
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """All names that the container uses, of nodes and of values."""
+        container = self.container
+        found = {node.name for node in self.nodes}
+        found.update(self.producers, self.inputs, self.outputs, self.initializers)
+        # What is said of values that are not there would be said of generated ones.
+        found.update([info.name for info in container.value_info])
+        if not isinstance(container, FunctionProto):
+            found.update(sparse.values.name for sparse in container.sparse_initializer)
+            found.update(item.tensor_name for item in container.quantization_annotation)
+        return frozenset(found)
+
+    @cached_property
     def declared(self) -> dict[str, ValueType]:
         """The types that the container itself states, by the values' names."""
         if self.like is not None:

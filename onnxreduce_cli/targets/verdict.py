@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from onnx import NodeProto
@@ -69,15 +69,25 @@ def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[Scope, NodePro
             yield asked.scope, asked.node, hit
 
 
-def own_nodes(facts: Facts, op_types: Collection[str] | None = None) -> Iterator[NodeFacts]:
-    """The nodes of a model that are of the default domain, of some operators or of all."""
-    known = ConversionFacts(facts)
+def own_nodes(facts: Facts) -> Iterator[NodeFacts]:
+    """The nodes of a model that are of the default domain."""
+    ask = asking(facts)
     for scope in facts.scopes:
-        if op_types is not None and not any(name in op_types for name in scope.op_types):
-            continue
-        workspace = Workspace(known, Names([scope]), Constants(), facts.model.ir_version)
-        for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
-            if op_types is not None and op_type not in op_types:
-                continue
+        for node in scope.nodes:
             if is_default(node.domain) and facts.calls.function_of(node) is None:
-                yield NodeFacts(node, scope, scope.opset or 0, workspace, Lookups())
+                yield ask(scope, node)
+
+
+def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
+    """Return what gives a node of a model, in its scope, to be asked about."""
+    known = ConversionFacts(facts)
+    workspaces: dict[int, Workspace] = {}
+
+    def ask(scope: Scope, node: NodeProto) -> NodeFacts:
+        workspace = workspaces.get(id(scope))
+        if workspace is None:
+            workspace = Workspace(known, Names([scope]), Constants(), facts.model.ir_version)
+            workspaces[id(scope)] = workspace
+        return NodeFacts(node, scope, scope.opset or 0, workspace, Lookups())
+
+    return ask

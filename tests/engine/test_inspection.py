@@ -9,8 +9,8 @@ import pytest
 from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.inspection import conversions
 from tests.node_cases import cases
+from tests.support import conversions
 from tests.test_models import OWN
 from tests.test_round_trips import SAMPLES
 

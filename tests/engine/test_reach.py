@@ -1,0 +1,222 @@
+"""What is asked of kinds of nodes is what plans of all nodes say, for all opsets and runtimes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import onnx
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from onnx import ModelProto, TensorProto, helper
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.inspection import inspect
+from onnxreduce_cli.engine.plan import SitePlan
+from onnxreduce_cli.engine.reach import Reach
+from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.targets.requirement import Target, find
+from onnxreduce_cli.targets.verdict import asking
+from tests.node_cases import cases as node_cases
+from tests.random_graphs.graphs import Case, cases
+from tests.support import conversions, model, several_times
+from tests.test_models import OWN
+from tests.test_round_trips import SAMPLES
+
+OPSETS = range(1, schemas.newest_opset() + 1)
+
+#: Runtimes that refuse much, or get much wrong that can be written in another way.
+RUNTIMES = ("opencv==4.5", "nncase", "onnxruntime==1.3", "ncnn")
+
+#: Every n-th of the node cases is in the ordinary tests, and how many graphs are drawn.
+FEW, MANY = 450, 30
+DRAWN, DRAWN_MANY = 8, 150
+
+
+def differing(found: ModelProto) -> list[int | str]:
+    """The opsets, and the runtimes, of which plans of kinds say another thing than of all nodes."""
+    reach = Reach(found)
+    wrong: list[int | str] = []
+    for whole in conversions(found):
+        outcome = reach.to(whole.target)
+        same = outcome.blockers == whole.blockers
+        if not whole.blockers:
+            operators = {name for site in whole.sites for name in site.operators}
+            # A node that is only put elsewhere counts as one that is replaced by itself.
+            own = {name for scope in reach.facts.scopes for name in scope.op_types}
+            same = same and outcome.operators | own == operators | own
+        wrong += [] if same else [whole.target]
+    for name in RUNTIMES:
+        target, opset = find(name), 13
+        whole = Conversion(found, opset, runtime=target, facts=reach.facts)
+        wrong += [] if reach.suits(target, opset) is not bool(whole.blockers) else [name]
+    return wrong
+
+
+@pytest.mark.parametrize(
+    "path", sorted([*OWN.glob("*.onnx"), *SAMPLES.glob("*.onnx")]), ids=lambda path: path.stem
+)
+def test_models(path: Path) -> None:
+    assert not differing(onnx.load(path))
+
+
+@pytest.mark.parametrize("step", [FEW, pytest.param(MANY, marks=pytest.mark.matrix)])
+def test_node_cases_several_times(step: int) -> None:
+    chosen = {case.name: several_times(case.model, 3) for case in node_cases()[::step]}
+    assert not {name: found for name, item in chosen.items() if (found := differing(item))}
+
+
+@pytest.mark.parametrize("count", [DRAWN, pytest.param(DRAWN_MANY, marks=pytest.mark.matrix)])
+def test_random_graphs_several_times(count: int) -> None:
+    @seed(15)
+    @settings(
+        max_examples=count,
+        database=None,
+        deadline=None,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(cases())
+    def each(case: Case) -> None:
+        assert not differing(several_times(case.model, 3))
+
+    each()
+
+
+# How much is planned
+
+
+def chain(count: int) -> ModelProto:
+    """A ReduceMean, a Softmax and an Add in turns."""
+    kinds = [("ReduceMean", {"axes": [1]}), ("Softmax", {"axis": -1}), ("Add", {})]
+    nodes, value = [], "x"
+    for index in range(count):
+        op_type, attributes = kinds[index % 3]
+        given = [value, "x"] if op_type == "Add" else [value]
+        value = f"v{index}"
+        nodes.append(helper.make_node(op_type, given, [value], name=value, **attributes))
+    info = helper.make_tensor_value_info
+    inputs = [info("x", TensorProto.FLOAT, [2, 3])]
+    graph = helper.make_graph(nodes, "g", inputs, [info(value, TensorProto.FLOAT, None)])
+    opset = [helper.make_opsetid("", 13)]
+    return helper.make_model(graph, opset_imports=opset, ir_version=8)
+
+
+@contextmanager
+def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The operators of the nodes that are planned, each as often as it is."""
+    planned: list[str] = []
+    plan_node: Callable[..., object] = SitePlan._plan_node
+
+    def note(self: SitePlan, scope: object, node: onnx.NodeProto, signature: object) -> object:
+        planned.append(node.op_type)
+        return plan_node(self, scope, node, signature)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SitePlan, "_plan_node", note)
+        yield planned
+
+
+def test_ten_times_the_nodes_are_planned_no_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    with counted(monkeypatch) as few:
+        small = inspect(chain(60))
+    with counted(monkeypatch) as many:
+        large = inspect(chain(600))
+    assert few == many
+    assert small.runtimes == large.runtimes
+    assert set(large.runtimes.refused) == {"opencv"}
+
+
+def test_ten_times_the_nodes_are_asked_for_their_forms_no_more_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def asked(found: ModelProto) -> int:
+        count = 0
+
+        def note(facts: object) -> Callable[..., object]:
+            ask = asking(facts)
+
+            def noted(*given: object) -> object:
+                nonlocal count
+                count += 1
+                return ask(*given)
+
+            return noted
+
+        monkeypatch.setattr("onnxreduce_cli.engine.runtime_reach.asking", note)
+        inspect(found)
+        return count
+
+    assert 0 < asked(chain(60)) == asked(chain(600))
+
+
+# What plans of kinds might get wrong
+
+
+def test_each_node_that_blocks_is_told() -> None:
+    found = model("""<ir_version: 8, opset_import: ["" : 13]>
+    g (bfloat16[2,3] x, float[2,3] f) => (bfloat16[2,3] a, float[2,3] b, bfloat16[2,3] c)
+    { a = Add(x, x) b = Add(f, f) c = Add(x, x) }""")
+    blockers = Reach(found).to(12).blockers
+    assert [blocker.node for blocker in blockers] == ["making 'a'", "making 'c'"]
+    assert not differing(found)
+
+
+def test_values_that_are_read_twice_are_told_apart() -> None:
+    """Add<x, x> needs no broadcast at opset 6; Add<x, y> does."""
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+    g (float[n,k] x, float[k] y) => (float[n,k] a, float[n,k] b, float[n,k] c)
+    { a = Add(x, x) b = Add(x, y) c = Add(x, y) }"""
+    assert not differing(model(text))
+
+
+def test_what_is_dead_is_not_in_the_way() -> None:
+    """At opset 10 nothing reads the axes of a Squeeze any more, so that nothing makes them."""
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+    g (float[1,3] x) => (float[3] y, float[3] z)
+    {
+      a = Constant<value_ints=[0]>() i = Constant<value_ints=[1]>() j = Sub(i, i)
+      k = Add(j, a) y = Squeeze(x, k) l = Add(j, a) z = Squeeze(x, l)
+    }"""
+    assert not differing(model(text))
+
+
+@pytest.mark.parametrize("count", [2, 5])
+def test_a_later_node_that_cannot_be_there_is_told_by_its_name(count: int) -> None:
+    """The last of several alike is stated to give another rank than it gives."""
+    info = helper.make_tensor_value_info
+    nodes = [
+        helper.make_node("ReduceSum", ["x"], [f"y{index}"], name=f"n{index}", axes=[0], keepdims=0)
+        for index in range(count)
+    ]
+    nodes += [helper.make_node("Add", [f"y{i}", "b"], [f"z{i}"]) for i in range(count)]
+    stated = [info(f"y{i}", TensorProto.FLOAT, [3]) for i in range(count - 1)]
+    stated.append(info(f"y{count - 1}", TensorProto.FLOAT, [2, 3]))
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [info("x", TensorProto.FLOAT, [2, 3]), info("b", TensorProto.FLOAT, [1])],
+        [info(f"z{i}", TensorProto.FLOAT, None) for i in range(count)],
+        value_info=stated,
+    )
+    found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
+    with pytest.raises(InvalidModelError) as whole:
+        Conversion(found, 5)
+    with pytest.raises(InvalidModelError) as kinds:
+        Reach(found).to(5)
+    assert str(kinds.value) == str(whole.value)
+    assert f"n{count - 1}" in str(kinds.value)
+
+
+def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
+    """nncase gets a Hardmax wrong of which no element is positive; it is written by comparisons."""
+    target: Target = find("nncase")
+    found = several_times(
+        model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3] x) => (float[2,3] y) { y = Hardmax(x) }"""),
+        4,
+    )
+    assert Reach(found).suits(target, 13)
+    assert Conversion(found, 13, runtime=target).avoided.total() == 4
