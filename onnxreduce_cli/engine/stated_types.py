@@ -83,15 +83,7 @@ def types_to_state(
         and scope.opset
         and (target < scope.opset or target < _CAST_INFERS)
     ]
-    changed = [site for site in sites if site.blocked is None] if concerned else []
-    op_types = {name for scope in concerned for name in scope.op_types}
-    op_types.update(name for site in changed for name in site.operators)
-    lacking = {name for name in op_types if not schemas.infers_types(name, target)}
-    # By the identity of each node that is replaced, what takes its place, if that lacks types.
-    results: dict[int, Sequence[NodeProto]] = {
-        id(site.node): site.result if not lacking.isdisjoint(site.operators) else ()
-        for site in (changed if lacking else ())
-    }
+    lacking, results = _uninferred(target, concerned, sites) if concerned else (set(), {})
     scans = target < _RESHAPE_INFERS and any("Scan" in scope.op_types for scope in scopes)
     for scope in concerned:
         graph, down = scope.container, target < (scope.opset or 0)
@@ -108,6 +100,23 @@ def types_to_state(
             stated |= {info.name for info in found}
             found += _scanned_types(facts, scope, stated)
         yield graph, found
+
+
+def _uninferred(
+    target: int, scopes: Iterable[Scope], sites: Iterable[Site]
+) -> tuple[set[str], dict[int, Sequence[NodeProto]]]:
+    """Return the operators of which the target infers no types, of nodes before and after.
+
+    With them, by the identity of each node that is replaced, what takes its place, if it has such.
+    """
+    changed = [site for site in sites if site.blocked is None]
+    op_types = {name for scope in scopes for name in scope.op_types}
+    op_types.update(name for site in changed for name in site.operators)
+    lacking = {name for name in op_types if not schemas.infers_types(name, target)}
+    return lacking, {
+        id(site.node): () if lacking.isdisjoint(site.operators) else site.result
+        for site in (changed if lacking else ())
+    }
 
 
 def _scanned_types(facts: ConversionFacts, scope: Scope, stated: set[str]) -> list[ValueInfoProto]:
