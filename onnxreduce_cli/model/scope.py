@@ -35,6 +35,7 @@ class Scope:
         label: where it is, for messages; empty for the main graph.
         subgraph: whether it is a graph within another.
         owner: the node whose attribute holds it; None where no node does.
+        function: the function that it belongs to, if any.
         like: the scope of a function before this one that differs in its name alone, if any.
     """
 
@@ -55,23 +56,26 @@ class Scope:
         self.subgraph = subgraph
         self.owner = owner
         self.like = like
+        if like is not None:
+            self.op_types = like.op_types
         # None for its own sake: an object that refers to itself is not freed at once.
         self._root = None if parent is None else parent.root
+        self.function: FunctionProto | None = None
+        if parent is not None:
+            self.function = parent.function
+        elif isinstance(container, FunctionProto):
+            self.function = container
 
     @property
     def root(self) -> Scope:
         """The outermost scope: the main graph's or the function's."""
         return self._root or self
 
-    @property
-    def function(self) -> FunctionProto | None:
-        """The function that this scope belongs to, if any."""
-        container = self.root.container
-        return container if isinstance(container, FunctionProto) else None
-
     @cached_property
     def nodes(self) -> list[NodeProto]:
         """The nodes before any change, in topological order."""
+        if self.like is not None:
+            return list(self.container.node)
         return self._given if self.misplaced is None else in_order(self._given)
 
     @cached_property
@@ -89,8 +93,6 @@ class Scope:
     @cached_property
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
-        if self.like is not None:
-            return self.like.op_types
         return [node.op_type for node in self.nodes]
 
     @property
@@ -288,7 +290,7 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
         for op_type, node in zip(scope.op_types, scope.nodes, strict=True):
             if op_type not in GRAPH_OPERATORS and node.domain in DEFAULT_DOMAINS:
                 continue
-            for name, graph in subgraphs(node):
+            for name, graph in subgraphs(node) if node.attribute else ():
                 where = f"{node.name or node.op_type}.{name}"
                 label = f"{scope.label} > {where}" if scope.label else where
                 inner.append(Scope(graph, scope, scope.opset, shortened(label, LABEL), True, node))
