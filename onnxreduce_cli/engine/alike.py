@@ -30,7 +30,7 @@ def add_alike(plan: SitePlan, subject: Subject) -> None:
         order[id(scope)] = place
         like = alike.get(id(scope))
         if like is not None and own[id(like)]:
-            nodes = scope.nodes
+            nodes = scope.container.node
             plan.sites += [site.of_another(scope, nodes[index]) for index, site in own[id(like)]]
     plan.sites.sort(key=lambda site: order[id(site.scope)])
 

@@ -150,7 +150,7 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         scopes: its scopes.
         plan: a finished plan.
     """
-    before = sum(len(scope.nodes) for scope in scopes)
+    before = sum(len(scope.op_types) for scope in scopes)
     written = tuple(map(_written, plan.written))
     inlined = tuple(
         Inlined(function_label(function), tuple(plan.inlined[function_key(function)]))
@@ -251,7 +251,7 @@ def _differences(plan: SitePlan, site: Site) -> Iterator[str]:
 
 def _nodes_after(plan: SitePlan) -> int:
     """How many nodes the model has once a finished plan without blockers is applied."""
-    total = sum(len(scope.nodes) for scope in plan.subject.scopes)
+    total = sum(len(scope.op_types) for scope in plan.subject.scopes)
     total += sum(site.nodes - 1 for site in plan.sites)
     total -= sum(len(plan.dead.of(scope)[0]) for scope in plan.dead.scopes)
     total += sum(len(new.nodes) for new in plan.constants.values())

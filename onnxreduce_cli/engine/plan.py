@@ -276,7 +276,7 @@ class SitePlan:
             self._note_order()
         self._settle_ir_version()
         if not self.changes_nothing:
-            self.unread = unread_everywhere(self.subject.model)
+            self.unread = unread_everywhere(self.subject.model, self.subject.distinct_scopes)
         if not self.blocked:
             self.constants = self._new_constants()
 
@@ -289,7 +289,8 @@ class SitePlan:
     @property
     def _changes_more(self) -> bool:
         """True if anything but the IR version changes."""
-        opsets = {scope.opset for scope in self.subject.scopes if scope.function is not None}
+        bodies = [item for item in self.subject.distinct_scopes if item.function is not None]
+        opsets = {scope.opset for scope in bodies}
         return (
             bool(self.written or self.inlined)
             or any(site.description is not None for site in self.sites)
@@ -312,7 +313,7 @@ class SitePlan:
 
     def _note_order(self) -> None:
         """Say of graphs whose nodes are out of order that they are put in order."""
-        for scope in self.subject.scopes:
+        for scope in self.subject.distinct_scopes:
             node = scope.misplaced
             if node is None or self.dead.covers(node):
                 continue

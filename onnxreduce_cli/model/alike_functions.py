@@ -50,21 +50,24 @@ def alike(facts: Facts) -> dict[int, Scope]:
     if not equal or facts.stated.overridable:
         return {}
     first: dict[Hashable, Scope] = {}
-    keys: dict[Hashable, Hashable] = {}
+    #: By the scope and the names that a call reads, what `call_key` tells of it, numbered.
+    ways: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {}
     found: dict[int, Scope] = {}
     for scope in (*{id(item.like): item.like for item in equal}.values(), *equal):
         assert scope is not None
-        assert isinstance(scope.container, FunctionProto)
-        body, ways = id(scope.like or scope), []
-        for call in facts.calls.of(scope.container):
+        assert scope.function is not None
+        body, own = id(scope.like or scope), set()
+        for call in facts.calls.of(scope.function):
             caller, node = call
-            # Calls that read the same values need not be looked at one by one.
-            given = [item.SerializeToString() for item in node.attribute]
-            key = (id(caller), body, *node.input, None, *given)
-            if key not in keys:
-                keys[key] = call_key(facts, scope.container, call)
-            ways.append(keys[key])
-        known = first.setdefault((body, frozenset(ways)), scope)
+            given = [item.SerializeToString() for item in node.attribute[:]]
+            key = (id(caller), body, *node.input[:], *given)
+            way = ways.get(key)
+            if way is None:
+                told = call_key(facts, scope.function, call)
+                way = ways[key] = numbers.setdefault(told, len(numbers))
+            own.add(way)
+        known = first.setdefault((body, *sorted(own)), scope)
         if known is not scope:
             found[id(scope)] = known
     return found

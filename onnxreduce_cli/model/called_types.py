@@ -102,6 +102,7 @@ class CalledTypes:
         self,
         model: ModelProto,
         functions: Mapping[FunctionKey, FunctionProto],
+        first_like: Callable[[FunctionProto], FunctionProto],
         infer: Callable[[ModelProto], ModelProto | None],
     ) -> None:
         """Prepare; nothing is inferred yet.
@@ -109,10 +110,12 @@ class CalledTypes:
         Args:
             model: the model.
             functions: those that nodes can name.
+            first_like: gives the first of those that have the body of one.
             infer: onnx's shape inference of a model without functions; None where that fails.
         """
         self._model = model
         self._functions = functions
+        self._first_like = first_like
         self._run = infer
         self._outputs: dict[tuple[object, ...], _Types] = {}
         #: How often bodies may still be gone through: each call may come with a size of its own.
@@ -166,7 +169,7 @@ class CalledTypes:
                 continue
             nodes += self._infer_between(skeleton, between, types, tensors)
             between = []
-            outputs = yield _call(function, node, types)
+            outputs = yield _call(self._first_like(function), node, types)
             for name, found in zip(node.output, outputs, strict=False):
                 if name and found is not None and found.WhichOneof("value"):
                     types.setdefault(name, found)

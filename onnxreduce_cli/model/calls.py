@@ -49,7 +49,7 @@ class Calls:
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
         """The model-local function that a node calls, if it is such a call."""
-        redirected = self._redirected.get(id(node))
+        redirected = self._redirected.get(id(node)) if self._redirected else None
         return redirected or self.functions.get((node.domain, node.op_type, node.overload))
 
     @property

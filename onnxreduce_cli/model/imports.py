@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from onnx import FunctionProto, ModelProto, NodeProto
 
 from onnxreduce_cli.model.domains import MICROSOFT
-from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.scope import Scope, subgraphs
 
 
 def _is_known(domain: str) -> bool:
@@ -33,11 +33,12 @@ def unread_imports(owner: ModelProto | FunctionProto) -> dict[str, int]:
     return found
 
 
-def unread_everywhere(model: ModelProto) -> dict[str, int]:
-    """Collect the `unread_imports` of a model and of all its functions."""
+def unread_everywhere(model: ModelProto, scopes: Iterable[Scope]) -> dict[str, int]:
+    """Collect the `unread_imports` of a model and of the functions that scopes are of."""
     found = unread_imports(model)
-    for function in model.functions:
-        found |= unread_imports(function)
+    for scope in scopes:
+        if isinstance(scope.container, FunctionProto):
+            found |= unread_imports(scope.container)
     return found
 
 

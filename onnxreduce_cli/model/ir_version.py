@@ -7,7 +7,7 @@ a node calls, or a dtype, does.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Literal
 
 from onnx import (
@@ -141,32 +141,48 @@ def _features(
         if key in helper.OP_SET_ID_VERSION_MAP:
             yield int(helper.OP_SET_ID_VERSION_MAP[key]), f"opset {key[1]} of {key[0]}"
     yield from _function_features(model)
+    #: Of functions that are alike, whether any operator is to be looked at.
+    looked_at: dict[int, bool] = {}
     for scope in scopes:
+        if scope.like is not None and looked_at.get(id(scope.like)) is False:
+            continue
         if dead is not None:
-            yield from _tensor_features(scope, dead)
+            operators = _with_tensors(scope)
+            looked_at[id(scope)] = bool(operators)
+            yield from _tensor_features(scope, dead, operators)
+        elif scope.like is None:
+            looked_at[id(scope)] = False
         yield from _scope_features(scope)
 
 
 def _function_features(model: ModelProto) -> Iterator[Feature]:
     """What the first functions need that need it."""
-    functions = list(model.functions)
-    for function in functions[:1]:
-        yield 8, f"model-local function {function.name!r}"
-    for function in functions:
-        if function.attribute_proto:
-            yield 9, f"default attributes of function {function.name!r}"
-            break
-    for function in functions:
+    least = 0
+    for function in model.functions:
+        if not least:
+            least = 8
+            yield least, f"model-local function {function.name!r}"
+        if least < 9 and function.attribute_proto:
+            least = 9
+            yield least, f"default attributes of function {function.name!r}"
         if function.overload:
             yield 10, f"overload {function.overload!r} of function {function.name!r}"
-            break
+            return
 
 
-def _tensor_features(scope: Scope, dead: DeadValues) -> Iterator[Feature]:
-    # Looking at the attributes of all nodes would take as long as converting them.
-    looked_at = {kind for kind in {*scope.op_types} if kind in _WITH_TENSORS or not defs.has(kind)}
+def _with_tensors(scope: Scope) -> set[str]:
+    """The operators of which attributes may hold tensors or types.
+
+    Looking at those of all nodes would take as long as converting them.
+    """
+    return {kind for kind in {*scope.op_types} if kind in _WITH_TENSORS or not defs.has(kind)}
+
+
+def _tensor_features(
+    scope: Scope, dead: DeadValues, looked_at: Collection[str]
+) -> Iterator[Feature]:
     for op_type, node in zip(scope.op_types, scope.nodes, strict=True) if looked_at else ():
-        if op_type in looked_at and not dead.covers(node):
+        if op_type in looked_at and node.attribute and not dead.covers(node):
             yield from _node_features(node)
     for name, tensor in scope.initializers.items():
         if tensor.data_type in _BY_ELEM_TYPE and name not in dead.of(scope)[1]:

@@ -46,11 +46,11 @@ def _first_early(nodes: Sequence[NodeProto]) -> NodeProto | None:
     readers: dict[str, int] = {}
     early = len(nodes)
     for place, node in enumerate(nodes):
-        for name in _reads(node):
+        for name in _reads(node) if node.attribute else node.input[:]:
             readers.setdefault(name, place)
-        for name in node.output:
-            if name:
-                early = min(early, readers.get(name, early))
+        for name in node.output[:]:
+            if name and readers.get(name, early) < early:
+                early = readers[name]
     return nodes[early] if early < len(nodes) else None
 
 

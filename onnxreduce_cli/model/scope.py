@@ -39,6 +39,7 @@ class Scope:
         label: where it is, for messages; empty for the main graph.
         subgraph: whether it is a graph within another.
         owner: the node whose attribute holds it; None where no node does.
+        function: the function that it belongs to, if any.
         like: the scope of a function before this one that differs in its name alone, if any.
     """
 
@@ -59,23 +60,26 @@ class Scope:
         self.subgraph = subgraph
         self.owner = owner
         self.like = like
+        if like is not None:
+            self.op_types = like.op_types
         # None for its own sake: an object that refers to itself is not freed at once.
         self._root = None if parent is None else parent.root
+        self.function: FunctionProto | None = None
+        if parent is not None:
+            self.function = parent.function
+        elif isinstance(container, FunctionProto):
+            self.function = container
 
     @property
     def root(self) -> Scope:
         """The outermost scope: the main graph's or the function's."""
         return self._root or self
 
-    @property
-    def function(self) -> FunctionProto | None:
-        """The function that this scope belongs to, if any."""
-        container = self.root.container
-        return container if isinstance(container, FunctionProto) else None
-
     @cached_property
     def nodes(self) -> list[NodeProto]:
         """The nodes before any change, in topological order."""
+        if self.like is not None:
+            return list(self.container.node)
         return self._given if self.misplaced is None else in_order(self._given)
 
     @cached_property
@@ -93,8 +97,6 @@ class Scope:
     @cached_property
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
-        if self.like is not None:
-            return self.like.op_types
         return [node.op_type for node in self.nodes]
 
     @cached_property
@@ -319,22 +321,22 @@ def _with_subgraphs(root: Scope) -> Iterator[Scope]:
         yield scope
         inner = []
         for node in _with_graphs(scope):
-            for name, graph in subgraphs(node):
+            for name, graph in subgraphs(node) if node.attribute else ():
                 where = f"{node.name or node.op_type}.{name}"
                 label = f"{scope.label} > {where}" if scope.label else where
                 inner.append(Scope(graph, scope, scope.opset, shortened(label, LABEL), True, node))
         waiting += reversed(inner)
 
 
-def _with_graphs(scope: Scope) -> Iterator[NodeProto]:
+def _with_graphs(scope: Scope) -> Iterable[NodeProto]:
     """The nodes that may hold graphs: of others than the default domain's operators any may."""
-    # Of many nodes it is asked once for all that are alike: most of them never are asked.
-    many = len(scope.nodes) >= _MANY
-    groups = scope.groups if many else [[place] for place in range(len(scope.nodes))]
-    found = [
-        group
-        for group in groups
-        if scope.op_types[group[0]] in GRAPH_OPERATORS
-        or scope.nodes[group[0]].domain not in DEFAULT_DOMAINS
-    ]
-    return (scope.nodes[place] for place in sorted(chain.from_iterable(found)))
+    nodes, op_types = scope.nodes, scope.op_types
+
+    def may(place: int) -> bool:
+        return op_types[place] in GRAPH_OPERATORS or nodes[place].domain not in DEFAULT_DOMAINS
+
+    if len(nodes) < _MANY:
+        return [nodes[place] for place in range(len(nodes)) if may(place)]
+    # Of those that are alike one is asked.
+    found = chain.from_iterable(group for group in scope.groups if may(group[0]))
+    return [nodes[place] for place in sorted(found)]

@@ -199,13 +199,16 @@ class ShapeInference:
 
     @cached_property
     def _called_types(self) -> CalledTypes:
-        likes = {id(tree[0].container): tree[0].like for tree in self._trees.values()}
-        functions = dict(self._calls.functions)
-        for key, function in functions.items():
-            like = likes.get(id(function))
-            if like is not None and like.function is not None:
-                functions[key] = like.function
-        return CalledTypes(self._model, functions, _infer_by_onnx)
+        return CalledTypes(self._model, self._calls.functions, self._first_like, _infer_by_onnx)
+
+    def _first_like(self, function: FunctionProto) -> FunctionProto:
+        """The first function of which the body is that of another."""
+        like = self._likes.get(id(function))
+        return function if like is None or like.function is None else like.function
+
+    @cached_property
+    def _likes(self) -> dict[int, Scope | None]:
+        return {id(tree[0].container): tree[0].like for tree in self._trees.values()}
 
     @cached_property
     def _too_many_calls(self) -> bool:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -93,30 +92,20 @@ class Walked:
         return found
 
 
-class CallParts(NamedTuple):
-    """What the signature of a node says that may call a function.
+def call_parts(signature: Hashable, op_type: str) -> tuple[str, str, Hashable] | None:
+    """Return what the signature of a node says that may call a function.
 
-    Attributes:
-        domain: the domain of its operator.
-        overload: the overload.
-        way: what is equal for nodes that differ in operator and names alone.
+    Returns:
+        the domain and the overload of its operator, and what is equal for nodes that differ in
+        operator and names alone; None if it is of the default domain, or has no signature.
     """
-
-    domain: str
-    overload: str
-    way: Hashable
-
-
-def call_parts(signature: Hashable, op_type: str) -> CallParts | None:
-    """Return the parts of a node's signature; None if it is of the default domain, or has none."""
     if not isinstance(signature, tuple) or len(signature) < _OF_OTHERS:
         return None
-    *way, domain, overload = signature
-    if isinstance(way[1], bytes):
-        way[1] = way[1][_HEAD + len(op_type) :]
-    else:
-        del way[2]
-    return CallParts(domain, overload, tuple(way))
+    if len(signature) == _OF_OTHERS:
+        shape, content, domain, overload = signature
+        return domain, overload, (shape, content[_HEAD + len(op_type) :])
+    given, made, _, attributes, domain, overload = signature
+    return domain, overload, (given, made, attributes)
 
 
 def walked(nodes: Sequence[NodeProto]) -> Walked:

@@ -28,8 +28,9 @@ def by_key(scopes: Iterable[Scope]) -> dict[FunctionKey, Scope]:
         if not isinstance(function, FunctionProto):
             continue
         names = (function.domain, function.name, function.overload)
-        formals = () if scope.like else (*function.input, *function.output, *function.attribute)
-        wrong = first_no_text((*names, *formals))
+        wrong = first_no_text(names)
+        if wrong is None and scope.like is None:
+            wrong = first_no_text((*function.input, *function.output, *function.attribute))
         if wrong is not None:
             label = function_label(function)
             raise InvalidModelError(f"function {label}: the name {quoted(wrong)} is not UTF-8")

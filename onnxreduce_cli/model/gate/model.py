@@ -130,8 +130,9 @@ class _Nodes:
         parts = call_parts(signature, op_type)
         if parts is None:
             return None
-        body = self._bodies.get((parts.domain, op_type, parts.overload))
-        return None if body is None else (id(body.like or body), parts.way)
+        domain, overload, way = parts
+        body = self._bodies.get((domain, op_type, overload))
+        return None if body is None else (id(body.like or body), way)
 
     def _imports(self, scope: Scope) -> Iterable[OperatorSetIdProto]:
         return (scope.function or self._model).opset_import
