@@ -11,7 +11,6 @@ from onnx import FunctionProto, GraphProto, NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.carry import Carrier
-from onnxreduce_cli.engine.contraction import Contractor
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.sites import Site
@@ -55,7 +54,6 @@ class SitePlan:
         unread: the imports that nothing reads, by domain, and go.
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
-        contractor: found the nodes that idioms stand for.
     """
 
     def __init__(self, subject: Subject, route: Route) -> None:
@@ -71,7 +69,6 @@ class SitePlan:
         self.ir_version, self.ir_version_reason = choose(
             route.ir_version, subject.model, subject.scopes, route.target
         )
-        self.contractor = Contractor(subject.facts, route.contract, route.target)
         self.carrier = Carrier(subject.scopes, self.facts, route, self.ir_version)
         self.sites: list[Site] = []
         self.dead = DeadValues()
@@ -108,7 +105,7 @@ class SitePlan:
             self._plan_without_import(scope)
             return
         calls, opset, expand = self.facts.calls, scope.opset, self.route.expand
-        contracted = self.carrier.contracted(scope, self.contractor)
+        contracted = self.carrier.contracted(scope)
         templates = Templates(self.facts.model, scope)
         attended = {
             op_type: op_type in expand or self.carrier.attends(op_type, opset)

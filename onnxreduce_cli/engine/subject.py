@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, ModelProto
 
@@ -11,7 +12,9 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.specialisation import Specialisation
-from onnxreduce_cli.targets.requirement import Target
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.targets.requirement import Target
 
 
 @dataclass(frozen=True)
