@@ -26,7 +26,9 @@ def test_the_program_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
     assert "freed" not in text
 
 
-def test_a_conversion_without_checks_imports_no_executor_and_reads_of_no_runtime(tmp_path: Path) -> None:
+def test_a_conversion_without_checks_imports_no_executor_and_reads_of_no_runtime(
+    tmp_path: Path,
+) -> None:
     source = Path(__file__).parents[2] / "samples" / "reductions_opset18.onnx"
     script = (
         "import sys\n"
