@@ -9,7 +9,6 @@ from typing import IO
 
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.files import STREAM
-from onnxreduce_cli.targets.requirement import find
 
 
 def output_path(
@@ -42,6 +41,8 @@ def output_path(
 
 def file_mark(runtime: str) -> str:
     """What a file's name has for the runtime that it is for: ``onnxruntime-1.8``."""
+    from onnxreduce_cli.targets.requirement import find
+
     return re.sub(r"[^A-Za-z0-9.]+", "-", find(runtime).label).strip("-.")
 
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion, check_request, contracted
 from onnxreduce_cli.engine.preparation import Preparation, PreparationOptions, prepare
-from onnxreduce_cli.engine.runtime import How, convert_for
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.stating import parse_type, stating
-from onnxreduce_cli.targets.allowed import allowed
-from onnxreduce_cli.targets.requirement import find
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.targets.requirement import Target
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ class Request:
             raise UsageError(
                 "say which opset to reach, --opset N, or where the model is to run: --for RUNTIME"
             )
-        if self.allow_ops:
-            allowed(self.allow_ops)
+        _allowed(self.allow_ops)
         if self.runtime is not None:
+            from onnxreduce_cli.targets.requirement import find
+
             find(self.runtime)
             if self.allow_ops:
                 raise UsageError("say either --for or --allow-ops")
@@ -111,6 +113,19 @@ class RequestOptions(PreparationOptions, total=False):
     emulate: bool
 
 
+def _allowed(operators: Collection[str]) -> Target | None:
+    """A target that has some operators; None if none are named.
+
+    Raises:
+        UsageError: there is no such operator.
+    """
+    if not operators:
+        return None
+    from onnxreduce_cli.targets.allowed import allowed
+
+    return allowed(operators)
+
+
 @contextmanager
 def converting(document: Document, request: Request, *, keep: bool = True) -> Iterator[Conversion]:
     """Prepare a model, and plan its conversion.
@@ -133,6 +148,9 @@ def converting(document: Document, request: Request, *, keep: bool = True) -> It
     model, base_dir = document.model, document.base_dir
     with stating(model, request.types, base_dir, keep=keep) as types:
         if request.runtime is not None:
+            from onnxreduce_cli.engine.runtime import How, convert_for
+            from onnxreduce_cli.targets.requirement import find
+
             wanted = (request.expand, request.contract, request.ir_version)
             how = How(*wanted, base_dir, types, request.emulate)
             conversion = convert_for(model, find(request.runtime), opset, how)
@@ -147,7 +165,7 @@ def converting(document: Document, request: Request, *, keep: bool = True) -> It
                 base_dir=base_dir,
                 types=types,
                 emulate=request.emulate,
-                runtime=allowed(request.allow_ops) if request.allow_ops else None,
+                runtime=_allowed(request.allow_ops),
             )
         conversion.prepared = prepared
         yield conversion

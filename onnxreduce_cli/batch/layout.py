@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 from collections.abc import Iterable
 
@@ -64,4 +63,6 @@ def is_in_shard(source: str, shard: tuple[int, int]) -> bool:
     """
     number, count = shard
     name = source.replace(os.sep, "/").encode("utf-8", "surrogateescape")
+    import hashlib
+
     return int.from_bytes(hashlib.sha256(name).digest()[:8], "big") % count == number - 1

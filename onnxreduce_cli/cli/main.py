@@ -12,7 +12,6 @@ import platform
 import signal
 import sys
 from collections.abc import Iterator
-from difflib import get_close_matches
 from importlib import import_module
 
 import click
@@ -87,6 +86,8 @@ class _Group(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
+            from difflib import get_close_matches
+
             near = get_close_matches(args[0], _COMMANDS, 1)
             meant = f"Did you mean {near[0]}?" if near else f"There are {', '.join(_COMMANDS)}."
             told = click.UsageError(f"{error.message} {meant}", ctx)

@@ -11,11 +11,6 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 from onnxreduce_cli.errors import UsageError
 
 _TABLE = "[tool.onnxreduce]"
@@ -126,6 +121,10 @@ def _stated() -> tuple[Path | None, dict[str, Any]]:
     )
     if path is None:
         return None, {}
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
     try:
         table = (
             tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("onnxreduce", {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from onnx import NodeProto
 
@@ -12,8 +13,10 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.placeholders import LEARNING
 from onnxreduce_cli.steps.dispatch import alternatives
-from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.verdict import Hit, hits
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.targets.requirement import Target
+    from onnxreduce_cli.targets.verdict import Hit
 
 #: Names of what was written already on the way to a node: none of it is written again.
 Tried = frozenset[str]
@@ -66,6 +69,8 @@ class Avoidance:
         op_type = context.node.op_type
         if self._runtime is None or not self.attends(op_type):
             return None
+        from onnxreduce_cli.targets.verdict import hits
+
         found = next(hits(self._runtime, context, self._opset), None)
         if found is not None:
             # Nodes are told one by one.

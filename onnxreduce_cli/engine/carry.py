@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from onnx import NodeProto
 
@@ -11,12 +12,10 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.avoidance import Avoidance, Tried
-from onnxreduce_cli.engine.contraction import Contraction, Contractor
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
 from onnxreduce_cli.engine.subject import Route
-from onnxreduce_cli.idioms.matching import NoMatchError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
@@ -24,6 +23,9 @@ from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.values import kind_of
 from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.contraction import Contraction, Contractor, NearMiss
 
 
 def after_step(_: Context) -> None:
@@ -82,6 +84,16 @@ class Carrier:
         self._workspaces: dict[int, Workspace] = {}
         self._next_steps: dict[tuple[str, int], NextStep | None] = {}
         self._avoidance = Avoidance(route.runtime, route.target)
+        self._contractor: Contractor | None = None
+        if route.contract:
+            from onnxreduce_cli.engine.contraction import Contractor
+
+            self._contractor = Contractor(facts.model, route.contract, route.target)
+
+    @property
+    def near_misses(self) -> Sequence[NearMiss]:
+        """What looks like an operator to contract to, and is not."""
+        return () if self._contractor is None else self._contractor.near
 
     def next_step(self, op_type: str, opset: int) -> NextStep | None:
         """Return the step across the next boundary that a node cannot pass unseen, if any."""
@@ -145,8 +157,13 @@ class Carrier:
                 waiting.append((emitted, read_at, crossing.expand, crossing.tried))
         return self._simplified(site, scope, done, outputs)
 
-    def contracted(self, scope: Scope, contractor: Contractor) -> dict[int, Site]:
+    def contracted(self, scope: Scope) -> dict[int, Site]:
         """The sites of a scope where several nodes become one, by the identity of each node."""
+        contractor = self._contractor
+        if contractor is None:
+            return {}
+        from onnxreduce_cli.idioms.matching import NoMatchError
+
         found: dict[int, Site] = {}
         for node, contractions in contractor.find(scope):
             for contraction in contractions:

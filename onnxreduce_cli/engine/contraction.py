@@ -178,8 +178,6 @@ class Contractor:
         self._facts = facts
         self._reads: dict[int, Counter[str]] = {}
         self._by_root: dict[str, list[tuple[Idiom, int]]] = {}
-        if not operators:
-            return
         from onnxreduce_cli.idioms.registry import IDIOMS
 
         for idiom in IDIOMS:

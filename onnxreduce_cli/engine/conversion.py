@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.apply import apply_plan
-from onnxreduce_cli.engine.contraction import NearMiss
 from onnxreduce_cli.engine.converted_nodes import converted_nodes
 from onnxreduce_cli.engine.description import Plan, describe
 from onnxreduce_cli.engine.pause import collector_paused
@@ -35,7 +35,10 @@ from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.steps.dispatch import body
 from onnxreduce_cli.targets.elsewhere import Alike, Wrong, wrong_elsewhere
-from onnxreduce_cli.targets.requirement import Target
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.contraction import NearMiss
+    from onnxreduce_cli.targets.requirement import Target
 
 
 class Conversion:
@@ -128,7 +131,7 @@ class Conversion:
     @property
     def near_misses(self) -> Sequence[NearMiss]:
         """What looks like an operator to contract to, and is not."""
-        return self._plan.contractor.near
+        return self._plan.carrier.near_misses
 
     @property
     def swept(self) -> int:

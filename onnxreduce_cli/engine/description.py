@@ -236,7 +236,7 @@ def _near_misses(plan: SitePlan) -> Iterator[str]:
         node for site in plan.sites if site.absorbed for node in (site.node, *site.absorbed)
     ]
     said = {(id(node), "") for node in contracted}
-    for miss in plan.contractor.near:
+    for miss in plan.carrier.near_misses:
         keys = {(id(miss.node), ""), (id(miss.node), miss.op_type)}
         if said.isdisjoint(keys):
             said.add((id(miss.node), miss.op_type))

@@ -12,7 +12,6 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.carry import Carrier
-from onnxreduce_cli.engine.contraction import Contractor
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.sites import Site
@@ -59,7 +58,6 @@ class SitePlan:
         unread: the imports that nothing reads, by domain, and go.
         written: the nodes whose sequences and optional values were written out before.
         inlined: the functions that were inlined before, with the nodes that called them.
-        contractor: found the nodes that idioms stand for.
         soundness: refuses nodes that cannot be there.
     """
 
@@ -72,7 +70,6 @@ class SitePlan:
         self.ir_version, self.ir_version_reason = choose(
             route.ir_version, subject.model, subject.scopes, route.target
         )
-        self.contractor = Contractor(subject.facts, route.contract, route.target)
         self.carrier = Carrier(subject.scopes, self.facts, route, self.ir_version)
         self.sites: list[Site] = []
         self.dead = DeadValues()
@@ -108,7 +105,7 @@ class SitePlan:
         if scope.opset is None:
             self._plan_without_import(scope)
             return
-        contracted = self.carrier.contracted(scope, self.contractor)
+        contracted = self.carrier.contracted(scope)
         templates = Templates(self.facts.model, scope)
         nodes, op_types, signatures = scope.nodes, scope.op_types, scope.signatures
         for place in self._attended(scope, contracted):

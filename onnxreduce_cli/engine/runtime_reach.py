@@ -16,9 +16,10 @@ from onnxreduce_cli.engine.runtime import opsets_of, preference
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import Target
-from onnxreduce_cli.targets.verdict import asking, has_form
+from onnxreduce_cli.targets.verdict import asking
 from onnxreduce_cli.targets.versions import Version
 
 #: Opsets that are tried for one version: where none of the likeliest will do, hardly any will.

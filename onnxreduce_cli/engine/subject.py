@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, ModelProto
 
@@ -12,7 +13,9 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.specialisation import Specialisation
-from onnxreduce_cli.targets.requirement import Target
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.targets.requirement import Target
 
 
 @dataclass(frozen=True)

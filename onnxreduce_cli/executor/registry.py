@@ -6,13 +6,18 @@ operator, the executor says that it does not know it instead of guessing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import pkgutil
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from onnx import AttributeProto, defs
 
+from onnxreduce_cli import executor
 from onnxreduce_cli.executor.dtypes import Array, Value, sparse_to_array, to_array
 
 Kernel: TypeAlias = Callable[..., Any]
@@ -71,6 +76,9 @@ class Registered:
     scoped: bool
 
 
+#: Written by ``python -m onnxreduce_cli.report.operators`` from what the modules register.
+INDEX = Path(__file__).with_name("index.json")
+
 _KERNELS: dict[tuple[str, int], Registered] = {}
 
 
@@ -95,13 +103,35 @@ def kernel(
 
 
 def find(op: str, since: int) -> Registered | None:
-    """Give the kernel for an ai.onnx operator's definition, or None."""
+    """Give the kernel for an ai.onnx operator's definition, or None; import it if need be."""
+    name = _modules().get(op)
+    if name is not None:
+        import_module(f"{executor.__name__}.{name}")
     return _KERNELS.get((op, since))
 
 
 def registered() -> list[tuple[str, int]]:
     """List the (operator, since-version) pairs that have a kernel."""
+    for module in pkgutil.iter_modules(executor.__path__):
+        import_module(f"{executor.__name__}.{module.name}")
     return sorted(_KERNELS)
+
+
+@cache
+def _modules() -> Mapping[str, str]:
+    """The module that has an operator's kernels, of the few that a model needs."""
+    found: dict[str, list[str]] = json.loads(INDEX.read_text(encoding="utf-8"))
+    return {op: name for name, ops in found.items() for op in ops}
+
+
+def index_text() -> str:
+    """What the index has to be: by module the operators that it registers kernels of."""
+    found: dict[str, set[str]] = {}
+    for key in registered():
+        name = _KERNELS[key].kernel.__module__.removeprefix(f"{executor.__name__}.")
+        found.setdefault(name, set()).add(key[0])
+    lines = [f'  "{name}": {json.dumps(sorted(ops))}' for name, ops in sorted(found.items())]
+    return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 @dataclass(slots=True, frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -56,6 +55,8 @@ def fix_dims(model: ModelProto, dims: Mapping[str, int]) -> int:
 def _known(name: str, known: list[str]) -> str:
     if not known:
         return "all dimensions that it states have sizes"
+    import difflib
+
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean {quoted(close[0])}? " if close else ""
     more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,6 +28,8 @@ def parse_type(text: str) -> TypeProto:
         raise UsageError(f"{text!r} is no type; give one like float or uint8[N,3,224]")
     known = _dtypes()
     if found[1] not in known:
+        import difflib
+
         close = difflib.get_close_matches(found[1].lower(), known, 3) or list(known)
         raise UsageError(f"there is no dtype {found[1]!r}; did you mean {', '.join(close)}?")
     dims = None if found[2] is None else tuple(_dims(text, found[2]))
@@ -103,6 +104,8 @@ def _places(facts: Facts, name: str, stated: TypeProto) -> list[tuple[GraphProto
     owners = [scope for scope in graphs if name and _has(scope, name)]
     if not owners:
         names = {own for scope in graphs for own in (*scope.inputs, *scope.producers)}
+        import difflib
+
         close = difflib.get_close_matches(name, sorted(names), 3)
         hint = f"; did you mean {', '.join(map(repr, close))}?" if close else ""
         raise UsageError(f"--type {name}: no graph of the model has such a value{hint}")

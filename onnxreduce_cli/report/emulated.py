@@ -24,7 +24,9 @@ def may_be_emulated(step: Step) -> bool:
         if id(function) in seen or not isinstance(function, FunctionType):
             continue
         seen.add(id(function))
-        if _EMULATED in function.__module__:
+        # A module that is imported where it is needed is a name of the code, too.
+        modules = (name for code in _codes(function.__code__) for name in code.co_names)
+        if any(_EMULATED in name for name in (function.__module__, *modules)):
             return True
         if function.__module__.startswith("onnxreduce_cli.steps."):
             waiting += [unwrap(found) for found in _called(function) if callable(found)]

@@ -160,5 +160,8 @@ def _cell(step: Step) -> str:
 if __name__ == "__main__":
     from pathlib import Path
 
+    from onnxreduce_cli.executor import registry
+
+    registry.INDEX.write_text(registry.index_text(), encoding="utf-8")
     INDEX.write_text(index_text(), encoding="utf-8")
     Path("docs/operators.md").write_text(operators_markdown(), encoding="utf-8")

@@ -105,7 +105,7 @@ def _removed(op_type: str) -> NextStep | None:
 
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across one boundary: from code, or else what the audit says of it."""
-    load(op_type)
+    load(op_type, direction)
     step = STEPS.get((op_type, boundary, direction))
     if step is not None:
         return step
@@ -203,7 +203,7 @@ def alternatives(op_type: str, form: str) -> list[Alternative]:
     """
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
-    load(op_type)
+    load(op_type, "instead")
     found = [item for item in ALTERNATIVES.get(op_type, ()) if form in item.forms]
 
     def before(context: Context) -> None:
@@ -220,7 +220,7 @@ def alternatives(op_type: str, form: str) -> list[Alternative]:
 
 def _as_before(op_type: str, context: Context) -> str:
     """Replace a node as below the opset at which its operator last changed, or came."""
-    load(op_type)
+    load(op_type, "down")
     for boundary in reversed(schemas.versions(op_type)):
         step = STEPS.get((op_type, boundary, "down"))
         if boundary <= context.source_opset and step is not None and step.apply is not None:

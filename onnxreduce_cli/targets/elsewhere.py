@@ -1,18 +1,24 @@
-"""What some runtime computes wrong of a model, silently, though it takes the model's opset."""
+"""What some runtime computes wrong of a model, silently, though it takes the model's opset.
+
+To read the files of all runtimes takes longer than to convert a small model. What they say of this
+is in `wrong.json`: not kept by hand, but written by ``python -m onnxreduce_cli.report.targets``.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.targets.reading import names, runtime, text_of
-from onnxreduce_cli.targets.rows import is_within
-from onnxreduce_cli.targets.verdict import has_form
-from onnxreduce_cli.targets.versions import Version
+from onnxreduce_cli.targets.forms import has_form
+from onnxreduce_cli.targets.spans import span
+
+INDEX = Path(__file__).with_name("wrong.json")
 
 #: The forms of a node, names of `forms.FORMS`, that some runtime computes wrong.
 Forms = tuple[str, ...]
@@ -66,7 +72,7 @@ def wrong_elsewhere(
     for group in nodes(known):
         for forms, number in _forms(group, known[group.op_type]):
             hit[group.op_type, forms] += number * group.times
-    versions: dict[str, set[Version]] = {}
+    versions: dict[str, set[str]] = {}
     numbers: Counter[str] = Counter()
     for (op_type, forms), number in hit.items():
         numbers[op_type] += number if forms else 0
@@ -74,7 +80,7 @@ def wrong_elsewhere(
             versions.setdefault(name, set()).add(version)
     if not versions:
         return None
-    told = {name: runtime(name).span(own) for name, own in sorted(versions.items())}
+    told = {name: span(_index()[name]["versions"], own) for name, own in sorted(versions.items())}
     return Wrong(opset, dict(+numbers), told)
 
 
@@ -122,17 +128,26 @@ def _asked(group: Alike, index: int, wanted: Collection[str]) -> _Asked:
 
 
 @cache
-def _wrong(opset: int) -> dict[str, dict[str, set[tuple[str, Version]]]]:
+def _wrong(opset: int) -> dict[str, dict[str, set[tuple[str, str]]]]:
     """What versions that take an opset compute wrong there, by operator and form of the node."""
-    found: dict[str, dict[str, set[tuple[str, Version]]]] = {}
-    for name in names():
-        if "wrong" not in text_of(name):
-            continue  # Most say it of nothing.
-        for row in runtime(name).rows:
-            taken = (row.number("oldest") or 1, row.number("newest"))
-            for quirk in row.quirks if is_within(opset, taken) else ():
-                if quirk.effect == "wrong" and quirk.at(opset):
-                    for op_type in quirk.operators:
-                        forms = found.setdefault(op_type, {})
-                        forms.setdefault(quirk.form, set()).add((name, row.version))
+    found: dict[str, dict[str, set[tuple[str, str]]]] = {}
+    for name, known in _index().items():
+        for quirk in known["wrong"]:
+            places = {
+                (name, version)
+                for version, (first, last) in quirk["at"].items()
+                if first <= opset and (last is None or opset <= last)
+            }
+            for op_type in quirk["operators"] if places else ():
+                found.setdefault(op_type, {}).setdefault(quirk["form"], set()).update(places)
+    return found
+
+
+@cache
+def _index() -> dict[str, Any]:
+    """By the name of a runtime its ``versions``, the oldest first, and what it gets ``wrong``.
+
+    That is the operators, the form, and for each version the first opset and the last.
+    """
+    found: dict[str, Any] = json.loads(INDEX.read_text(encoding="utf-8"))
     return found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.targets import binary_forms, reduction_forms
@@ -189,3 +190,11 @@ FORMS: Mapping[str, Form] = {
     "several indices": has_several_indices,
     "scaled next": binary_forms.is_scaled_next,
 }
+
+
+def has_form(node: NodeFacts, form: str) -> bool:
+    """Return whether a node is of a form, a name of `FORMS`, or may be."""
+    try:
+        return FORMS[form](node)
+    except Blocked:
+        return True  # An attribute that calls of a function set in several ways: one may be it.

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from onnxreduce_cli.targets.spans import span
 from onnxreduce_cli.targets.versions import Clause, Version
 
 Kind = Literal["measured", "document", "error text"]
@@ -172,13 +173,4 @@ class Runtime:
 
     def span(self, versions: Collection[Version]) -> str:
         """Some versions that rows have, as ``2022.1, 2025.4 to 2026.4``; empty for all."""
-        if len(versions) == len(self.rows):
-            return ""
-        runs: list[list[Version]] = [[]]
-        for row in self.rows:
-            if row.version in versions:
-                runs[-1].append(row.version)
-            elif runs[-1]:
-                runs.append([])
-        ends = [(run[0], run[-1]) for run in runs if run]
-        return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in ends)
+        return span([row.version for row in self.rows], versions)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from onnx import NodeProto
 
-from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
@@ -15,7 +14,7 @@ from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.targets.forms import FORMS
+from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Quirk, Source
 
@@ -52,14 +51,6 @@ def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
     for quirk in target.quirks:
         if op_type in quirk.operators and quirk.at(opset) and has_form(node, quirk.form):
             yield Hit(quirk.effect, quirk.what, quirk.source, quirk)
-
-
-def has_form(node: NodeFacts, form: str) -> bool:
-    """Return whether a node is of a form, a name of `forms.FORMS`, or may be."""
-    try:
-        return FORMS[form](node)
-    except Blocked:
-        return True  # An attribute that calls of a function set in several ways: one may be it.
 
 
 def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[Scope, NodeProto, Hit]]:

@@ -1,4 +1,7 @@
-"""A process that runs models for this one, and what becomes of its requests."""
+"""A process that runs models for this one, and what becomes of its requests.
+
+NumPy is imported with the first request: until then the process has started, and imports its own.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,8 @@ import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from onnxreduce_cli.verification import messages
 from onnxreduce_cli.verification.errors import (
     CannotRunError,
     LimitError,
@@ -24,8 +24,10 @@ from onnxreduce_cli.verification.errors import (
     RunFailedError,
 )
 from onnxreduce_cli.verification.limits import Limits
-from onnxreduce_cli.verification.messages import Bits
 from onnxreduce_cli.verification.watch import TOO_LARGE
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.verification.messages import Bits
 
 #: The modules whose processes run models, by executor.
 _MODULES = {"onnxruntime": "ort_worker", "numpy": "numpy_worker"}
@@ -192,6 +194,8 @@ class Process:
             limits: on each step.
             small: whether the reply fits into a pipe whatever happens.
         """
+        from onnxreduce_cli.verification import messages
+
         if not all(reply.small for reply in self._awaited):
             # Else each process may wait for the other to read.
             self.settle()
@@ -216,6 +220,8 @@ class Process:
 
     def receive(self) -> None:
         """Read the reply that comes next."""
+        from onnxreduce_cli.verification import messages
+
         replies = self._process.stdout
         assert replies is not None
         reply = self._awaited.popleft()
@@ -273,6 +279,7 @@ def end_all() -> None:
 def restore(bits: Bits) -> Any:
     """A tensor of ml_dtypes' dtype from its bits."""
     import ml_dtypes
+    import numpy as np
 
     return bits.array.view(np.dtype(getattr(ml_dtypes, bits.dtype)))
 

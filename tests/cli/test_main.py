@@ -26,7 +26,9 @@ def test_the_program_ends_at_once_and_loses_nothing(tmp_path: Path) -> None:
     assert "freed" not in text
 
 
-def test_a_conversion_without_checks_imports_no_executor(tmp_path: Path) -> None:
+def test_a_conversion_without_checks_imports_no_executor_and_reads_of_no_runtime(
+    tmp_path: Path,
+) -> None:
     source = Path(__file__).parents[2] / "samples" / "reductions_opset18.onnx"
     script = (
         "import sys\n"
@@ -36,7 +38,9 @@ def test_a_conversion_without_checks_imports_no_executor(tmp_path: Path) -> None
         "try: main()\n"
         "except SystemExit: pass\n"
         "unwanted = ('onnxruntime', 'onnxreduce_cli.executor', 'onnx.reference', 'multiprocessing',"
-        " 'onnxreduce_cli.verification.process', 'onnxreduce_cli.verification.sites')\n"
+        " 'onnxreduce_cli.verification.process', 'onnxreduce_cli.verification.sites',"
+        " 'onnxreduce_cli.engine.contraction', 'onnxreduce_cli.engine.runtime',"
+        " 'onnxreduce_cli.targets.reading')\n"
         "print([name for name in unwanted if name in sys.modules])\n"
     )
     done = subprocess.run(

@@ -11,8 +11,8 @@ from onnx import ModelProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli import ConversionError
-from onnxreduce_cli.api import request
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.targets import requirement
 from onnxreduce_cli.targets.reading import parsed
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS
@@ -49,7 +49,7 @@ def convert_for(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Converts for a runtime of the test's, checked, and compares the whole models as well."""
 
     def call(source: ModelProto, target: Target, **options: Any) -> ModelProto:
-        monkeypatch.setattr(request, "find", lambda _: target)
+        monkeypatch.setattr(requirement, "find", lambda _: target)
         made = onnxreduce_cli.convert(source, runtime="odd", **options)
         onnx.checker.check_model(made, full_check=True)
         report = verify(source, made, trials=1)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import onnx
 
-from onnxreduce_cli.executor.registry import find, registered
+from onnxreduce_cli.executor.registry import INDEX, find, index_text, registered
 from tests.executor.models import LATEST
 from tests.steps.checklist import is_computed
 
@@ -37,6 +41,29 @@ def test_each_definition_has_a_kernel_a_body_or_the_reference() -> None:
         ):
             missing.add(schema.name)
     assert missing == UNSUPPORTED
+
+
+def test_the_index_is_what_the_modules_register() -> None:
+    written = INDEX.read_text(encoding="utf-8")
+    assert written == index_text(), "run python -m onnxreduce_cli.report.operators"
+
+
+def test_a_model_imports_the_kernels_of_its_operators() -> None:
+    script = (
+        "import sys\n"
+        "from onnx import parser\n"
+        "from onnxreduce_cli.executor import Executor\n"
+        "Executor(parser.parse_model(sys.argv[1]))\n"
+        "start = 'onnxreduce_cli.executor.'\n"
+        "print(*[name for name in sys.argv[2:] if start + name in sys.modules])\n"
+    )
+    text = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[2,3] x) => (float[2,3] y) { m = Softmax(x) y = Add(m, x) }"""
+    modules = [*json.loads(INDEX.read_text(encoding="utf-8"))]
+    done = subprocess.run(
+        [sys.executable, "-c", script, text, *modules], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["elementwise", "softmax"]
 
 
 def test_kernels_are_registered_for_definitions_that_exist() -> None:

@@ -23,7 +23,7 @@ OF_A_CONVERSION = """
 import sys
 import onnxreduce_cli
 from onnx import parser
-onnxreduce_cli.convert(parser.parse_model(sys.argv[1]), 13, check=False)
+onnxreduce_cli.convert(parser.parse_model(sys.argv[1]), int(sys.argv[2]), check=False)
 start = "onnxreduce_cli.steps."
 names = sorted(name.removeprefix(start) for name in sys.modules if name.startswith(start))
 print(*[name for name in names if "." in name])
@@ -57,6 +57,16 @@ def test_reasons_why_there_is_no_way_are_found_too() -> None:
 def test_a_conversion_imports_the_steps_of_its_operators() -> None:
     text = """<ir_version: 8, opset_import: ["" : 18]>
     g (float[2,3] x) => (float[2,3] y) { m = Mish(x) y = Split<num_outputs=1>(m) }"""
-    names = python(OF_A_CONVERSION, text).split()
+    names = python(OF_A_CONVERSION, text, "13").split()
     assert {"elementwise.activations", "shape.split"} <= set(names)
     assert len(names) < 12, "the modules of other operators are imported"
+
+
+def test_the_way_up_imports_nothing_that_is_for_the_way_down_or_for_runtimes() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2,3] x) => (float[2,1] y) {
+        m = Softmax(x) a = Add(m, m) y = ReduceMean<axes=[1]>(a)
+    }"""
+    names = python(OF_A_CONVERSION, text, "18").split()
+    assert "reduction.reduce" in names
+    assert not [name for name in names if "emulated" in name or "alternatives" in name]

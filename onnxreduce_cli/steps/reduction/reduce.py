@@ -21,9 +21,6 @@ from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.refusals import LOOPS_FROM, NO_RANK
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.steps.reduction import REDUCE, REDUCE_BUT_SUM
-from onnxreduce_cli.steps.reduction.emulated_reduce_axes import reduce_axis_by_axis
-from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
-from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 from onnxreduce_cli.steps.registry import down, up
 
 #: Those whose function body has no other reduction than ReduceSum.
@@ -117,10 +114,14 @@ def _axes_at_run_time(context: Context, noop: bool) -> None:
             f"make them constant, or choose opset {LOOPS_FROM} or later",
         )
     if op_type in _BODIES_OF_SUMS:
+        from onnxreduce_cli.steps.reduction.function_bodies import BODIES
+
         BODIES[op_type](context)
     elif op_type == "ReduceMean":
         _mean_from_sum(context)
     else:
+        from onnxreduce_cli.steps.reduction.emulated_reduce_axes import reduce_axis_by_axis
+
         reduce_axis_by_axis(context, noop)
 
 
@@ -174,4 +175,6 @@ def negative_axes(context: Context) -> None:
     elif max(axes) < 0:
         replace_with_reversed_dims(context, axes=reversed_axes(axes))
     else:
+        from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
+
         reduce_matrix_rows(context, context.array(list(axes), "axes"), noop=False)

@@ -14,11 +14,6 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_RANK
 from onnxreduce_cli.model.values import Dims, ValueType
 from onnxreduce_cli.steps.reduction import SOFTMAX
-from onnxreduce_cli.steps.reduction.emulated_softmax import (
-    as_rows,
-    reshape_unless_empty,
-    viewed_around_axis,
-)
 from onnxreduce_cli.steps.registry import down, up
 
 # 13: all dimensions from the axis on, or the one
@@ -71,6 +66,8 @@ def restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -
         # The attribute was introduced one opset after this node's, which is converted upwards.
         context.at(14).op.Reshape(matrix, shape, outputs=[output], allowzero=1)
     else:
+        from onnxreduce_cli.steps.reduction.emulated_softmax import reshape_unless_empty
+
         reshape_unless_empty(context, matrix, shape)
 
 
@@ -101,6 +98,8 @@ def one_axis_to_matrix(context: Context) -> None:
             _write_out(context, -1)
         else:
             context.specialised_rank(data)
+            from onnxreduce_cli.steps.reduction.emulated_softmax import viewed_around_axis
+
             viewed_around_axis(context, axis)
         return
     dims = known.dims
@@ -170,4 +169,6 @@ def negative_axis(context: Context) -> None:
     if rank is not None:
         context.replace(axis=non_negative_axes((axis,), rank)[0])
     else:
+        from onnxreduce_cli.steps.reduction.emulated_softmax import as_rows
+
         as_rows(context, axis)
