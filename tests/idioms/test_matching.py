@@ -57,6 +57,7 @@ class _Around:
         ("GlobalAveragePool", "x", {}, 13, 2, ()),
         ("GlobalAveragePool", "x", {}, 13, None, "rank of what GlobalAveragePool reads"),
         ("Softmax", "x", {"axis": 1}, 13, None, (1,)),
+        ("Softmax", "x", {"axis": 1}, 18, None, (1,)),
         ("Softmax", "x", {"axis": 1}, 12, 3, (1, 2)),
         ("Softmax", "x", {"axis": -2}, 12, 3, (1, 2)),
         ("Softmax", "x", {"axis": -1}, 12, None, (-1,)),
