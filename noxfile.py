@@ -47,5 +47,5 @@ def smoke(session: nox.Session, form: str) -> None:
 @nox.session(default=False)
 def mutation(session: nox.Session) -> None:
     """Change the code in small ways, and look whether its tests notice; an hour at most."""
-    session.install("-e", ".[test]", "cosmic-ray", "pytest-cov")
+    session.install("-e", ".[test]", "cosmic-ray", "coverage")
     session.run("python", "-m", "tests.mutation", *session.posargs)

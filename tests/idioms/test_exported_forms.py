@@ -67,7 +67,12 @@ def test_group_normalizations_in_a_row() -> None:
     [
         ("float[b, 8,", "float[b, c,", "whole channels"),
         ("{0, 4, -1}", "{2, 4, -1}", "batch"),
+        ("{0, 4, -1}", "{0, 3, -1}", "whole channels"),
+        ("{0, 4, -1}", "{0, -1, 4}", "number of groups"),
+        ("<int64[3] g = {0, 4, -1}", "<int64[4] g = {0, 4, -1, 1}", "number of groups"),
         ("one = {1, 1, 1, 1}", "one = {1, 1, 1, 2}", "of its own"),
+        ("zero = {0, 0, 0, 0}", "zero = {0, 0, 0, 1}", "of its own"),
+        ("float[8, 1, 1] t", "float[8, 1] t", "bias"),
         ("Reshape(i, q)", "Reshape(i, p)", "shape back"),
         ("float[8, 1, 1] s", "float[8, 1] s", "scale"),
     ],
@@ -76,6 +81,17 @@ def test_no_group_normalization(old: str, new: str, reason: str) -> None:
     text = GROUPS.replace(old, new).replace("=> (float[b, 8, h, w] y)", "=> (float[p, c, h, w] y)")
     text = text.replace("<int64[3] g", "<int64[4] p = {1, 8, -1, 2}, int64[3] g")
     assert reason in misses(model(text), "GroupNormalization")
+
+
+@pytest.mark.parametrize("groups", [1, 2, 8])
+def test_groups_of_any_number(groups: int) -> None:
+    ones, zeros = (", ".join([each] * groups) for each in "10")
+    text = GROUPS.replace("{0, 4, -1}", f"{{2, {groups}, -1}}").replace("[b, 8", "[2, 8")
+    text = text.replace("float[4]", f"float[{groups}]")
+    text = text.replace("{1, 1, 1, 1}", f"{{{ones}}}").replace("{0, 0, 0, 0}", f"{{{zeros}}}")
+    (node,) = same(model(text), (2, 8, 3, 5)).graph.node
+    assert node.op_type == "GroupNormalization"
+    assert {item.name: item.i for item in node.attribute}["num_groups"] == groups
 
 
 def test_nothing_below_the_opset_with_a_scale_for_each_channel() -> None:
@@ -99,6 +115,9 @@ def test_layer_normalization_through_batch_normalization() -> None:
     [
         ("{1, -1, 4, 1}", "{1, 4, -1, 1}", "rows of its last axis"),
         ("float on = {1}", "float on = {2}", "of its own"),
+        ("float off = {0}", "float off = {1}", "of its own"),
+        ("{1, -1, 4, 1}", "{2, -1, 4, 1}", "rows of its last axis"),
+        ("{1, -1, 4, 1}", "{1, -1, 2, 2}", "rows of its last axis"),
         ("Gather(rq, axes)", "Gather(rq, one)", "number of a row's elements"),
         ("axes = [0, 2, 3], keepdims", "axes = [0, 3], keepdims", "different axes"),
     ],
@@ -110,6 +129,28 @@ def test_no_layer_normalization(old: str, new: str, reason: str) -> None:
 def test_instance_normalization_by_its_moments() -> None:
     source = model(MOMENTS)
     assert op_types(same(source, (2, 3, 4, 5))) == ["InstanceNormalization"]
+
+
+@pytest.mark.parametrize("axes", ["[-1, 2]", "[3, -2]"])
+def test_instance_normalization_over_axes_from_the_end(axes: str) -> None:
+    source = model(MOMENTS.replace("axes = [2, 3]", f"axes = {axes}"))
+    assert op_types(same(source, (2, 3, 4, 5))) == ["InstanceNormalization"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("float[n, 3, h, w] x", "float[n, c, h, w] x", "number of channels"),
+        ("axes = [2, 3]", "axes = [1, 2]", "axes [1, 2] are not all but the first two"),
+        ("axes = [2, 3]", "axes = [3]", "axes [3] are not all but the first two"),
+        ("float[3, 1, 1] s", "float[3, 1] s", "scale"),
+        ("float[1, 3, 1, 1] b", "float[1, 3, 1] b", "bias"),
+        ("float[1, 3, 1, 1] b = {3, 2, 1}", "float[1, 1, 1] b = {3}", "bias"),
+    ],
+)
+def test_no_instance_normalization(old: str, new: str, reason: str) -> None:
+    text = MOMENTS.replace(old, new).replace("(float[n, 3, h, w] y)", "(float[n, k, l, m] y)")
+    assert reason in misses(model(text), "InstanceNormalization")
 
 
 @pytest.mark.parametrize("form", SCORES)
@@ -126,6 +167,30 @@ def test_attention_without_a_mask(form: str) -> None:
     last = "d" if " d = " in scores else "c"
     source = model(attention(scores.replace(f" {last} = ", " a = "), ""))
     assert op_types(same(source, (2, 3, 8), (2, 3, 8))).count("Attention") == 1
+
+
+@pytest.mark.parametrize(
+    ("mask", "dims", "expanded"),
+    [
+        ("1, s", (1, 3), True),
+        ("s, s", (3, 3), False),
+        ("2, 1, s", (2, 1, 3), True),
+        ("1, s, s", (1, 3, 3), False),
+        ("b, 2, 1, s", (2, 2, 1, 3), True),
+        ("1, 2, s, s", (1, 2, 3, 3), False),
+    ],
+)
+@pytest.mark.parametrize("length", ["s", "3"])
+def test_masks_of_any_rank_get_a_row_for_each_query(
+    mask: str, dims: tuple[int, ...], expanded: bool, length: str
+) -> None:
+    text = attention(SCORES["divided"], f"float[{mask}] mask, ")
+    text = (
+        text.replace(" s]", f" {length}]").replace("s, ", f"{length}, ") if length == "3" else text
+    )
+    found = op_types(same(parser.parse_model(text), (2, 3, 8), dims, (2, 3, 8)))
+    assert found.count("Attention") == 1
+    assert ("Expand" in found) == expanded
 
 
 def test_a_mask_that_is_computed_of_the_length() -> None:
@@ -158,7 +223,16 @@ def test_a_query_that_sees_no_key() -> None:
     [
         ("s] mask", "t] mask", "mask"),
         ("float[b, 1, 1, s] mask", "float[4, b, 1, 1, s] mask", "mask"),
+        ("float[b, 1, 1, s] mask", "float[s] mask", "mask"),
+        ("float[b, 1, 1, s] mask", "float[b, 1, 1, 1] mask", "mask"),
+        ("float[b, 1, 1, s] mask", "float[b, 1, t, s] mask", "mask"),
+        ("float[b, 1, 1, s] mask", "float[b, h, 1, s] mask", "mask"),
+        ("float[b, 1, 1, s] mask", "float[c, 1, 1, s] mask", "mask"),
         ("[b, s, 8] z", "[c, s, 8] z", "batches"),
+        ("eight = {2}", "eight = {0}", "scaled"),
+        ("eight = {2}", "eight = {-2}", "scaled"),
+        ("v0 = Reshape(z, heads)", "v0 = Reshape(z, more)", "heads"),
+        ("k0 = Reshape(z, heads)", "k0 = Reshape(z, more)", "heads"),
         ("Div(c, eight)", "Div(c, e)", "scaled"),
         ("Softmax<axis = 3>", "Softmax<axis = 2>", "last axis"),
         ("perm = [0, 2, 3, 1]", "perm = [1, 2, 3, 0]", "another way"),
@@ -166,6 +240,7 @@ def test_a_query_that_sees_no_key() -> None:
 )
 def test_no_attention(old: str, new: str, reason: str) -> None:
     text = attention(SCORES["divided"], "float[b, 1, 1, s] mask, float e, ").replace(old, new)
+    text = text.replace("<int64[4] heads", "<int64[4] more = {0, 0, 1, 8}, int64[4] heads")
     source = parser.parse_model(text.replace("(float[b, 2, s, 4] y)", "(float[n, h, r, m] y)"))
     assert reason in misses(source, "Attention")
 
@@ -176,6 +251,8 @@ def test_no_attention(old: str, new: str, reason: str) -> None:
         ("m = Max(x, one) y = Min(m, two)", "Clip"),
         ("m = Max(low, x) y = Min(two, m)", "Clip"),
         ("m = Min(x, two) y = Max(one, m)", "Clip"),
+        ("m = Max(x, low) y = Min(m, two)", "Clip"),
+        ("m = Min(x, one) y = Max(one, m)", "Clip"),
         ("m = Mul(x, a) p = Add(m, h) y = Clip(p, zero, one0)", "HardSigmoid"),
         ("m = Mul(x, a) p = Add(h, m) l = Max(p, zero) y = Min(l, one)", "HardSigmoid"),
         ("p = Add(x, three) c = Clip(p, zero, six) y = Div(c, six)", "HardSigmoid"),
@@ -194,14 +271,38 @@ def test_limits(nodes: str, op_type: str) -> None:
         "m = Min(x, one) y = Max(two, m)",
         "m = Min(x, two) y = Max(low, m)",
         "m = Max(x, x) y = Min(m, two)",
+        "m = Max(x, four) y = Min(m, two)",
+        "m = Max(x, one) y = Min(m, four)",
+        "m = Max(x, one) y = Min(m, cube)",
+        "m = Max(x, one) y = Min(m, open)",
+        "m = Max(two, one) y = Min(m, six)",
     ],
 )
 def test_no_limits(nodes: str) -> None:
-    assert misses(model(LIMITS.format(nodes)), "Clip")
+    text = LIMITS.format(nodes).replace("float low)", "float low, float[n] open)")
+    text = text.replace(
+        "float a", "float[4] four = {1, 1, 1, 1}, float[1, 1, 1] cube = {2}, float a"
+    )
+    assert misses(parser.parse_model(re.sub(r"\[3, 4\] y", "[p, q] y", text)), "Clip")
 
 
 def test_rotary_embedding() -> None:
     result = same(model(ROTARY), (2, 2, 3, 4), (2, 3, 2))
+    assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("axis = {3}", "axis = {-1}"),
+        ("Concat<axis = -1>(n, u)", "Concat<axis = 3>(n, u)"),
+        ("Concat<axis = -1>(f, f)", "Concat<axis = 2>(f, f)"),
+        ("{9223372036854775807}", "{4}"),
+        (", axis, one)", ", axis)"),
+    ],
+)
+def test_rotary_embedding_in_other_words(old: str, new: str) -> None:
+    result = same(model(ROTARY.replace(old, new)), (2, 2, 3, 4), (2, 3, 2))
     assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
 
 
@@ -224,6 +325,15 @@ def test_halves_of_a_computed_size() -> None:
         ("s0 = Sin(e)", "s0 = Sin(d)", "different angles"),
         ("s0 = Sin(e)", "s0 = Cos(e)", "no Sin"),
         ("int64[1] axis = {3}", "int64[1] axis = {2}", "two halves"),
+        ("Slice(x, half, end, axis, one)", "Slice(x, half, end, axis, half)", "two halves"),
+        ("Slice(x, zero, half", "Slice(x, zero, one", "two halves"),
+        ("Slice(x, zero, half", "Slice(x, one, half", "two halves"),
+        ("Slice(x, half, end", "Slice(x, one, end", "two halves"),
+        ("float[b, s, 2] f", "float[b, t, 2] f", "angles"),
+        ("float[b, s, 2] f", "float[b, s, 4] f", "angles"),
+        ("Concat<axis = -1>(n, u)", "Concat<axis = 2>(n, u)", "another axis"),
+        ("Concat<axis = -1>(f, f)", "Concat<axis = 1>(f, f)", "second half"),
+        ("Concat<axis = -1>(f, f)", "Concat<axis = -1>(f, f, f)", "second half"),
         ("Unsqueeze(c0, one)", "Unsqueeze(c0, zero)", "second half"),
     ],
 )
