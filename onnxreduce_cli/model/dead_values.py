@@ -51,16 +51,17 @@ REMOVABLE |= {"SequenceConstruct", "SplitToSequence"}
 
 
 class DeadValues:
-    """Initializers and nodes that only replaced nodes read, and that are no graph output.
-
-    Attributes:
-        names: the values that go, in no particular scope order but the same on every run.
-    """
+    """Initializers and nodes that only replaced nodes read, and that are no graph output."""
 
     def __init__(self) -> None:
         self._nodes: dict[int, NodeProto] = {}
         self._by_scope: dict[int, tuple[Scope, set[int], set[str]]] = {}
-        self.names: tuple[str, ...] = ()
+        self._names: list[str] = []
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The values that go, in no particular scope order but the same on every run."""
+        return tuple(self._names)
 
     def covers(self, node: NodeProto) -> bool:
         """Return whether the node is dead, and is removed."""
@@ -84,7 +85,7 @@ class DeadValues:
             nodes.add(id(node))
             names.update(node.output)
             self._nodes[id(node)] = node
-        self.names += (name,)
+        self._names.append(name)
 
 
 def dead_values(
@@ -102,12 +103,12 @@ def dead_values(
         absorbed: the identities of nodes that go with those that are replaced.
     """
     found = DeadValues()
-    candidates = deque(dict.fromkeys(_dropped_reads(replaced)))
+    by_id = {id(scope): scope for scope in scopes}
+    drops = _Drops(replaced)
+    candidates = deque(dict.fromkeys(drops.values(by_id)))
     if not candidates:
         return found
-    by_id = {id(scope): scope for scope in scopes}
-    replacements = {id(item.node): item for item in replaced}
-    readers = _Readers(by_id, replacements, absorbed)
+    readers = _Readers(by_id, replaced, absorbed, drops.alone)
     readers.count(readers.behind(candidates), bound)
     while candidates:
         value = candidates.popleft()
@@ -140,12 +141,29 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
     return kept[::-1]
 
 
-def _dropped_reads(replaced: Sequence[Replaced]) -> Iterator[Value]:
-    for item in replaced:
-        for name in item.dropped:
-            owner = item.scope.resolve(name)
-            if owner is not None:
-                yield id(owner), name
+class _Drops:
+    """The names that replaced nodes read no longer, by the identity of the scope, with how often.
+
+    Attributes:
+        alone: those of nodes that drop alone.
+    """
+
+    def __init__(self, replaced: Iterable[Replaced]) -> None:
+        names: tuple[defaultdict[int, list[str]], ...] = (defaultdict(list), defaultdict(list))
+        for item in replaced:
+            names[item.drops_alone][id(item.scope)] += item.dropped
+        self._more, self.alone = (
+            {scope: Counter(own) for scope, own in found.items()} for found in names
+        )
+
+    def values(self, scopes: Mapping[int, Scope]) -> Iterator[Value]:
+        """The values that have the names, some more than once."""
+        for found in (self._more, self.alone):
+            for scope, names in found.items():
+                for name in names:
+                    owner = scopes[scope].resolve(name)
+                    if owner is not None:
+                        yield id(owner), name
 
 
 def dropped(node: NodeProto, reads: Iterable[str], with_graphs: Iterable[NodeProto]) -> list[str]:
@@ -188,17 +206,16 @@ class _Readers:
     def __init__(
         self,
         scopes: Mapping[int, Scope],
-        replacements: Mapping[int, Replaced],
+        replaced: Sequence[Replaced],
         absorbed: Collection[int],
+        drops: Mapping[int, Mapping[str, int]],
     ) -> None:
+        """Take what is replaced, and what nodes that drop alone drop: those count as they were."""
         self._scopes = scopes
-        self._replacements = replacements
+        self._replacements = {id(item.node): item for item in replaced}
+        self._anew = {id(item.node) for item in replaced if not item.drops_alone}
         self._absorbed = absorbed
-        #: By scope the replaced nodes that are counted as they were, less what is dropped.
-        self._less: defaultdict[int, list[Replaced]] = defaultdict(list)
-        for item in replacements.values():
-            if item.drops_alone:
-                self._less[id(item.scope)].append(item)
+        self._drops = drops
         self._counts: Counter[Value] = Counter()
         self._resolved: defaultdict[int, dict[str, int]] = defaultdict(dict)
 
@@ -235,15 +252,14 @@ class _Readers:
         """
         for index, scope in enumerate(self._scopes.values()):
             outside = bound if index == 0 else ()
-            less = self._less.get(id(scope), ())
-            anew = self._replacements.keys() - {id(item.node) for item in less}
             of_nodes = chain.from_iterable(
-                self._reads_of(node) if inputs is None or id(node) in anew else inputs
+                self._reads_of(node) if inputs is None or id(node) in self._anew else inputs
                 for node, inputs in zip(scope.nodes, scope.node_inputs, strict=True)
             )
             read = chain(outside, scope.outputs, _parameters(scope), of_nodes)
             counts = Counter(filter(names.__contains__, read))
-            counts.subtract(name for item in less for name in item.dropped if name in names)
+            for name, number in self._drops.get(id(scope), {}).items():
+                counts[name] -= number
             self._count(scope, counts)
 
     def _reads_of(self, node: NodeProto) -> list[str]:
