@@ -138,8 +138,6 @@ class Scope:
         unlike = not _UNLIKE.isdisjoint(self.op_types)
         alike = [i for i, name in enumerate(self.op_types) if name not in _UNLIKE] if unlike else ()
         some = walked([self.nodes[index] for index in alike] if unlike else self.nodes)
-        shared: dict[Hashable, Hashable] = {}
-        some.signatures = [shared.setdefault(item, item) for item in some.signatures]
         return some.among(alike, len(self.nodes)) if unlike else some
 
     @cached_property

@@ -30,6 +30,11 @@ _MOST = 15
 #: The bytes before an operator's name, and the parts of signatures that tell the domain too.
 _HEAD, _OF_OTHERS = 2, 4
 
+#: Bytes that are compared at a time, the bits of fewer of them, and what they are mixed by.
+_WORD = 8
+_MASKS = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+
 #: What is equal of nodes that differ in names alone.
 Signature = tuple[Hashable, ...]
 
@@ -48,8 +53,9 @@ class Walked:
     """What a walk over nodes finds, for each of them.
 
     Attributes:
-        signatures: a key that is equal for nodes that differ in names, texts and metadata alone;
-            None for nodes that have a name that is not UTF-8, and for those that are too large.
+        signatures: a key that is equal for nodes that differ in names, texts and metadata alone,
+            and nearly always one object then; None for nodes that have a name that is not UTF-8,
+            and for those that are too large.
         outputs: the name of the one output; None where there are several or none, or where the
             fields tell.
     """
@@ -113,10 +119,11 @@ def walked(nodes: Sequence[NodeProto]) -> Walked:
     contents = [node.SerializeToString() for node in nodes]
     if len(nodes) >= _FEW:
         return _walk(nodes, [item if len(item) <= _LARGE else b"" for item in contents])
-    found: list[Hashable] = [
-        _of_fields(node) if 0 < len(content) <= _LARGE else None
-        for node, content in zip(nodes, contents, strict=True)
-    ]
+    shared: dict[Hashable, Hashable] = {}
+    found: list[Hashable] = []
+    for node, content in zip(nodes, contents, strict=True):
+        key = _of_fields(node) if 0 < len(content) <= _LARGE else None
+        found.append(shared.setdefault(key, key))
     return Walked(found, [None] * len(nodes))
 
 
@@ -145,14 +152,20 @@ def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
     known = fields.are_ascii(first)
     fields.skip(_ATTRIBUTE)
     known &= fields.at <= fields.ends
-    rows = zip(shapes.tolist(), start.tolist(), fields.at.tolist(), strict=True)
-    plain = [(shape, joined[begin:end]) for shape, begin, end in rows]
-    keys: list[Hashable] = [*plain]
+    alike = fields.alike(start, shapes).tolist()
+    plain = {
+        place: (int(shapes[place]), joined[start[place] : fields.at[place]]) for place in {*alike}
+    }
+    keys: list[Hashable] = [plain[place] for place in alike]
+    shared: dict[Hashable, Hashable] = {}
     for index in np.flatnonzero(fields.at < fields.ends).tolist():
         where = (nodes[index].domain, nodes[index].overload)
-        keys[index] = (*plain[index], *where) if any(where) else plain[index]
+        if any(where):
+            key = (*plain[alike[index]], *where)
+            keys[index] = shared.setdefault(key, key)
     for index in np.flatnonzero(~known).tolist():
-        keys[index] = _of_fields(nodes[index])
+        told = _of_fields(nodes[index])
+        keys[index] = shared.setdefault(told, told)
     for index in np.flatnonzero(fields.ends == first).tolist():
         keys[index] = None
     text = joined.decode("latin-1")  # Where the bytes are ASCII it is these letters.
@@ -172,7 +185,7 @@ class _Fields:
 
     def __init__(self, joined: bytes, sizes: _Ints) -> None:
         # What follows a field's first byte is read before it is known whether there is a field.
-        self._bytes = np.frombuffer(joined + bytes(3), np.uint8)
+        self._bytes = np.frombuffer(joined + bytes(_WORD), np.uint8)
         self.ends = np.cumsum(sizes)
         self.at = self.ends - sizes
 
@@ -199,6 +212,33 @@ class _Fields:
         """Walk over the fields of one number."""
         for _ in self.passed(tag):
             pass
+
+    def alike(self, begins: _Ints, shapes: _Ints) -> _Ints:
+        """For each node the place of one that has equal bytes, from `begins` to where the walk is.
+
+        Args:
+            begins: where in the text.
+            shapes: a number for each, which must be equal too.
+        """
+        words = np.ndarray(len(self._bytes) - _WORD + 1, "<u8", self._bytes, strides=(1,))
+        sizes, here = self.at - begins, np.arange(len(begins))
+        mixed = shapes.astype(np.uint64) * _FACTOR + sizes.astype(np.uint64)
+        columns = []
+        for offset in range(0, int(sizes.max(initial=0)), _WORD):
+            here = here[sizes[here] > offset]
+            own = words[begins[here] + offset] & _MASKS[np.minimum(sizes[here] - offset, _WORD)]
+            mixed[here] = (mixed[here] ^ own) * _FACTOR
+            mixed ^= mixed >> np.uint64(29)
+            columns.append((here, own))
+        _, first, numbers = np.unique(mixed, return_index=True, return_inverse=True)
+        found = first[numbers]
+        # Different bytes may give one number, however seldom: those nodes stand for themselves.
+        equal = (sizes == sizes[found]) & (shapes == shapes[found])
+        whole = np.zeros(len(begins), np.uint64)
+        for here, own in columns:
+            whole[here] = own
+            equal[here] &= own == whole[found[here]]
+        return np.where(equal, found, np.arange(len(begins)))
 
     def are_ascii(self, first: _Ints) -> npt.NDArray[np.bool_]:
         """Return whether the bytes of each from `first` on, to where the walk is, are ASCII."""
