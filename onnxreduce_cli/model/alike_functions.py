@@ -60,7 +60,7 @@ def alike(facts: Facts) -> dict[int, Scope]:
         body, own = id(scope.like or scope), set()
         for call in facts.calls.of(scope.function):
             caller, node = call
-            given = [item.SerializeToString() for item in node.attribute[:]]
+            given = [item.SerializeToString() for item in node.attribute] if node.attribute else ()
             key = (id(caller), body, *node.input[:], *given)
             way = ways.get(key)
             if way is None:
