@@ -8,6 +8,9 @@ from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Subject
 
+#: What functions that are alike differ in.
+_OWN = ("name", "overload")
+
 
 def add_alike(plan: SitePlan, subject: Subject) -> None:
     """Add the sites of functions that a plan leaves out, as others are like them.
@@ -43,10 +46,9 @@ def copy_alike(plan: SitePlan) -> None:
         function, other = scope.function, plan.subject.alike[id(scope)].function
         assert function is not None
         assert other is not None
-        name, overload = function.name, function.overload
+        kept = [(name, getattr(function, name)) for name in _OWN if function.HasField(name)]
         function.CopyFrom(other)
-        function.name = name
-        if overload:
-            function.overload = overload
-        else:
-            function.ClearField("overload")
+        for name in _OWN:
+            function.ClearField(name)
+        for name, value in kept:
+            setattr(function, name, value)
