@@ -54,12 +54,16 @@ def defines(op_type: str, opset: int) -> bool:
     return exists(op_type, opset) and not schema(op_type, opset).deprecated
 
 
-@cache
 def infers_types(op_type: str, opset: int) -> bool:
     """Return whether shape inference knows the operator's outputs at `opset`.
 
-    Old definitions lack it.
+    Old definitions lack it. Of what is no operator, such as a function, it is not remembered.
     """
+    return not onnx.defs.has(op_type) or _infers_types(op_type, opset)
+
+
+@cache
+def _infers_types(op_type: str, opset: int) -> bool:
     return not exists(op_type, opset) or bool(
         schema(op_type, opset).has_type_and_shape_inference_function
     )

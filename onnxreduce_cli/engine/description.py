@@ -174,8 +174,12 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         before if plan.blocked else _nodes_after(plan),
         tuple(_near_misses(plan)),
         _foreign(model, scopes),
-        lacking=tuple(sorted(plan.route.expand.difference(*(scope.op_types for scope in scopes)))),
+        lacking=_lacking(plan.route.expand, scopes),
     )
+
+
+def _lacking(expand: frozenset[str], scopes: Sequence[Scope]) -> tuple[str, ...]:
+    return tuple(sorted(expand.difference(*(scope.op_types for scope in scopes)))) if expand else ()
 
 
 def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int], ...]:

@@ -49,6 +49,7 @@ def alike(facts: Facts) -> dict[int, Scope]:
     equal = [scope for scope in facts.scopes if scope.like is not None]
     if not equal or facts.stated.overridable:
         return {}
+    calls = facts.calls.all
     first: dict[Hashable, Scope] = {}
     #: By the scope and the names that a call reads, what `call_key` tells of it, numbered.
     ways: dict[Hashable, int] = {}
@@ -58,16 +59,15 @@ def alike(facts: Facts) -> dict[int, Scope]:
         assert scope is not None
         assert scope.function is not None
         body, own = id(scope.like or scope), set()
-        for call in facts.calls.of(scope.function):
-            caller, node = call
-            given = [item.SerializeToString() for item in node.attribute[:]]
+        for caller, node in calls.get(id(scope.function), ()):
+            given = [item.SerializeToString() for item in node.attribute] if node.attribute else ()
             key = (id(caller), body, *node.input[:], *given)
             way = ways.get(key)
             if way is None:
-                told = call_key(facts, scope.function, call)
+                told = call_key(facts, scope.function, (caller, node))
                 way = ways[key] = numbers.setdefault(told, len(numbers))
             own.add(way)
-        known = first.setdefault((body, *sorted(own)), scope)
+        known = first.setdefault((body, *(sorted(own) if len(own) > 1 else own)), scope)
         if known is not scope:
             found[id(scope)] = known
     return found

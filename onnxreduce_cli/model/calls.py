@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -53,24 +53,21 @@ class Calls:
         return redirected or self.functions.get((node.domain, node.op_type, node.overload))
 
     @property
-    def count(self) -> int:
-        """How many nodes call functions."""
+    def all(self) -> Mapping[int, Sequence[Call]]:
+        """By the identity of a function every node that calls it."""
         if self._calls is None:
             self._calls = defaultdict(list)
             self._find(self._scopes)
-        return sum(map(len, self._calls.values()))
+        return self._calls
 
     @cached_property
     def op_types(self) -> frozenset[str]:
         """The operators of nodes that may call functions."""
         return frozenset(name for _, name, _ in self.functions)
 
-    def of(self, function: FunctionProto) -> list[Call]:
+    def of(self, function: FunctionProto) -> Sequence[Call]:
         """Every node that calls a function, with the scope it stands in."""
-        if self._calls is None:
-            self._calls = defaultdict(list)
-            self._find(self._scopes)
-        return self._calls.get(id(function), [])
+        return self.all.get(id(function), ())
 
     def _find(self, found: Iterable[Scope]) -> None:
         assert self._calls is not None

@@ -219,7 +219,7 @@ class ShapeInference:
         functions = self._calls.functions
         if not functions:
             return False
-        if self._calls.count * len(functions) > called_types.NAMES:
+        if sum(map(len, self._calls.all.values())) * len(functions) > called_types.NAMES:
             return True
         sizes = called_types.sizes(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]

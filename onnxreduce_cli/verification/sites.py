@@ -72,14 +72,16 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
 
 def _alike(maker: PairMaker, sites: Iterable[Site]) -> Collection[list[Site]]:
     """The sites in groups of those that are alike by a cheap key, each of one function alone."""
-    keys: dict[int, Any] = {}
+    #: By the identity of a site that of its group, which is faster to compare than its key.
+    own: dict[int, int] = {}
     found: dict[Any, list[Site]] = {}
     for site in sites:
         if site.like is None:
-            key = keys[id(site)] = maker.signature(site)
+            group = found.setdefault(maker.signature(site), [])
+            own[id(site)] = id(group)
         else:
-            key = (id(site.scope), keys[id(site.like)])
-        found.setdefault(key, []).append(site)
+            group = found.setdefault((id(site.scope), own[id(site.like)]), [])
+        group.append(site)
     return found.values()
 
 

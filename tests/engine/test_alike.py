@@ -228,6 +228,24 @@ def test_names_and_overloads_stay() -> None:
         assert len(bodies) == 1
 
 
+def test_an_overload_that_is_stated_to_be_empty_stays() -> None:
+    given = many(4)
+    given.functions[0].ClearField("overload")
+    given.functions[1].overload = "one"
+    given.functions[2].overload = ""
+    given.functions[3].ClearField("overload")
+    before = [(item.name, item.HasField("overload"), item.overload) for item in given.functions]
+    Conversion(given, 18).apply()
+    after = [(item.name, item.HasField("overload"), item.overload) for item in given.functions]
+    assert after == before
+    assert [(name, value) for name, _, value in after] == [
+        ("F0", ""),
+        ("F1", "one"),
+        ("F2", ""),
+        ("F3", ""),
+    ]
+
+
 def test_what_blocks_is_told_of_each() -> None:
     given = model("""<ir_version: 10, opset_import: ["" : 20, "local" : 1]>
         g (string[2] x) => (string[n] y, string[n] z) { y = local.F(x) z = local.G(x) }

@@ -18,4 +18,7 @@ def is_text(value: str | bytes) -> bool:
 
 def first_no_text(names: Iterable[str | bytes]) -> bytes | None:
     """Return the first of a field's strings that is not UTF-8; None if all are."""
-    return next((name for name in names if isinstance(name, bytes)), None)
+    for name in names:
+        if isinstance(name, bytes):
+            return name
+    return None
