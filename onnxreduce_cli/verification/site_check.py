@@ -34,6 +34,8 @@ _EXACT = Tolerance(exact=True)
 
 #: How much larger tolerances of doubles are where a float's precision is all that is defined.
 _AS_FLOAT = 1e5
+_COMPUTED_AS_FLOAT = replace(_COMPUTED, factor=_COMPUTED.factor * _AS_FLOAT)
+_BETWEEN_AS_FLOAT = replace(_BETWEEN, factor=_BETWEEN.factor * _AS_FLOAT)
 
 #: Elements that one run may compute: more of them take seconds, and hundreds of megabytes.
 _MOST = 1 << 23
@@ -175,10 +177,9 @@ def _judge(outcomes: dict[Ran, Outcome], name: str, pair: Pair) -> Judgement:
 
     The NumPy executor decides that; ONNX Runtime may have another kernel for each version.
     """
-    factor = _AS_FLOAT if _is_as_float(outcomes, name, pair) else 1.0
-    computed, between = (
-        replace(item, factor=item.factor * factor) for item in (_COMPUTED, _BETWEEN)
-    )
+    computed, between = _COMPUTED, _BETWEEN
+    if _is_as_float(outcomes, name, pair):
+        computed, between = _COMPUTED_AS_FLOAT, _BETWEEN_AS_FLOAT
     if not pair.moved:
         return judge(outcomes, name, computed, between, always=False)
     judgement = judge(outcomes, name, _EXACT, between, always=False)

@@ -156,6 +156,18 @@ def test_the_process_imports_little() -> None:
     assert own == names | {"onnxreduce_cli.verification"}
 
 
+def test_the_process_starts_before_this_one_imports_numpy() -> None:
+    program = (
+        "import sys\n"
+        "from onnxreduce_cli.verification.process import end_all, prepare\n"
+        "prepare('onnxruntime')\n"
+        "print(*sys.modules)\n"
+        "end_all()\n"
+    )
+    printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
+    assert not {"numpy", "onnx", "onnxruntime"} & set(printed.stdout.decode().split())
+
+
 def test_a_model_that_takes_more_memory_than_it_may() -> None:
     found = model(
         """
