@@ -19,7 +19,7 @@ from onnx import NodeProto
 _INPUT, _OUTPUT, _NAME, _OP_TYPE, _ATTRIBUTE = (number << 3 | 2 for number in range(1, 6))
 
 #: Nodes of more bytes hold tensors or graphs, which are hardly ever alike.
-_LARGE = 512
+LARGE = 512
 
 #: For fewer nodes it takes longer to prepare a walk than to read their fields.
 _FEW = 50
@@ -91,9 +91,9 @@ def walked(nodes: Sequence[NodeProto]) -> Walked:
     """Look at all nodes, side by side where they are many."""
     contents = [node.SerializeToString() for node in nodes]
     if len(nodes) >= _FEW:
-        return _walk(nodes, [item if len(item) <= _LARGE else b"" for item in contents])
+        return _walk(nodes, [item if len(item) <= LARGE else b"" for item in contents])
     found: list[Hashable] = [
-        _of_fields(node) if 0 < len(content) <= _LARGE else None
+        of_fields(node) if 0 < len(content) <= LARGE else None
         for node, content in zip(nodes, contents, strict=True)
     ]
     return Walked(found, [None] * len(nodes))
@@ -131,7 +131,7 @@ def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
         where = (nodes[index].domain, nodes[index].overload)
         keys[index] = (*plain[index], *where) if any(where) else plain[index]
     for index in np.flatnonzero(~known).tolist():
-        keys[index] = _of_fields(nodes[index])
+        keys[index] = of_fields(nodes[index])
     for index in np.flatnonzero(fields.ends == first).tolist():
         keys[index] = None
     text = joined.decode("latin-1")  # Where the bytes are ASCII it is these letters.
@@ -186,8 +186,8 @@ class _Fields:
         return found
 
 
-def _of_fields(node: NodeProto) -> Signature | None:
-    """The same from the node's fields, which takes longer."""
+def of_fields(node: NodeProto) -> Signature | None:
+    """The signature of one node from its fields; None where it has a name that is not UTF-8."""
     names = (node.name, node.op_type, *node.input, *node.output)
     if any(isinstance(name, bytes) for name in names):
         return None
