@@ -263,7 +263,7 @@ def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
 def test_what_was_planned_is_freed_at_once() -> None:
     """The collector need not run, which takes long with many nodes."""
     reach = Reach(chain(60))
-    assert not reach.to(12).blockers
+    assert not reach.to(6).blockers
     scope = weakref.ref(reach.facts.scopes[0])
     gc.disable()
     try:
