@@ -47,7 +47,8 @@ class Lookups:
     """What the steps of one node of the model looked up so far.
 
     Attributes:
-        constants: the names of the values of which the elements were.
+        constants: the names of the values of which the elements were; never a `Value`, which knows
+            whose lookups these are, so that neither would be freed at once.
         types: whether the type of a value was, or its shape.
         shapes: the names of the values of which the shape was.
         more: whether what they emit depends on more than the node's operator and attributes, the
@@ -181,7 +182,7 @@ class NodeFacts:
 
     def constant(self, name: str) -> Array | None:
         """The value, if it is the same for every run; see `Constants.constant`."""
-        self._lookups.constants.add(name)
+        self._lookups.constants.add(str(name))
         return self._workspace.facts.constant(self.scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
@@ -190,7 +191,7 @@ class NodeFacts:
         Returns:
             None where not even their number is known.
         """
-        self._lookups.constants.add(name)
+        self._lookups.constants.add(str(name))
         return self._facts.elements(self.scope, name)
 
     def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
@@ -220,7 +221,7 @@ class NodeFacts:
 
     def type(self, name: str) -> ValueType | None:
         """The value's type as far as it is known."""
-        self._lookups.shapes.add(name)
+        self._lookups.shapes.add(str(name))
         return self._facts_of_kinds.type(self.scope, name)
 
     def elem_type(self, name: str) -> int | None:

@@ -6,6 +6,7 @@ Nodes of which all that is equal need to be asked about once, whatever the opset
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
@@ -18,6 +19,7 @@ from onnxreduce_cli.model.constants import maybe_known
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.signatures import LARGE, of_fields
 
 _T = TypeVar("_T")
 
@@ -44,7 +46,6 @@ class AlikeNodes:
         scope: their scope.
         op_type: their operator.
         places: the places of the nodes in the scope, in order.
-        root: all nodes that have their operator and attributes.
         sound: of `root`, whether it is known that all can be there with the types around them, and
             that what is stated of what they read is true.
     """
@@ -60,10 +61,16 @@ class AlikeNodes:
         self.scope = around.scope
         self.op_type = op_type
         self.places = places
-        self.root = root or self
+        # Not held on to: objects that refer to themselves are not freed at once.
+        self._root = None if root is None else weakref.ref(root)
         self.sound = False
         self._around, self._equal = around, equal
-        self._parts: dict[_Equal, Sequence[AlikeNodes]] = {equal: [self]}
+        self._parts: dict[_Equal, Sequence[AlikeNodes]] = {}
+
+    @property
+    def root(self) -> AlikeNodes:
+        """All nodes that have their operator and attributes."""
+        return (self._root and self._root()) or self
 
     @property
     def first(self) -> NodeProto:
@@ -117,13 +124,14 @@ class AlikeNodes:
     def in_full(self) -> Sequence[AlikeNodes]:
         """Those that are alike in all that is known of what they read and make."""
         equal = _Equal(True, frozenset(range(len(self.first.input))))
-        if self.root is not self and equal not in self._parts:
+        root = self.root
+        if root is not self and equal != self._equal and equal not in self._parts:
             own = {*self.places}
-            self._parts[equal] = [item for item in self.root.in_full() if item.places[0] in own]
+            self._parts[equal] = [item for item in root.in_full() if item.places[0] in own]
         return self._apart(equal)
 
     def _apart(self, equal: _Equal) -> Sequence[AlikeNodes]:
-        found = self._parts.get(equal)
+        found = [self] if equal == self._equal else self._parts.get(equal)
         if found is None:
             groups: dict[Hashable, list[int]] = {}
             if len(self.places) == 1:
@@ -183,9 +191,18 @@ def alike_nodes(facts: Facts, scope: Scope) -> list[AlikeNodes]:
         scope: one of its scopes.
     """
     found: dict[Hashable, list[int]] = {}
-    rows = zip(scope.signatures, scope.node_inputs, strict=True)
-    for place, (signature, inputs) in enumerate(rows):
-        found.setdefault(_key(scope.nodes, place, signature, inputs), []).append(place)
+    given = scope.outputs
+    signatures = _signatures(scope)
+    rows = zip(scope.nodes, signatures, scope.node_inputs, scope.node_outputs, strict=True)
+    for place, (node, signature, inputs, output) in enumerate(rows):
+        key: Hashable = place
+        if signature is not None:
+            # Of what the graph gives less is known.
+            gives: Hashable = output in given
+            if output is None:
+                gives = tuple([name in given for name in node.output[:]])
+            key = _key(signature, node.input[:] if inputs is None else inputs, gives)
+        found.setdefault(key, []).append(place)
     around, calls = _Surroundings(facts, scope), facts.calls
     groups = []
     for places in found.values():
@@ -195,20 +212,27 @@ def alike_nodes(facts: Facts, scope: Scope) -> list[AlikeNodes]:
     return groups
 
 
-def _key(
-    nodes: Sequence[NodeProto],
-    place: int,
-    signature: Hashable,
-    inputs: Sequence[str] | None,
-) -> Hashable:
-    """Return what is equal for nodes of equal signatures that read some values twice alike."""
-    if signature is None:
-        return place
-    if inputs is None:
-        inputs = nodes[place].input[:]
-    elif not inputs[1] and not inputs[2]:
-        return id(signature)
+def _signatures(scope: Scope) -> list[Hashable]:
+    """The signatures of a scope's nodes, equal ones the same object; those of constants too."""
+    found = [*scope.signatures]
+    constants: dict[Hashable, Hashable] = {}
+    for place, op_type in enumerate(scope.op_types):
+        node = scope.nodes[place]
+        if op_type == "Constant" and found[place] is None and node.ByteSize() <= LARGE:
+            signature = of_fields(node)
+            found[place] = constants.setdefault(signature, signature)
+    return found
+
+
+def _key(signature: Hashable, inputs: Sequence[str], gives: Hashable) -> Hashable:
+    """Return what is equal for nodes of equal signatures that read some values twice alike.
+
+    Args:
+        signature: what is equal for nodes of equal operators and attributes.
+        inputs: the names of what a node reads; those of absent inputs are empty.
+        gives: which of what it makes the graph gives.
+    """
     given = [name for name in inputs if name]
-    if len(given) == len({*given}):
-        return id(signature)
-    return id(signature), *map(given.index, given)
+    if len(given) < 2 or len(given) == len({*given}):
+        return id(signature), gives
+    return id(signature), gives, *map(given.index, given)

@@ -179,13 +179,8 @@ class _PlanOfKinds(SitePlan):
         if not known.types or root.sound:
             return
         for part in root.in_full():
-            for place in part.places:
-                given = not scope.outputs.isdisjoint(scope.nodes[place].output[:])
-                # Of what the graph gives less is compared.
-                if place == part.places[0] or given:
-                    self.soundness.refuse_contradictions(
-                        Site(scope, scope.nodes[place], lookups=known), scope.signatures[place]
-                    )
+            first = Site(scope, part.first, lookups=known)
+            self.soundness.refuse_contradictions(first, scope.signatures[part.places[0]])
         stated = _stated(scope)
         for node in root.nodes if stated else ():
             if not stated.isdisjoint(node.input[:]):

@@ -19,7 +19,7 @@ from onnx import NodeProto
 _INPUT, _OUTPUT, _NAME, _OP_TYPE, _ATTRIBUTE = (number << 3 | 2 for number in range(1, 6))
 
 #: Nodes of more bytes hold tensors or graphs, which are hardly ever alike.
-_LARGE = 512
+LARGE = 512
 
 #: For fewer nodes it takes longer to prepare a walk than to read their fields.
 _FEW = 50
@@ -118,11 +118,11 @@ def walked(nodes: Sequence[NodeProto]) -> Walked:
     """Look at all nodes, side by side where they are many."""
     contents = [node.SerializeToString() for node in nodes]
     if len(nodes) >= _FEW:
-        return _walk(nodes, [item if len(item) <= _LARGE else b"" for item in contents])
+        return _walk(nodes, [item if len(item) <= LARGE else b"" for item in contents])
     shared: dict[Hashable, Hashable] = {}
     found: list[Hashable] = []
     for node, content in zip(nodes, contents, strict=True):
-        key = _of_fields(node) if 0 < len(content) <= _LARGE else None
+        key = of_fields(node) if 0 < len(content) <= LARGE else None
         found.append(shared.setdefault(key, key))
     return Walked(found, [None] * len(nodes))
 
@@ -164,7 +164,7 @@ def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
             key = (*plain[alike[index]], *where)
             keys[index] = shared.setdefault(key, key)
     for index in np.flatnonzero(~known).tolist():
-        told = _of_fields(nodes[index])
+        told = of_fields(nodes[index])
         keys[index] = shared.setdefault(told, told)
     for index in np.flatnonzero(fields.ends == first).tolist():
         keys[index] = None
@@ -247,8 +247,8 @@ class _Fields:
         return found
 
 
-def _of_fields(node: NodeProto) -> Signature | None:
-    """The same from the node's fields, which takes longer."""
+def of_fields(node: NodeProto) -> Signature | None:
+    """The signature of one node from its fields; None where it has a name that is not UTF-8."""
     names = (node.name, node.op_type, *node.input, *node.output)
     if any(isinstance(name, bytes) for name in names):
         return None

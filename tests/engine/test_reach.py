@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +14,10 @@ from hypothesis import HealthCheck, Phase, given, seed, settings
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.inspection import inspect
+from onnxreduce_cli.engine.new_constants import ConstantMaker
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.errors import InvalidModelError
@@ -158,9 +162,9 @@ def test_ten_times_the_nodes_are_asked_for_their_forms_no_more_often(
 def test_each_node_that_blocks_is_told() -> None:
     found = model("""<ir_version: 8, opset_import: ["" : 13]>
     g (bfloat16[2,3] x, float[2,3] f) => (bfloat16[2,3] a, float[2,3] b, bfloat16[2,3] c)
-    { a = Add(x, x) b = Add(f, f) c = Add(x, x) }""")
+    { a = Add(x, x) b = Add(f, f) d = Mul(x, x) e = Mul(x, x) c = Add(x, x) }""")
     blockers = Reach(found).to(12).blockers
-    assert [blocker.node for blocker in blockers] == ["making 'a'", "making 'c'"]
+    assert [blocker.node for blocker in blockers] == [f"making {name!r}" for name in "adec"]
     assert not differing(found)
 
 
@@ -210,6 +214,40 @@ def test_a_later_node_that_cannot_be_there_is_told_by_its_name(count: int) -> No
     assert f"n{count - 1}" in str(kinds.value)
 
 
+def test_what_makes_a_later_value_may_not_give_it() -> None:
+    """All that the Adds read is stated alike, and one value is made of another shape."""
+    text = """<ir_version: 3, opset_import: ["" : 7]>
+    g (float[2,3] x, float[3] v) => (float[2,3] a, float[2,3] b, float[2,3] c)
+    <float[3] p, float[3] q, float[3] r>
+    { p = Relu(v) a = Add(x, p) q = Relu(v) b = Add(x, q) r = Relu(x) c = Add(x, r) }"""
+    found = onnx.parser.parse_model(text)
+    with pytest.raises(InvalidModelError) as whole:
+        Conversion(found, 6)
+    with pytest.raises(InvalidModelError) as kinds:
+        Reach(found).to(6)
+    assert str(kinds.value) == str(whole.value)
+    assert "'r'" in str(kinds.value)
+
+
+def test_each_node_is_told_that_blocks_for_want_of_its_constants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """That is known only when all nodes are planned."""
+
+    def refuse(*_: object) -> None:
+        raise Blocked("no node makes it", "")
+
+    monkeypatch.setattr(ConstantMaker, "read_in", refuse)
+    found = several_times(
+        model("""<ir_version: 3, opset_import: ["" : 7]>
+        g (float[2,1] x, float[1,3] y) => (float[2,3] z) { z = Sub(x, y) }"""),
+        3,
+    )
+    blockers = Reach(found).to(6).blockers
+    assert len(blockers) == 3
+    assert blockers == Conversion(found, 6).blockers
+
+
 def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
     """nncase gets a Hardmax wrong of which no element is positive; it is written by comparisons."""
     target: Target = find("nncase")
@@ -220,3 +258,16 @@ def test_a_runtime_s_quirk_is_found_in_a_later_node() -> None:
     )
     assert Reach(found).suits(target, 13)
     assert Conversion(found, 13, runtime=target).avoided.total() == 4
+
+
+def test_what_was_planned_is_freed_at_once() -> None:
+    """The collector need not run, which takes long with many nodes."""
+    reach = Reach(chain(60))
+    assert not reach.to(6).blockers
+    scope = weakref.ref(reach.facts.scopes[0])
+    gc.disable()
+    try:
+        del reach
+        assert scope() is None
+    finally:
+        gc.enable()

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import NodeProto, TensorProto, helper
 
-from onnxreduce_cli.model.signatures import _of_fields, walked
+from onnxreduce_cli.model.signatures import of_fields, walked
 
 #: As many nodes are walked over side by side; of fewer the fields are read.
 MANY = 50
@@ -87,7 +87,7 @@ crowded = st.builds(
 @settings(deadline=None)
 @given(st.lists(nodes | crowded, min_size=6, max_size=12))
 def test_nodes_are_equal_by_walking_where_they_are_by_their_fields(found: list[NodeProto]) -> None:
-    fields = list(map(_of_fields, found))
+    fields = list(map(of_fields, found))
     side_by_side = walked(found * MANY)
     for one, output in zip(found, side_by_side.outputs, strict=False):
         assert output is None or [output] == one.output
