@@ -83,6 +83,11 @@ def test_no_group_normalization(old: str, new: str, reason: str) -> None:
     assert reason in misses(model(text), "GroupNormalization")
 
 
+def test_groups_of_channels_alone() -> None:
+    text = GROUPS.replace("8, h, w]", "8]").replace("float[8, 1, 1]", "float[8]")
+    assert "no dimensions beside" in misses(model(text), "GroupNormalization")
+
+
 @pytest.mark.parametrize("groups", [1, 2, 8])
 def test_groups_of_any_number(groups: int) -> None:
     ones, zeros = (", ".join([each] * groups) for each in "10")
@@ -105,6 +110,10 @@ def test_layer_normalization_of_keras(opset: int, shift: str) -> None:
     assert op_types(result) == ["LayerNormalization"]
 
 
+#: The nodes that count the elements of a row.
+COUNTED = r"  (rq|g|gp|n) = .*\n"
+
+
 def test_layer_normalization_through_batch_normalization() -> None:
     result = same(model(FUSED), (2, 3, 4))
     assert op_types(result) == ["LayerNormalization"]
@@ -119,11 +128,26 @@ def test_layer_normalization_through_batch_normalization() -> None:
         ("{1, -1, 4, 1}", "{2, -1, 4, 1}", "rows of its last axis"),
         ("{1, -1, 4, 1}", "{1, -1, 2, 2}", "rows of its last axis"),
         ("Gather(rq, axes)", "Gather(rq, one)", "number of a row's elements"),
+        ("Div(ss, n)", "Div(ss, on)", "number of a row's elements"),
+        ("Div(ss, n)", "Div(ss, s)", "number of a row's elements"),
+        ("Div(ss, n)", "Div(ss, count)", "number of a row's elements"),
+        ("Div(ss, n)", "Div(ss, e)", "number of a row's elements"),
         ("axes = [0, 2, 3], keepdims", "axes = [0, 3], keepdims", "different axes"),
     ],
 )
 def test_no_layer_normalization(old: str, new: str, reason: str) -> None:
-    assert reason in misses(model(FUSED.replace(old, new)), "LayerNormalization")
+    text = FUSED.replace(old, new).replace("4] x)", "4] x, float count)")
+    text = text.replace("  q = Shape(x)", "  e = Abs(count)  q = Shape(x)")
+    if "Div(ss, n)" in old:
+        text = re.sub(COUNTED, "", text)
+    assert reason in misses(parser.parse_model(text), "LayerNormalization")
+
+
+@pytest.mark.parametrize("count", ["float four = {4}", "float[1] four = {4}"])
+def test_layer_normalization_with_a_constant_number_of_elements(count: str) -> None:
+    text = FUSED.replace("Div(ss, n)", "Div(ss, four)").replace("float off", f"{count}, float off")
+    result = same(model(re.sub(COUNTED, "", text)), (2, 3, 4))
+    assert op_types(result) == ["LayerNormalization"]
 
 
 def test_instance_normalization_by_its_moments() -> None:
@@ -165,7 +189,8 @@ def test_attention_with_a_mask(form: str) -> None:
 def test_attention_without_a_mask(form: str) -> None:
     scores, _, _ = SCORES[form].rpartition(" a = ")
     last = "d" if " d = " in scores else "c"
-    source = model(attention(scores.replace(f" {last} = ", " a = "), ""))
+    text = attention(scores.replace(f" {last} = ", " a = "), "")
+    source = model(text.replace("Softmax<axis = 3>", "Softmax<axis = -1>"))
     assert op_types(same(source, (2, 3, 8), (2, 3, 8))).count("Attention") == 1
 
 
@@ -235,6 +260,7 @@ def test_a_query_that_sees_no_key() -> None:
         ("k0 = Reshape(z, heads)", "k0 = Reshape(z, more)", "heads"),
         ("Div(c, eight)", "Div(c, e)", "scaled"),
         ("Softmax<axis = 3>", "Softmax<axis = 2>", "last axis"),
+        ("Softmax<axis = 3>", "Softmax<axis = 1>", "last axis"),
         ("perm = [0, 2, 3, 1]", "perm = [1, 2, 3, 0]", "another way"),
     ],
 )

@@ -106,6 +106,8 @@ def _sizes(facts: _Facts, name: str, rank: int, **options: Any) -> list[Any]:
         ("ReduceMean", {}, ["abc", "unknown"], "..."),
         ("Add", {}, ["abc", "bc"], "abc"),
         ("Add", {}, ["bc", "abc"], "abc"),
+        ("Add", {}, ["abcd", "bcd"], "abcd"),
+        ("Add", {}, ["cd", "abcd"], "abcd"),
         ("Sub", {}, ["1bc", "a1c"], "abc"),
         ("Mul", {}, ["abc", "adc"], "a.c"),
         ("Div", {}, ["11", "1"], "11"),

@@ -1,6 +1,6 @@
 """Changes the code in small ways and looks whether its tests notice: mutation testing.
 
-    nox -s mutation -- [--count 300] [--jobs 2] [--again FILE] [PATH...]
+    nox -s mutation -- [--minutes 60] [--jobs 2] [--again FILE] [PATH...]
 
 Cosmic Ray's operators say what may be changed: a comparison, a number, a condition. Each mutant is
 tried with those tests that reach the changed statement, in a fork of a process that has collected
@@ -11,6 +11,7 @@ fork of a process that has not imported the package. What survives is printed, w
 from __future__ import annotations
 
 import argparse
+import functools
 import random
 import sys
 import time
@@ -30,6 +31,9 @@ OWN_TESTS = {
     ],
 }
 
+#: How many mutants are tried before the time is looked at: whatever is tried is drawn at random.
+BATCH = 50
+
 
 def files(path: str) -> list[str]:
     """The Python files of what is changed."""
@@ -38,43 +42,49 @@ def files(path: str) -> list[str]:
     return [file.relative_to(ROOT).as_posix() for file in every]
 
 
-def chosen(paths: list[str], options: argparse.Namespace) -> list[Mutant]:
-    """The mutants that are tried, in the order of the files."""
-    found = [mutant for path in paths for mutant in mutants(path)]
+def chosen(path: str, options: argparse.Namespace) -> list[list[Mutant]]:
+    """The mutants that are tried, in batches, in each in the order of the files."""
+    found = [mutant for file in files(path) for mutant in mutants(file)]
     if options.again:
         lines = Path(options.again).read_text(encoding="utf-8").splitlines()
         names = {line.rpartition(": ")[0] for line in lines}
         found = [mutant for mutant in found if mutant.name in names]
-    if options.count:
-        drawn = random.Random(options.seed).sample(range(len(found)), options.count)
-        found = [found[index] for index in sorted(drawn)]
-    return sorted(found, key=lambda mutant: (mutant.part.path, mutant.line))
+    random.Random(options.seed).shuffle(found)
+    batches = [found[start : start + BATCH] for start in range(0, len(found), BATCH)]
+    return [sorted(batch, key=lambda mutant: (mutant.part.path, mutant.line)) for batch in batches]
 
 
 def main() -> int:
     """Try mutants, and say how many were killed."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
     parser.add_argument("paths", nargs="*", default=list(OWN_TESTS), help=", ".join(OWN_TESTS))
-    parser.add_argument("--count", type=int, help="how many mutants are drawn, if not all")
+    parser.add_argument("--minutes", type=float, default=60, help="shared by what is changed")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--again", help="what this printed: try those that survived")
+    parser.add_argument("--again", help="a file with what this printed: those anew")
     parser.add_argument("--jobs", type=int, default=1, help="how many are tried at the same time")
     parser.add_argument("--patience", type=float, default=20, help="seconds of tests for a mutant")
     options = parser.parse_args()
     start, fates = time.monotonic(), dict[str, int]()
     for name in ("hypothesis", "onnx", "onnxruntime", "ml_dtypes", "onnx.reference"):
         __import__(name)
-    for path in options.paths:
-        changed, tests = files(path), OWN_TESTS[path]
-        reach = forks.apart(lambda changed=changed, tests=tests: runs.reach(changed, tests))
+    found = {path: chosen(path, options) for path in options.paths}
+    every, share = sum(map(len, found.values())), 0.0
+    for path, batches in found.items():
+        share += len(batches) / every
+        end, tests = start + 60 * options.minutes * share, OWN_TESTS[path]
+        reach = forks.apart(functools.partial(runs.reach, files(path), tests))
         trials = Trials(reach, options.jobs, options.patience)
-        trials.all(chosen(changed, options), tests)
+        for batch in batches:
+            if time.monotonic() < end:
+                trials.all([mutant for mutant in batch if mutant.is_python], tests)
+                print(path, trials.fates, flush=True)
         for fate, count in trials.fates.items():
             fates[fate] = fates.get(fate, 0) + count
     told = ", ".join(f"{count} {fate}" for fate, count in sorted(fates.items()))
-    share = fates.get(KILLED, 0) / max(1, sum(fates.values()))
-    minutes = (time.monotonic() - start) / 60
-    print(f"{sum(fates.values())} mutants in {minutes:.0f} minutes: {told}; {share:.1%} killed")
+    tried, minutes = max(1, sum(fates.values())), (time.monotonic() - start) / 60
+    drawn = sum(len(batch) for batches in found.values() for batch in batches)
+    killed = fates.get(KILLED, 0) / tried
+    print(f"{tried} of {drawn} mutants, {minutes:.0f} minutes: {told}; {killed:.1%} killed")
     return 0
 
 

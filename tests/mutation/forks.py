@@ -17,7 +17,10 @@ _MEMORY = 12 << 30
 
 
 def start(work: Callable[[], Any], *, quiet: bool = True) -> tuple[int, int]:
-    """Do something in a fork; return its process and where to read what it gives."""
+    """Do something in a fork; return its process and where to read what it gives.
+
+    A quiet one prints nothing, and what it starts is ended with it.
+    """
     read, write = os.pipe()
     sys.stdout.flush()
     child = os.fork()
@@ -27,9 +30,9 @@ def start(work: Callable[[], Any], *, quiet: bool = True) -> tuple[int, int]:
     code = 1
     try:
         os.close(read)
-        os.setpgid(0, 0)
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
         if quiet:
+            os.setpgid(0, 0)
             null = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):
                 os.dup2(null, stream)

@@ -6,7 +6,6 @@ import __future__
 import ast
 import warnings
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -101,6 +100,15 @@ class Mutant:
         return changed
 
     @property
+    def is_python(self) -> bool:
+        """False for a few changes of operators: of ``~a & ~b`` to ``~a not ~b``, for one."""
+        try:
+            self.part.compiled(self.text)
+        except SyntaxError:
+            return False
+        return True
+
+    @property
     def lines(self) -> range:
         """Those of the statement that is changed: which of them runs may depend on the change."""
         around = [lines for lines in self.part.statements if self.line in lines]
@@ -118,7 +126,7 @@ def parts(path: str) -> Iterator[Part]:
 
 
 def mutants(path: str) -> Iterator[Mutant]:
-    """All changes to a file, but for those that are no Python."""
+    """All changes to a file."""
     names = [name for name in plugins.operator_names() if not name.startswith(LEFT_OUT)]
     kinds = {name: plugins.get_operator(name) for name in names}
     operators = {name: kind() for name, kind in kinds.items() if not kind.arguments()}
@@ -127,7 +135,4 @@ def mutants(path: str) -> Iterator[Mutant]:
         for name, operator in operators.items():
             spots = (spot for node in nodes for spot in operator.mutation_positions(node))
             for occurrence, (start, _) in enumerate(spots):
-                mutant = Mutant(part, name, occurrence, part.first + start[0] - 1)
-                with suppress(SyntaxError):
-                    part.compiled(mutant.text)
-                    yield mutant
+                yield Mutant(part, name, occurrence, part.first + start[0] - 1)

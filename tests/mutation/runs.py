@@ -83,6 +83,8 @@ def first_failure(items: Sequence[pytest.Item], seconds: dict[str, float]) -> st
         signal.setitimer(signal.ITIMER_REAL, _WAITING + usual)
         if any(report.failed for report in runtestprotocol(item, nextitem=None, log=False)):
             return item.nodeid
+    for timer in (signal.ITIMER_PROF, signal.ITIMER_REAL):
+        signal.setitimer(timer, 0)
     return None
 
 
