@@ -323,10 +323,13 @@ class SitePlan:
     def _new_constants(self) -> dict[int, NewConstants]:
         """By the identity of a scope the constants that new nodes in it read."""
         results: dict[int, list[Sequence[NodeProto]]] = {}
+        templates: set[int] = set()
         for site in self.sites:
-            # What a template was filled for reads the constants that its first node reads.
-            if site.like is None and site.only_filled is None:
-                results.setdefault(id(site.scope), []).append(site.result)
+            # Nodes of one template read the same constants; its first node may be dead.
+            if site.like is not None or (site.template and id(site.template) in templates):
+                continue
+            templates.add(id(site.template))
+            results.setdefault(id(site.scope), []).append(site.result)
         found = {
             id(scope): self.maker.read_in(scope, results[id(scope)])
             for scope in self.subject.scopes

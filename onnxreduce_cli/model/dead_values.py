@@ -253,7 +253,7 @@ class _Readers:
         for index, scope in enumerate(self._scopes.values()):
             outside = bound if index == 0 else ()
             of_nodes = chain.from_iterable(
-                self._reads_of(node) if inputs is None or id(node) in self._anew else inputs
+                self._reads_of(node) if id(node) in self._anew else inputs or node.input[:]
                 for node, inputs in zip(scope.nodes, scope.node_inputs, strict=True)
             )
             read = chain(outside, scope.outputs, _parameters(scope), of_nodes)

@@ -49,6 +49,20 @@ def test_one_that_another_node_needs_as_data_stays() -> None:
     assert left(converts(source, 9, X, exact=True)) == ["axes"]
 
 
+@pytest.mark.parametrize("alike", [1, 2, 3, 60])
+@pytest.mark.parametrize("readers", [0, 1, 2])
+def test_what_many_nodes_read_no_longer_stays_while_another_reads_it(
+    alike: int, readers: int
+) -> None:
+    nodes = "".join(f"r{i} = ReduceMax(x, axes) " for i in range(alike))
+    nodes += "".join(f"n{i} = Neg(axes) " for i in range(readers))
+    outputs = [f"float[2,1,4] r{i}" for i in range(alike)]
+    outputs += [f"int64[1] n{i}" for i in range(readers)]
+    source = model(f"""{OPSET_18}
+        g (float[2,3,4] x) => ({", ".join(outputs)}) <int64[1] axes = {{1}}> {{ {nodes} }}""")
+    assert left(converts(source, 13, X, exact=True)) == (["axes"] if readers else [])
+
+
 def test_a_graph_output_stays() -> None:
     source = model(f"""{OPSET_18}
         g (float[2,3,4] x) => (float[2,1,4] y, int64[1] axes) {{
