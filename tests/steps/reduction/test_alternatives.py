@@ -11,9 +11,9 @@ import pytest
 from onnx import ModelProto
 
 import onnxreduce_cli
-from onnxreduce_cli.api import request
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.steps.reduction import REDUCE
+from onnxreduce_cli.targets import requirement
 from tests.engine.test_runtime import odd
 from tests.support import assert_same, one_node, op_types, run
 
@@ -49,7 +49,7 @@ def rewrite(monkeypatch: pytest.MonkeyPatch) -> Rewrite:
             op_type, opset, inputs, initializers=("axes",), shapes=shapes, **attributes
         )
         target = odd(f"{op_type}||{form.replace(' ', '_')}|wrong", newest=opset)
-        monkeypatch.setattr(request, "find", lambda _: target)
+        monkeypatch.setattr(requirement, "find", lambda _: target)
         made = onnxreduce_cli.convert(source, opset, runtime="odd", check=False)
         assert made.opset_import[0].version == opset
         assert made.graph.node != source.graph.node
