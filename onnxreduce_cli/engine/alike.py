@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+
+from onnx import FunctionProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Subject
+from onnxreduce_cli.model.scope import Scope
 
 #: What functions that are alike differ in.
 _OWN = ("name", "overload")
@@ -23,11 +27,13 @@ def add_alike(plan: SitePlan, subject: Subject) -> None:
     planned: dict[int, list[Site]] = {}
     for site in plan.sites:
         planned.setdefault(id(site.scope), []).append(site)
-    #: For each function that others are like, its sites and the places of their nodes.
-    own: dict[int, list[tuple[int, Site]]] = {}
+    #: For each function that others are like, the places of its sites' nodes, these, what they drop.
+    own: dict[int, list[tuple[int, Site, Sequence[str]]]] = {}
     for like in {id(scope): scope for scope in alike.values()}.values():
         places = {id(node): place for place, node in enumerate(like.nodes)}
-        own[id(like)] = [(places[id(site.node)], site) for site in planned.get(id(like), ())]
+        own[id(like)] = [
+            (places[id(site.node)], site, site.dropped) for site in planned.get(id(like), ())
+        ]
     sites: list[Site] = []
     for scope in subject.scopes:
         first = alike.get(id(scope))
@@ -35,20 +41,34 @@ def add_alike(plan: SitePlan, subject: Subject) -> None:
             sites += planned.get(id(scope), ())
             continue
         nodes = scope.container.node
-        sites += [site.of_another(scope, nodes[place]) for place, site in own[id(first)]]
+        sites += [
+            site.of_another(scope, nodes[place], gone) for place, site, gone in own[id(first)]
+        ]
     plan.sites = sites
     plan.subject = replace(subject, alike=alike)
 
 
 def copy_alike(plan: SitePlan) -> None:
     """Make functions what those that are like them became; their names stay."""
+    alike = plan.subject.alike
+    firsts = {id(first): first for first in alike.values()}
+    contents = {key: _without_own(first) for key, first in firsts.items()}
     for scope in plan.subject.alike_scopes:
-        function, other = scope.function, plan.subject.alike[id(scope)].function
+        function = scope.function
         assert function is not None
-        assert other is not None
         kept = [(name, getattr(function, name)) for name in _OWN if function.HasField(name)]
-        function.CopyFrom(other)
-        for name in _OWN:
-            function.ClearField(name)
+        # A third of what copying takes.
+        function.ParseFromString(contents[id(alike[id(scope)])])
         for name, value in kept:
             setattr(function, name, value)
+
+
+def _without_own(scope: Scope) -> bytes:
+    """A function without what differs, serialized; it has no graphs, so it nests no deeper."""
+    assert scope.function is not None
+    function = FunctionProto()
+    function.CopyFrom(scope.function)
+    for name in _OWN:
+        function.ClearField(name)
+    content: bytes = function.SerializeToString()
+    return content

@@ -43,6 +43,7 @@ class Site:
             underflow.
         place: where it is in `scope.nodes`; known of those with a template.
         like: the site in another function, like its own, that it is the same as.
+        of_like: what `dropped` gives for that one.
     """
 
     scope: Scope
@@ -63,6 +64,7 @@ class Site:
     stabler: bool = False
     place: int = -1
     like: Site | None = None
+    of_like: Sequence[str] = ()
 
     @property
     def result(self) -> Sequence[NodeProto]:
@@ -96,6 +98,8 @@ class Site:
     @property
     def dropped(self) -> Sequence[str]:
         """What `node` reads, and what replaces it does not."""
+        if self.like is not None:
+            return self.of_like
         template = self.only_filled
         if template is None:
             return dropped(self.node, self.reads, self.with_graphs)
@@ -107,12 +111,13 @@ class Site:
         """True if what replaces it reads nothing else that the model has."""
         return self.only_filled is not None
 
-    def of_another(self, scope: Scope, node: NodeProto) -> Site:
+    def of_another(self, scope: Scope, node: NodeProto, dropped: Sequence[str]) -> Site:
         """The same in a function that is like its own.
 
         Args:
             scope: that function's.
             node: the node there.
+            dropped: the names that this one drops.
         """
         return Site(
             scope,
@@ -127,6 +132,7 @@ class Site:
             stabler=self.stabler,
             place=self.place,
             like=self,
+            of_like=dropped,
         )
 
     def say(self, text: str) -> None:

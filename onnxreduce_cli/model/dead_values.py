@@ -151,7 +151,9 @@ class _Drops:
     def __init__(self, replaced: Iterable[Replaced]) -> None:
         names: tuple[defaultdict[int, list[str]], ...] = (defaultdict(list), defaultdict(list))
         for item in replaced:
-            names[item.drops_alone][id(item.scope)] += item.dropped
+            gone = item.dropped
+            if gone:
+                names[item.drops_alone][id(item.scope)] += gone
         self._more, self.alone = (
             {scope: Counter(own) for scope, own in found.items()} for found in names
         )
