@@ -27,7 +27,7 @@ def add_alike(plan: SitePlan, subject: Subject) -> None:
     planned: dict[int, list[Site]] = {}
     for site in plan.sites:
         planned.setdefault(id(site.scope), []).append(site)
-    #: For each function that others are like, the places of its sites' nodes, these, what they drop.
+    #: For each function that others are like: its sites, with their places and what they drop.
     own: dict[int, list[tuple[int, Site, Sequence[str]]]] = {}
     for like in {id(scope): scope for scope in alike.values()}.values():
         places = {id(node): place for place, node in enumerate(like.nodes)}
