@@ -101,6 +101,8 @@ class _Lifter:
             raise CannotLiftError("it has sparse weights")
         scope = kinds[id(skeleton)]
         nodes: list[NodeProto] = []
+        #: Casts of weights, each before the first node that reads it: it takes memory from then on.
+        casts: dict[str, NodeProto] = {}
         given = {value.name for value in graph.input}
         for tensor in graph.initializer:
             if tensor.data_type == TensorProto.FLOAT:
@@ -110,7 +112,7 @@ class _Lifter:
                     del graph.input[:]
                     graph.input.extend(kept)
                 tensor.name = self._fresh(name)
-                nodes.append(self._to(tensor.name, name, TensorProto.DOUBLE))
+                casts[name] = self._to(tensor.name, name, TensorProto.DOUBLE)
         self._computed |= {value.name for value in graph.input}
         for value in (*graph.input, *graph.output):
             _lift_type(value.type)
@@ -118,9 +120,10 @@ class _Lifter:
         for node, old in zip(graph.node, skeleton.node, strict=True):
             for (_, inner), (_, known) in zip(subgraphs(node), subgraphs(old), strict=True):
                 self.graph(inner, known, kinds)
+            nodes += [casts.pop(name) for name in reads([old]) if name in casts]
             nodes += self._node(node, old, scope)
         del graph.node[:]
-        graph.node.extend(nodes)
+        graph.node.extend([*nodes, *casts.values()])
 
     def _node(self, node: NodeProto, old: NodeProto, scope: Scope) -> Iterator[NodeProto]:
         """A node in double, or in float between Casts."""

@@ -44,6 +44,9 @@ _ERRORS = {
 _START = "import sys; sys.path[:] = {!r}; from onnxreduce_cli.verification.{} import main; main()"
 
 
+#: In bytes: a process that keeps more, with no model open, is ended when others have their turn.
+_KEPT = 1 << 24
+
 _local = threading.local()
 
 
@@ -136,6 +139,7 @@ class Process:
 
     Attributes:
         forgotten: keys of the models that are no longer needed; sent with the next request.
+        grown: by how many bytes it has when it answered last.
     """
 
     def __init__(self, executor: str) -> None:
@@ -148,6 +152,7 @@ class Process:
             CannotRunError: the system starts no process.
         """
         self.forgotten: list[int] = []
+        self.grown = 0
         self._owner = os.getpid()
         start = _START.format(sys.path, _MODULES[executor])
         # ONNX Runtime has threads of its own; NumPy only takes tensors apart there.
@@ -235,6 +240,7 @@ class Process:
             self._end()  # Such as an interrupt: the rest of the reply would be the next one's.
             raise
         else:
+            self.grown = header["grown"]
             reply.take(header, values)
 
 
@@ -262,12 +268,15 @@ def prepare(executor: str) -> None:
 def let_go() -> None:
     """Wait until this thread's processes have closed the models that nobody needs any more.
 
-    Windows neither replaces nor removes a file that is open.
+    Windows neither replaces nor removes a file that is open. A process that has much memory left
+    then is ended: allocators give little back, and others need it.
     """
     for process in _local.__dict__.get("processes", {}).values():
         if process.alive and process.forgotten:
             step = {"do": "run", "keys": [], "feeds": [], "names": []}
             process.send([(step, [])], Limits(), small=True).receive()
+            if process.grown > _KEPT:
+                process.end()
 
 
 def end_all() -> None:

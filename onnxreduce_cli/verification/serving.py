@@ -13,7 +13,7 @@ from typing import Any
 
 from onnxreduce_cli.verification import messages
 from onnxreduce_cli.verification.messages import Restore
-from onnxreduce_cli.verification.watch import Watch
+from onnxreduce_cli.verification.watch import Watch, resident
 
 #: The characters of a message: where it is all that is told, a reply fits into any pipe.
 _LONGEST = 1000
@@ -31,7 +31,7 @@ def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
     The first argument of the command is the number of the process that asks. A request has
     ``steps``, which get so many of its values as their ``count`` says; it limits the ``seconds``
     that each takes and the ``memory`` of the process. The reply says of each result how many
-    values it has, or what is wrong.
+    values it has, or what is wrong, and by how many bytes the process has ``grown``.
 
     Args:
         prepare: imports what answers; from then on nothing that it prints is seen.
@@ -45,25 +45,38 @@ def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     watch = Watch(int(sys.argv[1]))
     answer = prepare()
+    began = resident()
     while True:
         try:
             header, values = messages.read(requests, restore)
         except EOFError:
             return
-        results: list[Any] = []
-        found: list[Any] = []
-        for step in header["steps"]:
-            given, values = values[: step["count"]], values[step["count"] :]
-            watch.begin(header["seconds"], header["memory"])
-            for result in answer(step, given):
-                if isinstance(result, tuple):
-                    results.append((result[0], result[1][:_LONGEST]))
-                else:
-                    results.append(len(result))
-                    found += result
-            watch.end()
+        told, found = _answered(header, values, answer, watch)
+        # What was read may be a model: nothing holds it while this process waits.
+        del header, values
         try:
-            messages.write(replies, {"results": results}, found)
+            messages.write(replies, {"results": told, "grown": resident() - began}, found)
         except OSError:
             return
-        del found, values
+        del told, found
+
+
+def _answered(
+    header: Mapping[str, Any], values: Sequence[Any], answer: Answer, watch: Watch
+) -> tuple[list[Any], list[Any]]:
+    """Take the steps of a request; return what a reply says of the results, and their values."""
+    told: list[Any] = []
+    found: list[Any] = []
+    start = 0
+    for step in header["steps"]:
+        end = start + step["count"]
+        watch.begin(header["seconds"], header["memory"])
+        for result in answer(step, values[start:end]):
+            if isinstance(result, tuple):
+                told.append((result[0], result[1][:_LONGEST]))
+            else:
+                told.append(len(result))
+                found += result
+        watch.end()
+        start = end
+    return told, found

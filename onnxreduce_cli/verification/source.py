@@ -101,9 +101,10 @@ class Source:
 
     def whole(self) -> ModelProto:
         """A copy of the model; external data stays where it is."""
+        if self.model is None:
+            return load(self.path or "").whole()
         copy = ModelProto()
-        model = self.model or load(self.path or "").whole()
-        copy.CopyFrom(model)
+        copy.CopyFrom(self.model)
         return copy
 
     def content(self) -> bytes:

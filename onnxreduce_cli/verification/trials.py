@@ -77,8 +77,8 @@ class Trials:
             if all(drawer.elements(_fitting(drawer, item)) > _MOST for item in attempts):
                 raise _too_large(drawer, attempts)
         done, total = 0, len(self.sources) * len(self.executors) * len(plan)
-        for side, source in self.sources.items():
-            for executor in self.executors:
+        for executor in self.executors:
+            for side, source in self.sources.items():
                 if self.progress is not None:
                     self.progress(done, total, f"{source.label} in {executor}")
                 self._run_one(side, executor, drawer, plan, seed)

@@ -113,6 +113,16 @@ def _parent(number: int) -> Callable[[], bool]:
     return lambda: kernel.WaitForSingleObject(handle, 0) == 0
 
 
+def resident() -> int:
+    """The bytes of memory that this process has; where only the system knows, or has had."""
+    if not _LINUX:
+        return _used()
+    import resource
+
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * resource.getpagesize()
+
+
 def _used() -> int:
     """The bytes of memory that this process has, or has had."""
     if _WINDOWS:

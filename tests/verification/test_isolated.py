@@ -45,6 +45,12 @@ ENDLESS = model(
     }
     """
 )
+ONES = model(
+    """
+    <ir_version: 8, opset_import: ["": 13]>
+    g (int64[N] x) => (float[K, L] y) { y = ConstantOfShape <value = float[1] {1}> (x) }
+    """
+)
 X = np.array([1.0, -2.0], np.float32)
 
 # The lowest integer divided by -1 is a trap of this processor's; others give a number.
@@ -303,3 +309,27 @@ def test_a_model_that_has_run_is_closed_before_the_next_is_opened() -> None:
     verify(RELU, RELU, trials=2, progress=look)
     assert len(waiting) == 5
     assert not any(waiting[1:])
+
+
+@pytest.mark.parametrize("executor", ["onnxruntime", "numpy"])
+@pytest.mark.parametrize("kept", [-(1 << 40), 1 << 40])
+def test_a_process_that_keeps_much_memory_is_ended(
+    executor: str, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "_KEPT", kept)
+    runner = open_isolated(Source(RELU, "m"), executor)
+    assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
+    held_by = runner.process
+    del runner
+    process.let_go()
+    assert held_by.alive == (kept > 0)
+    again = open_isolated(Source(RELU, "m"), executor)
+    assert again.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
+
+
+def test_a_process_tells_how_much_memory_it_has() -> None:
+    runner = open_isolated(Source(ONES, "m"), "numpy")
+    feeds = {"x": np.array([4096, 4096], np.int64)}
+    runner.run(feeds, ["y"])
+    # The result, 64 MB, is on its way then.
+    assert 1 << 26 <= runner.process.grown < 1 << 28
