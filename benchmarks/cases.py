@@ -9,7 +9,11 @@ from benchmarks.contenders import (
     command,
     converters,
     copy,
+    cpp_converter_down,
+    down,
+    down_checked,
     inspect,
+    load_and_save,
     onnxreduce,
     onnxreduce_checked,
     plan,
@@ -29,6 +33,16 @@ def cases() -> dict[str, Case]:
         )
         for count in (10_000, 100_000, 1_000_000)
     }
+    found["down-100000"] = Case(
+        "100,000 nodes, opset 18 to 13",
+        partial(models.many_nodes, count=100_000, opset=18),
+        {
+            "onnx.load + onnx.save": load_and_save,
+            "onnxreduce --no-check": down,
+            "onnxreduce": down_checked,
+            "onnx.version_converter": cpp_converter_down,
+        },
+    )
     for count in (10_000, 100_000):
         found[f"inspect-{count}"] = Case(
             f"`inspect` of {count:,} nodes of opset 13",

@@ -10,8 +10,8 @@ import sys
 
 from benchmarks.harness import Work
 
-#: The opset that all converters are asked for.
-TARGET = 18
+#: The opset that all converters are asked for, and the one that those are that go down.
+TARGET, LOWER = 18, 13
 
 
 def copy(source: str, target: str) -> None:
@@ -38,6 +38,27 @@ def onnxreduce_checked(source: str, target: str) -> None:
     from onnxreduce_cli.api.options import Options
 
     convert_file(source, target, Options(opset=TARGET, force=True))
+
+
+def down(source: str, target: str) -> None:
+    from onnxreduce_cli.api.file_conversion import convert_file
+    from onnxreduce_cli.api.options import Options
+
+    convert_file(source, target, Options(opset=LOWER, force=True, check=False))
+
+
+def down_checked(source: str, target: str) -> None:
+    from onnxreduce_cli.api.file_conversion import convert_file
+    from onnxreduce_cli.api.options import Options
+
+    convert_file(source, target, Options(opset=LOWER, force=True))
+
+
+def cpp_converter_down(source: str, target: str) -> None:
+    import onnx
+    from onnx import version_converter
+
+    onnx.save(version_converter.convert_version(onnx.load(source), LOWER), target)
 
 
 def plan(source: str, _: str) -> None:
@@ -95,7 +116,10 @@ MODULES: dict[Work, str] = {
     inspect: "onnxreduce_cli.report.inspection",
     onnxreduce: "onnxreduce_cli.api.file_conversion",
     onnxreduce_checked: "onnxreduce_cli.verification.sites",
+    down: "onnxreduce_cli.api.file_conversion",
+    down_checked: "onnxreduce_cli.verification.sites",
     cpp_converter: "onnx.version_converter",
+    cpp_converter_down: "onnx.version_converter",
     onnxscript_converter: "onnxscript.version_converter",
 }
 

@@ -8,7 +8,9 @@ import onnx
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper
 
 
-def _graph(nodes: Iterable[NodeProto], output: str) -> GraphProto:
+def _graph(
+    nodes: Iterable[NodeProto], output: str, weights: Iterable[TensorProto] = ()
+) -> GraphProto:
     return helper.make_graph(
         nodes,
         "graph",
@@ -17,28 +19,34 @@ def _graph(nodes: Iterable[NodeProto], output: str) -> GraphProto:
             helper.make_tensor_value_info("c", TensorProto.BOOL, []),
         ],
         [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+        list(weights),
     )
 
 
-def _save(graph: GraphProto, path: str, functions: Iterable[FunctionProto] = ()) -> None:
-    opsets = [helper.make_opsetid("", 13), helper.make_opsetid("local", 1)]
+def _save(
+    graph: GraphProto, path: str, functions: Iterable[FunctionProto] = (), opset: int = 13
+) -> None:
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("local", 1)]
     model = helper.make_model(graph, functions=list(functions), opset_imports=opsets, ir_version=8)
     onnx.save(model, path)
 
 
-def many_nodes(path: str, count: int) -> None:
-    """A chain of 20% ReduceMean, 20% Softmax and 60% Add."""
+def many_nodes(path: str, count: int, opset: int = 13) -> None:
+    """A chain of 20% ReduceMean, which reads its axes at opset 18, 20% Softmax and 60% Add."""
+    weights = [helper.make_tensor("axes", TensorProto.INT64, [1], [1])] if opset >= 18 else []
+    axes = {} if weights else {"axes": [1]}
     nodes, value = [], "x"
     for index in range(count):
         name = f"n{index}"
         if index % 5 == 0:
-            nodes.append(helper.make_node("ReduceMean", [value], [name], name=name, axes=[1]))
+            read = [value, *(tensor.name for tensor in weights)]
+            nodes.append(helper.make_node("ReduceMean", read, [name], name=name, **axes))
         elif index % 5 == 1:
             nodes.append(helper.make_node("Softmax", [value], [name], name=name, axis=-1))
         else:
             nodes.append(helper.make_node("Add", [value, "x"], [name], name=name))
         value = name
-    _save(_graph(nodes, value), path)
+    _save(_graph(nodes, value, weights), path, opset=opset)
 
 
 def many_functions(path: str, count: int) -> None:

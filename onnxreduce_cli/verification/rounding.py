@@ -99,6 +99,9 @@ class Rounding:
             found = None if runner is None else runner.run(wide, [name]).get(name)
         except (CannotRunError, RunFailedError):
             return None
+        finally:
+            if noise and runner is not None:  # To make it again takes less than memory for both.
+                del runner, self._runners[side, noise]
         return found if isinstance(found, np.ndarray) else None
 
     def _runner(self, side: Side, noise: bool) -> Runner | None:
