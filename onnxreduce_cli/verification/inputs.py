@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -82,6 +81,8 @@ class Drawer:
         unknown = sorted(set(self.dims) - set(self.symbols))
         if unknown:
             known = ", ".join(self.symbols) or "none"
+            from difflib import get_close_matches
+
             near = get_close_matches(unknown[0], self.symbols, 1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise InputError(f"no input has a dimension {unknown[0]!r}; {hint}there are: {known}")
