@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -16,14 +17,29 @@ def prepared(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**options: Any) -> None:
-        if not (options["no_check"] or (options["dry_run"] and not options["verify"])):
-            from onnxreduce_cli.verification.process import prepare
-
-            prepare("onnxruntime")
-        import_numpy()
+        if options["no_check"] or (options["dry_run"] and not options["verify"]):
+            import_numpy()
+        else:
+            _prepare_checks()
         command(**options)
 
     return call
+
+
+def _prepare_checks() -> None:
+    """Import NumPy, and let the process start that runs ONNX Runtime.
+
+    Where this process can be copied, that is a copy, which needs not import NumPy again.
+    """
+    from onnxreduce_cli.verification.copying import can_be_copied
+    from onnxreduce_cli.verification.process import prepare
+
+    # What others have imported, of a library or of tests, should not be copied.
+    if "numpy" not in sys.modules and _BLAS_THREADS not in os.environ:
+        import_numpy()
+        prepare("onnxruntime", copied=can_be_copied())
+    else:
+        prepare("onnxruntime")
 
 
 def import_numpy() -> None:
