@@ -7,7 +7,6 @@ operator, the executor says that it does not know it instead of guessing.
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -111,6 +110,8 @@ def find(op: str, since: int) -> Registered | None:
 
 def registered() -> list[tuple[str, int]]:
     """List the (operator, since-version) pairs that have a kernel."""
+    import pkgutil
+
     for module in pkgutil.iter_modules(executor.__path__):
         import_module(f"{executor.__name__}.{module.name}")
     return sorted(_KERNELS)
