@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import onnx
 from onnx.defs import OpSchema
@@ -107,8 +107,7 @@ def came_with(kind: str) -> int:
 _INTERNAL = "__"
 
 
-@dataclass(frozen=True)
-class _Signature:
+class _Signature(NamedTuple):
     """What `invalid` compares a node with, read from a schema once."""
 
     name: str

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import IO, Literal
+from dataclasses import dataclass, replace
+from typing import IO, Literal, NamedTuple
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import UsageError
@@ -162,12 +162,11 @@ def _with_converted(placement: Placement, conversion: Conversion, path: str) -> 
     return replace(placement, threshold=threshold)
 
 
-@dataclass(frozen=True)
-class _NewData:
+class _NewData(NamedTuple):
     """A file of weights to be written; without a path and content if there is none."""
 
     path: str = ""
-    content: list[ByteRange] = field(default_factory=list)
+    content: Sequence[ByteRange] = ()
 
 
 def _data_files(document: Document, placement: Placement) -> list[DataFile]:

@@ -12,21 +12,18 @@ import click
 _GOOD = r"EQUIVALENT|can be converted"
 _BAD = r"NOT EQUIVALENT|NOT VERIFIED|cannot be converted|Error"
 _COLOURS = (
-    (re.compile(rf"^(?:{_BAD})(?=:|\b)"), "red"),
-    (re.compile(rf"^(?:{_GOOD})(?=:|\b)"), "green"),
-    (re.compile(r"^ *[Ww]arning(?=:)"), "yellow"),
-    (re.compile(r"(?<=  )(?:converted|can be converted|skipped|ok)(?=  |$)"), "green"),
-    (
-        re.compile(r"(?<=  )(?:cannot be converted|unreadable|crashed|failed|DIFFERENT)(?=  |$)"),
-        "red",
-    ),
+    (rf"^(?:{_BAD})(?=:|\b)", "red"),
+    (rf"^(?:{_GOOD})(?=:|\b)", "green"),
+    (r"^ *[Ww]arning(?=:)", "yellow"),
+    (r"(?<=  )(?:converted|can be converted|skipped|ok)(?=  |$)", "green"),
+    (r"(?<=  )(?:cannot be converted|unreadable|crashed|failed|DIFFERENT)(?=  |$)", "red"),
 )
 
 
 def painted(line: str) -> str:
     """A line with its first word that tells how something ended in colour."""
     for pattern, colour in _COLOURS:
-        found = pattern.search(line)
+        found = re.search(pattern, line)
         if found:
             text = click.style(found[0], fg=colour, bold=True)
             return f"{line[: found.start()]}{text}{line[found.end() :]}"

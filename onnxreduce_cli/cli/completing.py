@@ -5,11 +5,17 @@ Files are offered by `click.Path`, which every argument that is one has as its t
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
-from click.shell_completion import CompletionItem
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 def _starting(names: list[str], begun: str, before: str = "") -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
     fitting = [name for name in names if name.lower().startswith(begun.lower())]
     return [CompletionItem(before + name) for name in fitting]
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, nullcontext
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +18,7 @@ from onnxreduce_cli.cli.preparing import preparation_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
+from onnxreduce_cli.cli.starting import prepared
 from onnxreduce_cli.cli.stating import type_option
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, about
@@ -63,20 +63,6 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
     if not found:
         raise click.BadParameter(f"{value!r} lists no operator")
     return found
-
-
-def _prepared(command: Callable[..., None]) -> Callable[..., None]:
-    """Let the process that checks start while this one imports what a command needs."""
-
-    @wraps(command)
-    def call(**options: Any) -> None:
-        if not (options["no_check"] or (options["dry_run"] and not options["verify"])):
-            from onnxreduce_cli.verification.process import prepare
-
-            prepare("onnxruntime")
-        command(**options)
-
-    return call
 
 
 @click.command(name="convert", cls=WithOptionalValues)
@@ -162,7 +148,7 @@ def _prepared(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
-@_prepared
+@prepared
 @reporting("convert", "junit", "code_quality", "html")
 def command(
     telling: Telling,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
@@ -16,8 +15,7 @@ from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
-@dataclass(frozen=True)
-class Carried:
+class Carried(NamedTuple):
     """A value that goes from round to round, or that each round gives.
 
     Attributes:
@@ -214,7 +212,7 @@ def _outputs(body: Nodes, inputs: Sequence[str], given: Sequence[Carried]) -> li
     """
     taken, outputs = set(inputs), []
     for item in given:
-        output = replace(item, name=body.Identity(item.name)) if item.name in taken else item
+        output = item._replace(name=body.Identity(item.name)) if item.name in taken else item
         taken.add(output.name)
         outputs.append(output)
     return outputs

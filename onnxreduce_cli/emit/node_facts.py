@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy.typing as npt
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
@@ -23,8 +23,7 @@ from onnxreduce_cli.model.values import ValueType
 Array = npt.NDArray[Any]
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(NamedTuple):
     """What all steps in one scope of the model share.
 
     Attributes:
@@ -39,7 +38,7 @@ class Workspace:
     names: Names
     constants: Constants
     ir_version: int
-    drafts: GraphProto = field(default_factory=GraphProto)
+    drafts: GraphProto
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ For contexts bound to `OPSET` or later: there Slice takes its bounds as inputs, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx import TensorProto
 
@@ -198,8 +198,7 @@ def _like(context: Context, name: str, dims: Dims) -> ValueType | None:
     return None if elem_type is None else tensor_type(elem_type, dims)
 
 
-@dataclass(frozen=True)
-class View:
+class View(NamedTuple):
     """A tensor around one of its axes, in three dimensions.
 
     Attributes:

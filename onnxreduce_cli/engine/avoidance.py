@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import NodeProto
 
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 Tried = frozenset[str]
 
 
-@dataclass(frozen=True)
-class Rewritten:
+class Rewritten(NamedTuple):
     """What is written in place of a node.
 
     Attributes:

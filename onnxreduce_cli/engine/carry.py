@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from onnx import NodeProto
+from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
@@ -323,7 +323,7 @@ class Carrier:
                     self._trees = by_root(self._scopes)
                 self._names[root] = Names(self._trees[root])
             names = self._names[root]
-            workspace = Workspace(self.facts, names, Constants(), self._ir_version)
+            workspace = Workspace(self.facts, names, Constants(), self._ir_version, GraphProto())
             self._workspaces[id(scope)] = workspace
         return workspace
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from onnxreduce_cli.errors import placed
 from onnxreduce_cli.text import (
@@ -96,8 +96,7 @@ class Change(Told):
         return html_table(self.to_dict().items())
 
 
-@dataclass(frozen=True)
-class Group:
+class Group(NamedTuple):
     """Changes alike: of nodes of one operator, the same but for values.
 
     Attributes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from onnx import FunctionProto, NodeProto, TensorProto, numpy_helper
 
@@ -18,8 +18,7 @@ from onnxreduce_cli.model.scope import Scope
 _CONSTANT_OPSET = 13
 
 
-@dataclass(frozen=True)
-class NewConstants:
+class NewConstants(NamedTuple):
     """The constants that new nodes of a scope read.
 
     Attributes:
@@ -27,8 +26,8 @@ class NewConstants:
         nodes: those that become nodes, at the target, to be put before all others.
     """
 
-    initializers: list[TensorProto] = field(default_factory=list)
-    nodes: list[NodeProto] = field(default_factory=list)
+    initializers: list[TensorProto]
+    nodes: list[NodeProto]
 
 
 class ConstantMaker:
@@ -64,7 +63,7 @@ class ConstantMaker:
         Raises:
             Blocked: the target has no node that makes one of them.
         """
-        constants, found = self._carrier.constants(scope), NewConstants()
+        constants, found = self._carrier.constants(scope), NewConstants([], [])
         known: set[str] = set()
         read = read_by(results, constants.names)
         # What makes a constant at the target may read further ones.
@@ -83,7 +82,7 @@ class ConstantMaker:
         key = (id(scope), name)
         if key in self._made:
             return self._made[key]
-        constants, made = self._carrier.constants(scope), NewConstants()
+        constants, made = self._carrier.constants(scope), NewConstants([], [])
         reference = constants.references.get(name)
         if reference is None:
             tensor = numpy_helper.from_array(constants.arrays[name][0], name)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from onnx import FunctionProto, ModelProto
 
@@ -83,8 +83,7 @@ class PreparationOptions(TypedDict, total=False):
     keep_interface: bool
 
 
-@dataclass(frozen=True)
-class Prepared:
+class Prepared(NamedTuple):
     """What was done to the whole model.
 
     Attributes:
@@ -162,7 +161,7 @@ def prepare(document: Document, wanted: Preparation) -> Prepared:
     found = Prepared(nodes=sum(len(scope.nodes) for scope in facts.scopes))
     lines: list[str] = []
     if wanted.inline_functions:
-        found = replace(found, inlined=_inlined(model, facts.calls))
+        found = found._replace(inlined=_inlined(model, facts.calls))
         if not found.inlined:
             lines.append("no functions to inline")
     if wanted.dims:
@@ -170,19 +169,19 @@ def prepare(document: Document, wanted: Preparation) -> Prepared:
 
         shapes = fixed(model, wanted.dims, base_dir)
         lines += shapes.lines
-        found = replace(found, changes=shapes.changes, removed=shapes.removed)
+        found = found._replace(changes=shapes.changes, removed=shapes.removed)
     if wanted.dtypes:
         from onnxreduce_cli.engine.passes.dtypes import change_dtypes
 
         dtypes = change_dtypes(document, wanted.dtypes, keep_interface=wanted.keep_interface)
         lines += dtypes.lines
         changes = (*found.changes, *dtypes.changes)
-        found = replace(found, changes=changes, moved=dtypes.moved, casts=dtypes.casts)
+        found = found._replace(changes=changes, moved=dtypes.moved, casts=dtypes.casts)
     if wanted.strip_metadata is not None:
         size = strip_metadata(model, wanted.strip_metadata)
         of = {"all": "the model and all in it"}.get(wanted.strip_metadata, wanted.strip_metadata)
         lines.append(f"metadata of {of} stripped: {size_text(size)} less")
-    return replace(found, lines=tuple(lines))
+    return found._replace(lines=tuple(lines))
 
 
 def _inlined(model: ModelProto, calls: Calls) -> tuple[Inlined, ...]:

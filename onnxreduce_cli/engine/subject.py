@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import FunctionProto, ModelProto
 
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
 
 
-@dataclass(frozen=True)
-class Route:
+class Route(NamedTuple):
     """The source and target opset of a conversion, and its options.
 
     Attributes:

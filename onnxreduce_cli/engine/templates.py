@@ -9,7 +9,6 @@ are equal as well.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
@@ -24,8 +23,7 @@ from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 _SMALL = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Template:
+class Template(NamedTuple):
     """The node that replaced another, in which the names of a third can be put.
 
     Attributes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx import NodeProto
 
@@ -23,8 +23,7 @@ from onnxreduce_cli.model.values import elem_type_of
 _SHAPE = "[N,3,224]"
 
 
-@dataclass(frozen=True)
-class _Root:
+class _Root(NamedTuple):
     """The first value of unknown type, or rank, on the way to a blocked node.
 
     Attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from onnx import helper
@@ -23,8 +23,7 @@ from onnxreduce_cli.executor.errors import (
 from onnxreduce_cli.executor.registry import Call, Definition, Formal, Kernel, Subgraph
 
 
-@dataclass(slots=True, frozen=True)
-class Place:
+class Place(NamedTuple):
     """Where a node stands, for messages: its name, operator and opset."""
 
     node: str

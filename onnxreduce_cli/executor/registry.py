@@ -7,13 +7,12 @@ operator, the executor says that it does not know it instead of guessing.
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnx import AttributeProto, defs
 
@@ -67,8 +66,7 @@ class Call:
         return index < len(self.outputs) and bool(self.outputs[index])
 
 
-@dataclass(slots=True, frozen=True)
-class Registered:
+class Registered(NamedTuple):
     """A kernel, what it wants checked when a node is prepared, and whether it runs subgraphs."""
 
     kernel: Kernel
@@ -112,6 +110,8 @@ def find(op: str, since: int) -> Registered | None:
 
 def registered() -> list[tuple[str, int]]:
     """List the (operator, since-version) pairs that have a kernel."""
+    import pkgutil
+
     for module in pkgutil.iter_modules(executor.__path__):
         import_module(f"{executor.__name__}.{module.name}")
     return sorted(_KERNELS)
@@ -134,8 +134,7 @@ def index_text() -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-@dataclass(slots=True, frozen=True)
-class Formal:
+class Formal(NamedTuple):
     """A formal input or output of a schema: its name, type variable and allowed types."""
 
     name: str
@@ -145,8 +144,7 @@ class Formal:
     optional: bool
 
 
-@dataclass(slots=True, frozen=True)
-class Definition:
+class Definition(NamedTuple):
     """What the executor needs of a schema, read once from `onnx.defs`."""
 
     schema: Any  # defs.OpSchema, whose stubs leave out its function bodies

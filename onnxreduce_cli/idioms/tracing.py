@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
@@ -19,8 +19,7 @@ Definition = Callable[..., str]
 _OPSET = 18
 
 
-@dataclass(frozen=True)
-class Pattern:
+class Pattern(NamedTuple):
     """An idiom as nodes, to look for in a model.
 
     Attributes:

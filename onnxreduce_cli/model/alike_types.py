@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from math import prod
+from typing import NamedTuple
 
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
@@ -92,8 +92,7 @@ def suits(scope: Scope, calls: Calls, ir_version: int) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class _Fact:
+class _Fact(NamedTuple):
     """What inference is told of a value.
 
     Attributes:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import IO, BinaryIO
+from typing import IO, BinaryIO, NamedTuple
 
 from onnxreduce_cli.errors import InvalidModelError
 
@@ -24,8 +24,7 @@ _CANNOT = frozenset(
 )
 
 
-@dataclass(frozen=True)
-class StoredFile:
+class StoredFile(NamedTuple):
     """A file as it was when it was first looked at.
 
     Attributes:

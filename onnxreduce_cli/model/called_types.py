@@ -8,7 +8,7 @@ once for the types and attributes with which it is called, however often that is
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx import (
     AttributeProto,
@@ -40,8 +40,7 @@ BODIES = 1000
 _Types = Sequence[TypeProto | None]
 
 
-@dataclass(frozen=True)
-class _Call:
+class _Call(NamedTuple):
     """One way in which a function is called."""
 
     function: FunctionProto

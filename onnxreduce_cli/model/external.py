@@ -6,8 +6,7 @@ import errno
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from typing import IO, BinaryIO, Literal
+from typing import IO, BinaryIO, Literal, NamedTuple
 
 from onnx import TensorProto
 
@@ -26,8 +25,7 @@ _FICLONE = 0x40049409
 _NANOSECONDS = 1_000_000_000
 
 
-@dataclass(frozen=True)
-class DataFile:
+class DataFile(NamedTuple):
     """A file that a model has data in.
 
     Attributes:

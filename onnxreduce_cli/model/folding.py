@@ -8,8 +8,7 @@ move elements unchanged accept partly known operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +22,7 @@ Attributes = dict[str, Any]
 LIMIT = 65536
 
 
-@dataclass(frozen=True)
-class Folded:
+class Folded(NamedTuple):
     """An array of which every element, or some, are known (`known`: bool, the same shape)."""
 
     values: Array

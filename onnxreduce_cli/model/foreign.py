@@ -58,10 +58,6 @@ _KINDS: tuple[tuple[bytes, str, str], ...] = (
 #: How many bytes are looked at.
 _LOOKED_AT = 4096
 
-_PATTERNS = [
-    (re.compile(start, re.DOTALL | re.IGNORECASE), what, advice) for start, what, advice in _KINDS
-]
-
 
 def foreign(content: bytes) -> str | None:
     """Return what a file is that is no model, and what to do; None where that is not known.
@@ -70,7 +66,7 @@ def foreign(content: bytes) -> str | None:
         content: the file's, or its first 4 KB.
     """
     start = bytes(content[:_LOOKED_AT])
-    for pattern, what, advice in _PATTERNS:
-        if pattern.match(start):
+    for pattern, what, advice in _KINDS:
+        if re.match(pattern, start, re.DOTALL | re.IGNORECASE):
             return f"{what}; {advice}"
     return None

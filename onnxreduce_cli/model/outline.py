@@ -15,9 +15,8 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from math import prod
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 from google.protobuf.message import DecodeError
 from onnx import ModelProto, TensorProto
@@ -50,8 +49,7 @@ _ALL_DATA = _NUMERIC | _numbers("string_data")
 _STATED = TensorProto(data_location=TensorProto.DEFAULT).SerializeToString()
 
 
-@dataclass(frozen=True)
-class LeftOut:
+class LeftOut(NamedTuple):
     """The data of one tensor.
 
     Attributes:

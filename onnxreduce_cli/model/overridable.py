@@ -9,7 +9,6 @@ value, and may follow from a default, counts for nothing: what inference finds w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -155,7 +154,7 @@ class Stated:
         found = scope.declared.get(name)
         if found is None or found.dims is None or not self.follows(scope, name):
             return found
-        return replace(found, dims=None)
+        return found._replace(dims=None)
 
     def follows(self, scope: Scope, name: str) -> bool:
         """Return whether the shape of a value that a scope defines may follow from a default.

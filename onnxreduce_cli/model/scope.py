@@ -254,22 +254,26 @@ def with_inner(nodes: Iterable[NodeProto]) -> Iterator[NodeProto]:
         waiting += [inner for _, graph in subgraphs(node) for inner in graph.node]
 
 
-def scopes(model: ModelProto) -> list[Scope]:
+def scopes(model: ModelProto, *, ordered: bool = False) -> list[Scope]:
     """Every scope of a model, each after the one around it.
 
     The main graph comes first, then its subgraphs at any depth, the training graphs (they read
     the main graph's values), then each function with its subgraphs. No recursion: nesting may be
     as deep as the file format allows.
+
+    Args:
+        model: the model.
+        ordered: whether the nodes of its graphs are known to be in topological order.
     """
     opset = default_opset(model)
     main = Scope(model.graph, None, opset, "")
-    found = list(_with_subgraphs(main))
+    found = list(_with_subgraphs(main, ordered))
     for index, training in enumerate(model.training_info):
         for field in ("initialization", "algorithm"):
             if training.HasField(field):
                 label = f"training_info[{index}].{field}"
                 graph: GraphProto = getattr(training, field)
-                found += _with_subgraphs(Scope(graph, main, opset, label, subgraph=True))
+                found += _with_subgraphs(Scope(graph, main, opset, label, subgraph=True), ordered)
     bodies: dict[bytes, Scope] = {}
     for function in model.functions:
         found += _in_function(function, bodies)
@@ -312,10 +316,12 @@ def _label(domain: str, name: str, overload: str) -> str:
     return f"{label}:{overload}" if overload else label
 
 
-def _with_subgraphs(root: Scope) -> Iterator[Scope]:
+def _with_subgraphs(root: Scope, ordered: bool = False) -> Iterator[Scope]:
     waiting = [root]
     while waiting:
         scope = waiting.pop()
+        if ordered:
+            scope.misplaced = None
         yield scope
         inner = []
         for node in _with_graphs(scope):

@@ -158,24 +158,29 @@ class ShapeInference:
 
     def _infer_model(self) -> None:
         skeleton = model_skeleton(self._model)
-        for _, twin in self._twins(skeleton):
+        misplaced = (scope.misplaced for tree in self._trees.values() for scope in tree)
+        ordered = all(node is None for node in misplaced)
+        twins = list(self._twins(skeleton, ordered=ordered))
+        for _, twin in twins:
             assert isinstance(twin.container, GraphProto)
             forget_negative_dims(stated_in(twin.container))
         if self._stated.overridable:
-            self._drop_defaults(skeleton)
-        if any(scope.misplaced is not None for tree in self._trees.values() for scope in tree):
+            self._drop_defaults(twins)
+        if not ordered:
             # Shape inference takes nodes in the order in which they stand.
-            for _, twin in list(self._twins(skeleton)):
+            for _, twin in twins:
                 put_in_order(twin)
         self._infer_graphs(skeleton)
         if self._inferred and self._state_constants(skeleton):
             self._infer_graphs(skeleton)
             self._known.forget()
 
-    def _drop_defaults(self, skeleton: ModelProto) -> None:
+    def _drop_defaults(self, twins: Sequence[tuple[Scope, Scope]]) -> None:
         """Take what a caller may override from a skeleton, and the shapes that may follow."""
-        drop_defaults(skeleton.graph, self._stated.overridable)
-        for scope, twin in self._twins(skeleton):
+        main = twins[0][1].container
+        assert isinstance(main, GraphProto)
+        drop_defaults(main, self._stated.overridable)
+        for scope, twin in twins:
             assert isinstance(twin.container, GraphProto)
             for name, infos in infos_by_name(twin.container).items():
                 for info in infos if self._stated.follows(scope, name) else ():
@@ -238,12 +243,16 @@ class ShapeInference:
             for node in scope.nodes
         )
 
-    def _twins(self, copy: ModelProto) -> Iterator[tuple[Scope, Scope]]:
-        """The scopes of the model's graphs and of those of a copy of it, side by side."""
+    def _twins(self, copy: ModelProto, *, ordered: bool = True) -> Iterator[tuple[Scope, Scope]]:
+        """The scopes of the model's graphs and of those of a copy of it, side by side.
+
+        The copy's nodes are in order, unless said otherwise.
+        """
         graphs = self._graphs
         if len(graphs) == 1:  # So no node need be looked at for graphs in it.
             return iter([(graphs[0], Scope(copy.graph, None, graphs[0].opset, ""))])
-        return zip(graphs, [scope for scope in scopes(copy) if scope.function is None], strict=True)
+        others = (scope for scope in scopes(copy, ordered=ordered) if scope.function is None)
+        return zip(graphs, others, strict=True)
 
     def _state_constants(self, skeleton: ModelProto) -> bool:
         """Write computed constants that decide an unknown shape into a skeleton; whether any was.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -28,8 +27,7 @@ Dims = tuple[int | str | None, ...]
 MOST_DIMS = 64
 
 
-@dataclass(frozen=True)
-class ValueType:
+class ValueType(NamedTuple):
     """The type of one value.
 
     Attributes:

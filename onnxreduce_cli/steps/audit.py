@@ -18,16 +18,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnxreduce_cli.steps.registry import Direction
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """The change in one operator at one boundary.
 
     Attributes:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, partial
+from typing import NamedTuple
 
 import onnx
 
@@ -25,8 +25,7 @@ BODY_OPSET = 18
 RUNTIME_OWN = frozenset({"LayerNormalization", "SimplifiedLayerNormalization"})
 
 
-@dataclass(frozen=True)
-class NextStep:
+class NextStep(NamedTuple):
     """The next boundary that a node cannot cross unedited, and the step taken there.
 
     Attributes:

@@ -9,7 +9,6 @@ for a node that a runtime gets wrong: not kept by hand, but written by
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
@@ -35,6 +34,8 @@ def load(op_type: str, what: Wanted) -> None:
 @cache
 def load_all() -> None:
     """Import every module of the package, whether it is in the index or not."""
+    import pkgutil
+
     for module in pkgutil.walk_packages(steps.__path__, f"{steps.__name__}."):
         import_module(module.name)
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import wraps
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from onnx import numpy_helper
 
@@ -19,8 +18,7 @@ Status = Literal["step", "unchanged", "conditional", "impossible", "undeclared"]
 StepFunction = Callable[[Context], None]
 
 
-@dataclass(frozen=True)
-class Step:
+class Step(NamedTuple):
     """One directed step across a boundary.
 
     Attributes:
@@ -118,8 +116,7 @@ def _registrar(
     return register
 
 
-@dataclass(frozen=True)
-class Alternative:
+class Alternative(NamedTuple):
     """Another way to write a node that means the same at the same opset.
 
     Attributes:

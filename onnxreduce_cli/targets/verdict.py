@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from onnx import NodeProto
+from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
@@ -77,7 +77,9 @@ def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
     def ask(scope: Scope, node: NodeProto) -> NodeFacts:
         workspace = workspaces.get(id(scope))
         if workspace is None:
-            workspace = Workspace(known, Names([scope]), Constants(), facts.model.ir_version)
+            workspace = Workspace(
+                known, Names([scope]), Constants(), facts.model.ir_version, GraphProto()
+            )
             workspaces[id(scope)] = workspace
         return NodeFacts(node, scope, scope.opset or 0, workspace, Lookups())
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -38,8 +36,7 @@ LARGEST = max(_SIZES)
 _FEW = 1024
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(NamedTuple):
     """One way to choose what the model leaves open.
 
     Attributes:
@@ -84,6 +81,8 @@ class Drawer:
         unknown = sorted(set(self.dims) - set(self.symbols))
         if unknown:
             known = ", ".join(self.symbols) or "none"
+            from difflib import get_close_matches
+
             near = get_close_matches(unknown[0], self.symbols, 1)
             hint = f"did you mean {near[0]}? " if near else ""
             raise InputError(f"no input has a dimension {unknown[0]!r}; {hint}there are: {known}")
@@ -130,14 +129,14 @@ class Drawer:
         first = Attempt({**mixed, **self.dims}, pool[trial % 3])
         yield first
         if self.hints:
-            yield replace(first, sizes={**mixed, **self.hints, **self.dims})
+            yield first._replace(sizes={**mixed, **self.hints, **self.dims})
         if self._opposite:
-            yield replace(first, sizes={**mixed, **self._opposite, **self.dims})
+            yield first._replace(sizes={**mixed, **self._opposite, **self.dims})
         if len(open_symbols) > 1:
             # What an exporter was given may be all that the model takes.
             for odd in (size for size in _ODD if size != pool[1]):
                 other = {key: odd if size == pool[1] else size for key, size in mixed.items()}
-                yield replace(first, sizes={**other, **self.dims})
+                yield first._replace(sizes={**other, **self.dims})
         sizes = (pool[trial % 3], *self._fixed, *_SIZES) if open_symbols else (2,)
         for rank in _RANKS if self.open_ranks else (2,):
             for size in sizes if rank == 2 else sizes[:2]:
@@ -146,12 +145,12 @@ class Drawer:
                     # Batches, and channels, stay small where images must be large.
                     for count in (2, 1) if len(open_symbols) > 2 else (1,):
                         leading = dict.fromkeys(open_symbols[:count], 1)
-                        yield replace(same, sizes={**leading, **self.hints, **self.dims})
+                        yield same._replace(sizes={**leading, **self.hints, **self.dims})
                 yield same
                 if self.hints:
-                    yield replace(same, sizes={**self.hints, **self.dims})
+                    yield same._replace(sizes={**self.hints, **self.dims})
         for integers in (1, 0):
-            yield replace(first, integers=integers)
+            yield first._replace(integers=integers)
             yield Attempt(self.dims, 2, integers=integers)
 
     def elements(self, attempt: Attempt) -> int:
@@ -185,7 +184,7 @@ class Drawer:
                 self._bind(name, given[name], sizes)
         for name, proto in self._source.inputs.items():
             if name not in feeds:
-                chosen = replace(attempt, sizes=sizes)
+                chosen = attempt._replace(sizes=sizes)
                 feeds[name] = self._value(name, proto, chosen, values, rng, negative)
         return {name: feeds[name] for name in self._source.inputs}
 

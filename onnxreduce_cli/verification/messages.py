@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +21,7 @@ Array = npt.NDArray[Any]
 _LENGTH = struct.Struct("<Q")
 
 
-@dataclass(frozen=True)
-class Bits:
+class Bits(NamedTuple):
     """A tensor of a dtype that NumPy lacks.
 
     Attributes:

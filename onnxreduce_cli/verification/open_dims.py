@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
@@ -58,15 +58,14 @@ def _open_key(name: str, axis: int, dims: Dims | None) -> str | None:
     return dim_key(name, axis % len(dims), dims[axis])
 
 
-@dataclass(frozen=True)
-class _Reader:
-    """A node whose input at `index` is one of the model, of `rank` (0 where it is not known)."""
+class _Reader(NamedTuple):
+    """A node whose input at `place` is one of the model, of `rank` (0 where it is not known)."""
 
     node: NodeProto
     facts: Facts
     scope: Scope
     rank: int
-    index: int
+    place: int
 
     def attribute(self, name: str) -> AttributeProto | None:
         return next((item for item in self.node.attribute if item.name == name), None)
@@ -108,8 +107,8 @@ def _required(reader: _Reader) -> Iterator[tuple[int, int]]:
     if op_type == "Einsum":
         yield from _einsum(reader)
         return
-    if reader.index:
-        yield from _OF_OTHERS.get((op_type, reader.index), {}).items()
+    if reader.place:
+        yield from _OF_OTHERS.get((op_type, reader.place), {}).items()
         return
     if op_type in _BY_NUMBERS:
         yield from _BY_NUMBERS[op_type](reader)
@@ -145,7 +144,7 @@ def _einsum(reader: _Reader) -> Iterator[tuple[int, int]]:
         for letter, size in zip(term, reader.dims(index), strict=False)
         if isinstance(size, int)
     }
-    for axis, letter in enumerate(terms[reader.index]):
+    for axis, letter in enumerate(terms[reader.place]):
         if letter in known:
             yield axis, known[letter]
 

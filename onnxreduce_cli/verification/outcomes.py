@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Any, NamedTuple
 
 from onnxreduce_cli.verification.compare import Errors, Tolerance, compare, failed
 from onnxreduce_cli.verification.errors import RunFailedError
@@ -23,8 +22,7 @@ class Side(Enum):
 Ran = tuple[Side, str]
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """One run of one model in one executor.
 
     Attributes:
@@ -82,8 +80,7 @@ def difference(
     return compare(first.values[name], second.values[name], tolerance)
 
 
-@dataclass(frozen=True)
-class Judgement:
+class Judgement(NamedTuple):
     """The judgement of one output of two models on one set of inputs, by all executors.
 
     Attributes:
@@ -95,9 +92,9 @@ class Judgement:
             none, and the two executors differ on one of the models.
     """
 
-    pairs: dict[str, Errors] = field(default_factory=dict)
-    cross: tuple[str, str, Errors] | None = None
-    deviations: dict[Side, Errors] = field(default_factory=dict)
+    pairs: dict[str, Errors]
+    cross: tuple[str, str, Errors] | None
+    deviations: dict[Side, Errors]
     agree: bool | None = None
     excused: bool = False
 

@@ -15,8 +15,10 @@ import weakref
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from onnxreduce_cli.verification.copying import Copy
 from onnxreduce_cli.verification.errors import (
     CannotRunError,
     LimitError,
@@ -142,11 +144,12 @@ class Process:
         grown: by how many bytes it has when it answered last.
     """
 
-    def __init__(self, executor: str) -> None:
+    def __init__(self, executor: str, *, copied: bool = False) -> None:
         """Start it; it answers once it has imported what it needs.
 
         Args:
             executor: one of `runtime.EXECUTORS`.
+            copied: whether it is a copy of this process, rather than a new one.
 
         Raises:
             CannotRunError: the system starts no process.
@@ -154,18 +157,8 @@ class Process:
         self.forgotten: list[int] = []
         self.grown = 0
         self._owner = os.getpid()
-        start = _START.format(sys.path, _MODULES[executor])
-        # ONNX Runtime has threads of its own; NumPy only takes tensors apart there.
-        threads = {"OPENBLAS_NUM_THREADS": "1"} if executor == "onnxruntime" else {}
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", start, str(os.getpid())],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                # What native code prints is not for the user; how the process ends is told.
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, **threads},
-            )
+            self._process = _copied(executor) if copied else _new(executor)
         except OSError as error:
             raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
         # It may be in a loop without end, so it is killed.
@@ -244,10 +237,35 @@ class Process:
             reply.take(header, values)
 
 
-def start(executor: str) -> Process:
-    """Return the process of this thread that runs models; a new one if the last has ended.
+def _new(executor: str) -> subprocess.Popen[bytes]:
+    start = _START.format(sys.path, _MODULES[executor])
+    # ONNX Runtime has threads of its own; NumPy only takes tensors apart there.
+    threads = {"OPENBLAS_NUM_THREADS": "1"} if executor == "onnxruntime" else {}
+    return subprocess.Popen(
+        [sys.executable, "-c", start, str(os.getpid())],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        # What native code prints is not for the user; how the process ends is told.
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **threads},
+    )
+
+
+def _copied(executor: str) -> Copy:
+    def main() -> None:
+        import_module(f"{__package__}.{_MODULES[executor]}").main()
+
+    return Copy(main)
+
+
+def start(executor: str, *, copied: bool = False) -> Process:
+    """Return the process of this thread that runs models; another one if the last has ended.
 
     It takes a while to start: whoever will need it calls this early.
+
+    Args:
+        executor: one of `runtime.EXECUTORS`.
+        copied: whether another one is a copy of this process; see `copying`.
 
     Raises:
         CannotRunError: the system starts no process.
@@ -255,14 +273,14 @@ def start(executor: str) -> Process:
     processes: dict[str, Process] = _local.__dict__.setdefault("processes", {})
     current = processes.get(executor)
     if current is None or not current.alive:
-        current = processes[executor] = Process(executor)
+        current = processes[executor] = Process(executor, copied=copied)
     return current
 
 
-def prepare(executor: str) -> None:
+def prepare(executor: str, *, copied: bool = False) -> None:
     """Let the process start in which an executor runs, before there is something to run."""
     with suppress(CannotRunError):  # Whoever needs it is told.
-        start(executor)
+        start(executor, copied=copied)
 
 
 def let_go() -> None:
@@ -302,7 +320,7 @@ def ended(code: int) -> str:
     return f"{name}, as when memory runs out" if name == "SIGKILL" else name
 
 
-def _end(process: subprocess.Popen[bytes], owner: int) -> None:
+def _end(process: subprocess.Popen[bytes] | Copy, owner: int) -> None:
     if os.getpid() != owner:
         return  # In a fork of the process that started it, which goes on with it.
     process.kill()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
@@ -22,8 +22,7 @@ from onnxreduce_cli.steps.reduction import REDUCE
 Dim = int | str | None
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """The integers that an input may hold, both ends included.
 
     Attributes:
@@ -71,8 +70,7 @@ _PASSING: dict[str, tuple[int, ...]] = {
 }
 
 
-@dataclass(frozen=True)
-class _Use:
+class _Use(NamedTuple):
     """A node that an input reaches."""
 
     node: NodeProto

@@ -104,7 +104,7 @@ def _within_limits(pair: Pair, seed: int, most: int = _MOST) -> Found:
     found = _check_pair(pair, seed)
     if found.refused and pair.promised:
         # The shapes that a model states may be wrong; agreement without them still counts.
-        without = _check_pair(replace(pair, promised={}), seed)
+        without = _check_pair(pair._replace(promised={}), seed)
         if not without.failure:
             return without
     return found

@@ -7,8 +7,7 @@ further from a run in double than that was.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -27,8 +26,7 @@ Array = npt.NDArray[Any]
 _finfo: Any = ml_dtypes.finfo
 
 
-@dataclass(frozen=True)
-class _Truth:
+class _Truth(NamedTuple):
     """What an output is to be compared with.
 
     Attributes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -259,9 +258,9 @@ def runs(
     if drawer.open_ranks:
         for rank in range(6):
             rising = Attempt({}, 2, rank, rising=True)
-            same = replace(rising, rising=False)
+            same = rising._replace(rising=False)
             for values in (ORDINARY, special):
-                usual = [rising, same, replace(rising, sizes=drawer.hints)]
+                usual = [rising, same, rising._replace(sizes=drawer.hints)]
                 yield [*usual, *(item for item in required if item.rank == rank)], values
         usual = [item for _, item in zip(range(_TRIES), drawer.attempts(0, rng), strict=False)]
         yield usual, ORDINARY
@@ -275,4 +274,4 @@ def runs(
         yield shapes[shape], special if values == SPECIAL else values
     # Empty tensors, along each open dimension.
     for key in drawer.symbols[:4]:
-        yield [replace(shapes[0][0], sizes={**shapes[0][0].sizes, key: 0})], ORDINARY
+        yield [shapes[0][0]._replace(sizes={**shapes[0][0].sizes, key: 0})], ORDINARY

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -42,8 +41,7 @@ _MOST = 1 << 20
 Sizes = tuple[int | tuple[str, int] | None, ...]
 
 
-@dataclass(frozen=True)
-class Pair:
+class Pair(NamedTuple):
     """The node and its replacement as models of the same inputs and outputs.
 
     Attributes:
@@ -75,8 +73,7 @@ class Pair:
         return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
 
 
-@dataclass(frozen=True)
-class _Parts:
+class _Parts(NamedTuple):
     """The nodes and values of a pair, by the names of the model that the site is from.
 
     Attributes:

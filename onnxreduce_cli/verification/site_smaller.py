@@ -7,7 +7,6 @@ then give the replacement for smaller sizes, and a mistake in them shows there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import count
 
 import numpy as np
@@ -66,7 +65,7 @@ def smaller(pair: Pair, site: Site, conversion: Conversion, seed: int) -> Pair:
                 name: tuple(sizes.get(item, item) if isinstance(item, int) else item for item in of)
                 for name, of in pair.sizes.items()
             }
-            return replace(pair, before=before, after=after, promised={}, sizes=known, constants=())
+            return pair._replace(before=before, after=after, promised={}, sizes=known, constants=())
         reason = "something else replaces the node where they are smaller"
     raise UncheckableError(reason)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -119,12 +119,12 @@ class Trials:
             found = [
                 item
                 if item.values is None
-                else replace(item, values=cast(item.values, first.outputs))
+                else item._replace(values=cast(item.values, first.outputs))
                 for item in found
             ]
         else:
             found = [run_once(runner, feeds, names) for feeds in self.feeds]
-        return [replace(item, failure=message(item.failure, source)) for item in found]
+        return [item._replace(failure=message(item.failure, source)) for item in found]
 
     def _draw(
         self,
@@ -162,7 +162,7 @@ class Trials:
             if fallback is None:
                 raise _too_large(drawer, attempts)
             feeds.append(fallback[0])
-            outcomes.append(replace(fallback[1], failure=message(fallback[1].failure, source)))
+            outcomes.append(fallback[1]._replace(failure=message(fallback[1].failure, source)))
             trials.append(Trial(number, values, _shapes(fallback[0])))
         if self.accepted or not self.feeds:
             earlier = list(self.outcomes)
@@ -240,7 +240,7 @@ def _fitting(drawer: Drawer, attempt: Attempt) -> Attempt:
     if drawer.elements(attempt) <= _MANY:
         return attempt
     first = [name for name in drawer.symbols if name not in attempt.sizes][:1]
-    return replace(attempt, sizes={**dict.fromkeys(first, 1), **attempt.sizes})
+    return attempt._replace(sizes={**dict.fromkeys(first, 1), **attempt.sizes})
 
 
 def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:

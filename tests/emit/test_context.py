@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from onnx import NodeProto, TensorProto, helper, parser
+from onnx import GraphProto, NodeProto, TensorProto, helper, parser
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
@@ -27,7 +27,9 @@ def context(opset: int = 11, text: str = NODE) -> Context:
         f"g (float[2,N] x, int64[3,1] i, float w) => (float[3,N] y) {{ {text} }}"
     )
     found = scopes(model)
-    workspace = Workspace(ConversionFacts(Facts(model, found)), Names(found), Constants(), 8)
+    workspace = Workspace(
+        ConversionFacts(Facts(model, found)), Names(found), Constants(), 8, GraphProto()
+    )
     return Context(model.graph.node[0], found[0], 12, opset, 11, "node", workspace, Lookups())
 
 

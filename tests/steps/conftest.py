@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -67,7 +66,7 @@ def _noting_comparison(compare: Callable[..., None]) -> Callable[..., None]:
 
 for _key, _step in list(STEPS.items()):
     if _step.apply is not None:
-        STEPS[_key] = dataclasses.replace(_step, apply=_noting_step(_step.apply))
+        STEPS[_key] = _step._replace(apply=_noting_step(_step.apply))
 # Before any test imports these by name. Only tests use them: what the package compares while it
 # checks a conversion of its own is no proof.
 onnxreduce_cli.convert = _noting_conversion(onnxreduce_cli.convert)

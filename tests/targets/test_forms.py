@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import ModelProto, TensorProto, helper
+from onnx import GraphProto, ModelProto, TensorProto, helper
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
@@ -75,7 +75,9 @@ def forms(source: ModelProto) -> set[str]:
     facts = admit(source)
     (scope,) = facts.scopes
     opset = scope.opset or 0
-    workspace = Workspace(ConversionFacts(facts), Names([scope]), Constants(), source.ir_version)
+    workspace = Workspace(
+        ConversionFacts(facts), Names([scope]), Constants(), source.ir_version, GraphProto()
+    )
     node = NodeFacts(scope.nodes[-1], scope, opset, workspace, Lookups())
     names = {name for name, form in FORMS.items() if form(node)}
     assert "any" in names
@@ -291,7 +293,7 @@ def test_scaled_next(then: str, found: bool, overridable: bool) -> None:
         source.graph.input.append(helper.make_tensor_value_info("one", TensorProto.FLOAT, []))
     facts = admit(source)
     scope = facts.scopes[0]
-    workspace = Workspace(ConversionFacts(facts), Names(facts.scopes), Constants(), 8)
+    workspace = Workspace(ConversionFacts(facts), Names(facts.scopes), Constants(), 8, GraphProto())
     node = NodeFacts(scope.nodes[1], scope, 13, workspace, Lookups())
     assert FORMS["scaled next"](node) is found
     assert node.lookups.more

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable
 
@@ -236,7 +235,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, key: Key, wrong: Wrong) -> None:
     """Take a boundary by a wrong step, which only the check of sites looks at."""
     # That tests would see it as it is taken, too, is not what is asked here.
     monkeypatch.setattr(carry, "after_step", lambda _: None)
-    monkeypatch.setitem(STEPS, key, dataclasses.replace(step_for(*key), apply=wrong))
+    monkeypatch.setitem(STEPS, key, step_for(*key)._replace(apply=wrong))
 
 
 def spoil(

@@ -6,7 +6,7 @@ in the specification's function bodies: that one cancels, and may become negativ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx import TensorProto
 
@@ -19,8 +19,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16
 
 
-@dataclass(frozen=True)
-class TrailingAxes:
+class TrailingAxes(NamedTuple):
     """The axes from one that is counted from the front up to the last, of unknown rank.
 
     Attributes:
