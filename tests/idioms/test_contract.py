@@ -49,9 +49,9 @@ def test_every_form_becomes_one_node_and_is_checked(idiom: Any, pattern: Pattern
 
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_reductions_keep_their_dimensions_or_not(keepdims: int) -> None:
+    names = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare")
     for idiom in IDIOMS:
-        pattern = idiom.patterns[0]
-        if idiom.op_type in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"):
+        for pattern in idiom.patterns if idiom.op_type in names else ():
             result = onnxreduce_cli.convert(
                 written(pattern, keepdims=keepdims), 18, contract=["family"]
             )
@@ -165,6 +165,14 @@ def test_a_bias_of_another_shape_is_added_to_one_without() -> None:
 def test_doubles_stay_where_the_operator_would_compute_in_float() -> None:
     source = model(LAYER.replace("float", "double"))
     assert "LayerNormalization" not in contracted(source)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "first"), [("Softmax", 13), ("LayerNormalization", 17), ("GroupNormalization", 21)]
+)
+def test_the_first_opset(op_type: str, first: int) -> None:
+    found = [idiom for idiom in IDIOMS if idiom.op_type == op_type]
+    assert {(idiom.exists(first - 1), idiom.exists(first)) for idiom in found} == {(False, True)}
 
 
 def test_nothing_below_the_opset_that_has_it() -> None:

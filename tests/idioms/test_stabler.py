@@ -73,6 +73,14 @@ def test_a_softmax_over_several_dimensions_stays() -> None:
     assert "LogSoftmax" not in op_types(result)
 
 
+def test_a_softmax_over_all_dimensions_stays() -> None:
+    source = model(
+        """<ir_version: 7, opset_import: ["": 11]>
+        agraph (float[3, 3] x) => (float[3, 3] y) { e = Exp(x) s = ReduceSum(e) y = Div(e, s) }"""
+    )
+    assert "Softmax" not in op_types(onnxreduce_cli.convert(source, 13, contract=["all"]))
+
+
 def test_the_plan_says_so() -> None:
     (change,) = onnxreduce_cli.plan(flat("Softplus"), 13, contract=["all"]).changes
     assert change.summary.endswith("also right where the original overflowed")
