@@ -44,6 +44,7 @@ def rewrite(monkeypatch: pytest.MonkeyPatch) -> Rewrite:
             inputs["axes"] = np.array(axes, np.int64)
         elif axes is not None:
             attributes["axes"] = list(axes)
+        attributes = {name: value for name, value in attributes.items() if value is not None}
         shapes = {} if dims is None else {"x": dims}
         source = one_node(
             op_type, opset, inputs, initializers=("axes",), shapes=shapes, **attributes
@@ -119,7 +120,7 @@ def test_the_opposite_of_booleans(rewrite: Rewrite) -> None:
 
 
 @pytest.mark.parametrize("op_type", ["ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"])
-@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("keepdims", [0, 1, None])
 @pytest.mark.parametrize("opset", [11, 18])
 def test_single_elements(rewrite: Rewrite, op_type: str, keepdims: int, opset: int) -> None:
     for shape, axes in (((1, 3), [0]), ((2, 1, 1, 3), [1, -2]), ((1, 1), [0, 1])):
@@ -128,7 +129,7 @@ def test_single_elements(rewrite: Rewrite, op_type: str, keepdims: int, opset: i
 
 
 @pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMean", "ReduceSum"])
-@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("keepdims", [0, 1, None])
 @pytest.mark.parametrize("opset", [11, 18])
 def test_one_dimension_after_the_other(
     rewrite: Rewrite, op_type: str, keepdims: int, opset: int
@@ -164,7 +165,7 @@ def test_kept_dimensions(rewrite: Rewrite, op_type: str, opset: int) -> None:
         assert op_types(made)[:2] == [op_type, "Unsqueeze"]
 
 
-@pytest.mark.parametrize("keepdims", [0, 1])
+@pytest.mark.parametrize("keepdims", [0, 1, None])
 @pytest.mark.parametrize("opset", [11, 18])
 @pytest.mark.parametrize(
     ("form", "axes"),
@@ -177,7 +178,9 @@ def test_kept_dimensions(rewrite: Rewrite, op_type: str, opset: int) -> None:
         ("three reduced, not last", [0, 2, 1]),
     ],
 )
-def test_rows(rewrite: Rewrite, form: str, axes: list[int], keepdims: int, opset: int) -> None:
+def test_rows(
+    rewrite: Rewrite, form: str, axes: list[int], keepdims: int | None, opset: int
+) -> None:
     for op_type in ("ReduceMax", "ReduceSum"):
         for dims in ([3, 4, 3, 5], [3, "N", 3, 5], [3, 4, 3, "N"]):
             x = data(3, 4, 3, 5)
@@ -200,6 +203,12 @@ def test_a_matrix_of_rows(
     assert ("Flatten" in op_types(made)) == (dims.count("M") == 1)
 
 
+@pytest.mark.parametrize(("rows", "dims"), [(1, [1, 3, 4]), (0, [0, "N", 4])])
+def test_a_matrix_of_one_row_or_none(rewrite: Rewrite, rows: int, dims: list[Any]) -> None:
+    made = rewrite("flattening", "Softmax", 11, data(rows, 3, 4) / 20, dims=dims, axis=1)
+    assert ("Flatten" in op_types(made)) == (rows == 0)
+
+
 @pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax"])
 @pytest.mark.parametrize("axis", [0, 1, -2, -3])
 def test_the_last_dimension(rewrite: Rewrite, op_type: str, axis: int) -> None:
@@ -215,7 +224,11 @@ def test_the_first_of_the_greatest(rewrite: Rewrite, opset: int, axis: int | Non
         found = op_types(rewrite("any", "Hardmax", opset, x // 20, **given))
         assert "Hardmax" not in found
         assert "ReduceMax" in found
-    rewrite("any", "Hardmax", opset, data(2, 1, 3), **given)
+        assert ("Reshape" in found) == (opset < 13 and axis != 2)
+    for shape in ((2, 1, 3), (2, 3, 1)):
+        found = op_types(rewrite("any", "Hardmax", opset, data(*shape), **given))
+        after = shape[(1 if axis is None else axis) + 1 :]
+        assert ("Reshape" in found) == (opset < 13 and max(after, default=1) > 1)
 
 
 def test_what_is_not_known_blocks(rewrite: Rewrite) -> None:

@@ -112,6 +112,15 @@ def test_integers_are_truncated_once() -> None:
     converts(source, 10, given, in_numpy=True)
 
 
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"])
+def test_large_integers_are_exact(op_type: str) -> None:
+    x = np.ones((2, 2, 3), np.int64)
+    x[0, 0, 0], x[0, 1, 1] = 2**60 + 1, -(2**60) - 1
+    given = {"x": x, "axes": np.array([2], np.int64)}
+    for target in (12, 10):
+        converts(source_of(op_type, 1, 0, dtype="int64"), target, given, exact=True, in_numpy=True)
+
+
 @pytest.mark.parametrize("op_type", REDUCE)
 def test_nothing_stands_for_axes_at_run_time_below_7(op_type: str) -> None:
     source = source_of(op_type, 1, 0)

@@ -124,6 +124,12 @@ def test_noop_of_zero_reduces_all(op_type: str) -> None:
     assert op_types(result) == [op_type]
 
 
+@pytest.mark.parametrize("op_type", REDUCE)
+def test_over_all_dimensions_nothing_changes(op_type: str) -> None:
+    source = one_node(op_type, 18, {"x": data_for(op_type)})
+    assert not onnxreduce_cli.plan(source, 12).changes
+
+
 ELEMENTWISE = {
     "ReduceL1": "Abs",
     "ReduceL2": "Abs",

@@ -170,7 +170,7 @@ def test_an_axis_that_may_be_an_unknown_rank_going_up(op_type: str, target: int,
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
-@pytest.mark.parametrize("target", [13, 18])
+@pytest.mark.parametrize("target", [13, 14, 18])
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
 def test_sizes_of_zero_in_an_unknown_rank_going_up(op_type: str, target: int, axis: int) -> None:
     source = model(
@@ -188,6 +188,8 @@ def test_sizes_of_zero_in_an_unknown_rank_going_up(op_type: str, target: int, ax
         result = converts(source, target, feeds, in_numpy=True)
     assert (op_types(result) == op_types(source)) == (axis == -1)
     assert op_types(result).count("If") == (2 if target == 13 and axis != -1 else 1)
+    added = [a.i for node in result.graph.node for a in node.attribute if a.name == "allowzero"]
+    assert added == ([1] if target > 13 and axis != -1 else [])
 
 
 @pytest.mark.parametrize(
