@@ -11,7 +11,7 @@ from onnx import ModelProto
 from onnxreduce_cli import convert
 from onnxreduce_cli.steps.reduction import REDUCE, REDUCE_BUT_SUM
 from onnxreduce_cli.steps.reduction.emulated_reduce_axes import MOST_AXES
-from tests.support import blockers, converts, model, op_types
+from tests.support import blockers, converts, model, op_types, run
 
 X = np.array(
     [[[1.5, -2.0, 0.25], [3.0, -0.0, 7.0]], [[-1.0, 2.0, 5.0], [0.5, 4.0, -6.0]]], np.float32
@@ -62,9 +62,13 @@ def test_dropped_dimensions(op_type: str, target: int) -> None:
         target = 12
     source = source_of(op_type, 0, 0, axes="2")
     choices = feeds(op_type, np.float32, [0, 1], [2, 0], [-1, -2], [1, -3])
-    result = converts(source, target, *choices)
-    if op_type not in FROM_SUM:
-        assert "Size" not in op_types(result), "two axes are not none"
+    converts(source, target, *choices)
+
+
+@pytest.mark.parametrize(("axes", "counted"), [("1", False), ("2", False), ("k", True)])
+def test_that_there_are_axes_may_be_known(axes: str, counted: bool) -> None:
+    result = convert(source_of("ReduceMax", 1, 0, axes=axes), 13, check=False)
+    assert ("Size" in op_types(result)) == counted
 
 
 @pytest.mark.parametrize("op_type", REDUCE)
@@ -110,6 +114,27 @@ def test_integers_are_truncated_once() -> None:
     given = {"x": np.ones((2, 4, 3), np.int32), "axes": np.array([1, 2], np.int64)}
     converts(source, 17, given, in_numpy=True)
     converts(source, 10, given, in_numpy=True)
+
+
+@pytest.mark.parametrize("count", [1, 2, 100])
+def test_the_mean_of_so_many_integers(count: int) -> None:
+    given = {"x": np.full((2, count, 3), 1000, np.int32), "axes": np.array([1], np.int64)}
+    source = source_of("ReduceMean", 1, 0, dtype="int32")
+    converts(source, 13, given, {**given, "axes": np.array([1, 2], np.int64)}, in_numpy=True)
+
+
+def test_the_mean_of_the_largest_integers() -> None:
+    x = np.full((2, 3, 3), 2, np.uint64)
+    x[:, 0] = 2**63
+    source = source_of("ReduceMean", 1, 0, dtype="uint64")
+    converts(source, 13, {"x": x, "axes": np.array([1], np.int64)}, exact=True, in_numpy=True)
+
+
+def test_the_mean_of_no_integers_is_some() -> None:
+    """Which one is not defined; dividing by zero may end the process."""
+    given = {"x": np.ones((2, 0, 3), np.int32), "axes": np.array([1], np.int64)}
+    result = convert(source_of("ReduceMean", 1, 0, dtype="int32"), 13, check=False)
+    assert run(result, given)["y"].shape == (2, 1, 3)
 
 
 @pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin", "ReduceProd", "ReduceSum"])
