@@ -185,6 +185,31 @@ def test_attention_with_a_mask(form: str) -> None:
     assert not {"MatMul", "Softmax", "Div", "Mul", "Sqrt"} & {*found}
 
 
+@pytest.mark.parametrize("form", ["divided", "by heads"])
+def test_attention_to_another_sequence(form: str) -> None:
+    text = attention(SCORES[form]).replace("[b, s, 8] z", "[b, t, 8] z")
+    assert "mask" in misses(model(text), "Attention")
+    source = model(text.replace("[b, 1, 1, s] mask", "[b, 1, 1, t] mask"))
+    found = op_types(same(source, (2, 3, 8), (2, 1, 1, 5), (2, 5, 8)))
+    assert found.count("Attention") == 1
+
+
+@pytest.mark.parametrize(
+    ("dims", "perm"), [("b, s, 8", "[0, 2, 1]"), ("b, 2, 2, s, 8", "[0, 1, 2, 4, 3]")]
+)
+def test_attention_of_another_rank(dims: str, perm: str) -> None:
+    source = model(
+        f"""<ir_version: 7, opset_import: ["": 13]>
+        agraph (float[{dims}] q, float[{dims}] k, float[{dims}] v) => (float[{dims}] y) {{
+          t = Transpose<perm = {perm}>(k)
+          a = MatMul(q, t)
+          p = Softmax<axis = -1>(a)
+          y = MatMul(p, v)
+        }}"""
+    )
+    assert "are not of [batch, heads, length, size]" in misses(source, "Attention")
+
+
 @pytest.mark.parametrize("form", SCORES)
 def test_attention_without_a_mask(form: str) -> None:
     scores, _, _ = SCORES[form].rpartition(" a = ")
