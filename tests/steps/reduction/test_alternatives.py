@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -72,6 +73,14 @@ def test_no_reduction(rewrite: Rewrite, op_type: str, dtype: Any) -> None:
         dtype = np.float64
     made = rewrite("noop", op_type, 18, data(2, 3, dtype=dtype), noop_with_empty_axes=1)
     assert op_type not in op_types(made)
+
+
+def test_no_reduction_of_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = one_node(
+        "ReduceL1", 18, {"x": data(2, 3, dtype=ml_dtypes.bfloat16)}, noop_with_empty_axes=1
+    )
+    monkeypatch.setattr(requirement, "find", lambda _: odd("ReduceL1||noop|wrong", newest=18))
+    assert op_types(onnxreduce_cli.convert(source, runtime="odd", check=False)) == ["Abs"]
 
 
 def test_no_reduction_maybe(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.steps.reduction import SOFTMAX, softmax
@@ -160,7 +160,7 @@ def test_an_unknown_rank_going_up(op_type: str, target: int, axis: str) -> None:
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
-@pytest.mark.parametrize("target", [10, 11, 12, 13])
+@pytest.mark.parametrize("target", [10, 11, 12, 13, 14])
 @pytest.mark.parametrize("axis", ["", "<axis = 2>"])
 def test_an_axis_that_may_be_an_unknown_rank_going_up(op_type: str, target: int, axis: str) -> None:
     shapes = [(24,), (2, 12)] if not axis else [(4, 6), (2, 3, 4)]
@@ -190,6 +190,9 @@ def test_sizes_of_zero_in_an_unknown_rank_going_up(op_type: str, target: int, ax
     assert op_types(result).count("If") == (2 if target == 13 and axis != -1 else 1)
     added = [a.i for node in result.graph.node for a in node.attribute if a.name == "allowzero"]
     assert added == ([1] if target > 13 and axis != -1 else [])
+    (*_, last) = [node for node in result.graph.node if node.op_type == "If"]
+    branches = [item.g.output[0].type.tensor_type.elem_type for item in last.attribute]
+    assert branches == [TensorProto.FLOAT] * 2
 
 
 @pytest.mark.parametrize(
