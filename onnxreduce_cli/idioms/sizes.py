@@ -111,7 +111,7 @@ class Sizes:
         if attribute is not None:
             axes = list(attribute.ints)
         elif given is not None:
-            axes = given.reshape(-1).tolist()
+            axes = given.ravel().tolist()
         else:
             return None
         added = sum(added % rank < axis for added in axes)

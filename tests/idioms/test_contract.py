@@ -157,6 +157,21 @@ def test_a_constant_that_adds_dimensions() -> None:
     assert "may add dimensions" in conversion.near_misses[0].reason
 
 
+@pytest.mark.parametrize("alpha", [0.7, 1.7])
+def test_a_number_that_no_attribute_holds(alpha: float) -> None:
+    """The next float32 is below the one, and above the other."""
+    source = model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        agraph (double[4] x) => (double[4] y) <double a = {{{alpha}}}> {{
+          m = Mul(x, a)
+          g = Sigmoid(m)
+          y = Mul(x, g)
+        }}"""
+    )
+    (near,) = Conversion(source, 24, contract=["Swish"]).near_misses
+    assert near.reason == f"its alpha is {alpha} in double, which no attribute can hold"
+
+
 def test_a_bias_of_another_shape_is_added_to_one_without() -> None:
     source = model(LAYER.replace("float[8] b", "float[8, 8, 8] b"))
     assert contracted(source) == ["LayerNormalization", "Add"]
