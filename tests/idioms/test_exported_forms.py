@@ -361,8 +361,11 @@ def test_no_limits(nodes: str) -> None:
     assert misses(parser.parse_model(re.sub(r"\[3, 4\] y", "[p, q] y", text)), "Clip")
 
 
-def test_rotary_embedding() -> None:
-    result = same(model(ROTARY), (2, 2, 3, 4), (2, 3, 2))
+@pytest.mark.parametrize("half", [1, 2, 3, 5])
+def test_rotary_embedding(half: int) -> None:
+    text = ROTARY.replace("s, 4]", f"s, {2 * half}]").replace("s, 2] f", f"s, {half}] f")
+    source = model(text.replace("half = {2}", f"half = {{{half}}}"))
+    result = same(source, (2, 2, 3, 2 * half), (2, 3, half))
     assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
 
 
