@@ -128,16 +128,17 @@ def _inputs(context: Context, found: Found) -> list[str]:
 
 def _with_rows(context: Context, mask: str, query: str) -> str:
     """A mask with a row for each query: kernels broadcast its other dimensions alone."""
-    op, size, rank = context.op, Sizes(context), len(known_dims(context, mask))
+    op, size = context.op, Sizes(context)
     rows = size.of(query, 2)
-    if size.of(mask, rank - 2) == rows:
+    if size.of(mask, -2) == rows:
         return mask
+    ones = [1] * (len(known_dims(context, mask)) - 2)
     if isinstance(rows, int):
-        shape = context.array([*(1 for _ in range(rank - 2)), rows, 1], "shape")
+        shape = context.array([*ones, rows, 1], "shape")
     else:
-        before, after = (context.array([1] * count, "ones") for count in (rank - 2, 1))
-        length = op.Shape(query, start=2, end=3)
-        shape = op.Concat(*([before] if rank > 2 else []), length, after, axis=0)
+        before = [context.array(ones, "ones")] if ones else []
+        length, after = op.Shape(query, start=2, end=3), context.array([1], "ones")
+        shape = op.Concat(*before, length, after, axis=0)
     return op.Expand(mask, shape)
 
 

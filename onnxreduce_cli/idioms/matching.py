@@ -279,7 +279,7 @@ def _axes(
         known = around.constant(node.input[1])
         if known is None:
             raise NoMatchError(f"the axes of {node.op_type} are only known at run time")
-        axes = tuple(int(axis) for axis in known.reshape(-1))
+        axes = tuple(int(axis) for axis in known.ravel())
     if not axes and own.get("noop_with_empty_axes"):
         raise NoMatchError(f"{node.op_type} reduces nothing")
     return axes

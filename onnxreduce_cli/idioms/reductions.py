@@ -95,7 +95,8 @@ def _over_axes(_: NodeFacts, found: Found) -> Mapping[str, Any]:
 def _over_one_axis(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
     if found.axes is None or len(found.axes) != 1:
         raise NoMatchError("it is not over one axis")
-    return {"axis": found.axes[0]}
+    (axis,) = found.axes
+    return {"axis": axis}
 
 
 IDIOMS = (

@@ -43,7 +43,8 @@ def _halves(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
         raise NoMatchError("its data is not of [batch, heads, length, size] of an even size")
     if found.numbers["axis"] not in (-1, 3):
         raise NoMatchError("it joins halves along another axis")
-    for name, start, end in (("first", 0, size // 2), ("second", size // 2, size)):
+    middle = size // 2
+    for name, start, end in (("first", 0, middle), ("second", middle, size)):
         begun, ended = (number(facts, found[f"{part} of {name}"]) for part in ("start", "end"))
         steps = found.match.names.get(f"step of {name}")
         if (
@@ -58,7 +59,7 @@ def _halves(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
     if len(angles) > 1:
         raise NoMatchError("its cosines and sines are of different angles")
     (half,) = angles
-    wanted = (sizes.of(data, 0), sizes.of(data, 2), size // 2)
+    wanted = (sizes.of(data, 0), sizes.of(data, 2), middle)
     if facts.rank(half) != 3 or tuple(sizes.of(half, axis) for axis in range(3)) != wanted:
         raise NoMatchError("its angles may not be of [batch, length, half of the size]")
     return {}

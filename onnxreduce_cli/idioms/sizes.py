@@ -66,7 +66,7 @@ class Sizes:
             perm = attributes.find(node, "perm")
             order = list(perm.ints) if perm is not None else list(range(rank))[::-1]
             return self.of(first, order[axis], depth)
-        if op_type == "Reshape" and len(node.input) > 1:
+        if op_type == "Reshape" and node.input[1:]:
             return self._element(node.input[1], axis, rank, depth)
         if op_type in _ELEMENTWISE:
             return self._broadcast(node, axis, rank, depth)
@@ -111,7 +111,7 @@ class Sizes:
         if attribute is not None:
             axes = list(attribute.ints)
         elif given is not None:
-            axes = given.reshape(-1).tolist()
+            axes = given.ravel().tolist()
         else:
             return None
         added = sum(added % rank < axis for added in axes)
@@ -146,7 +146,7 @@ class Sizes:
             return None
         if which is None or which.size != 1:
             return None
-        return self.of(shape.input[0], int(which.reshape(-1)[0]), depth)
+        return self.of(shape.input[0], int(which.item()), depth)
 
 
 def number(facts: NodeFacts, name: str, depth: int = 16) -> float | None:
@@ -180,7 +180,7 @@ def _size(facts: NodeFacts, node: NodeProto, depth: int) -> float | None:
         return None
     if which is None or which.size != 1:
         return None
-    found = Sizes(facts).of(shape.input[0], int(which.reshape(-1)[0]), depth)
+    found = Sizes(facts).of(shape.input[0], int(which.item()), depth)
     return float(found) if isinstance(found, int) else None
 
 

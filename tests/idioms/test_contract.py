@@ -49,9 +49,9 @@ def test_every_form_becomes_one_node_and_is_checked(idiom: Any, pattern: Pattern
 
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_reductions_keep_their_dimensions_or_not(keepdims: int) -> None:
+    names = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare")
     for idiom in IDIOMS:
-        pattern = idiom.patterns[0]
-        if idiom.op_type in ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare"):
+        for pattern in idiom.patterns if idiom.op_type in names else ():
             result = onnxreduce_cli.convert(
                 written(pattern, keepdims=keepdims), 18, contract=["family"]
             )
@@ -157,6 +157,21 @@ def test_a_constant_that_adds_dimensions() -> None:
     assert "may add dimensions" in conversion.near_misses[0].reason
 
 
+@pytest.mark.parametrize("alpha", [0.7, 1.7])
+def test_a_number_that_no_attribute_holds(alpha: float) -> None:
+    """The next float32 is below the one, and above the other."""
+    source = model(
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        agraph (double[4] x) => (double[4] y) <double a = {{{alpha}}}> {{
+          m = Mul(x, a)
+          g = Sigmoid(m)
+          y = Mul(x, g)
+        }}"""
+    )
+    (near,) = Conversion(source, 24, contract=["Swish"]).near_misses
+    assert near.reason == f"its alpha is {alpha} in double, which no attribute can hold"
+
+
 def test_a_bias_of_another_shape_is_added_to_one_without() -> None:
     source = model(LAYER.replace("float[8] b", "float[8, 8, 8] b"))
     assert contracted(source) == ["LayerNormalization", "Add"]
@@ -165,6 +180,14 @@ def test_a_bias_of_another_shape_is_added_to_one_without() -> None:
 def test_doubles_stay_where_the_operator_would_compute_in_float() -> None:
     source = model(LAYER.replace("float", "double"))
     assert "LayerNormalization" not in contracted(source)
+
+
+@pytest.mark.parametrize(
+    ("op_type", "first"), [("Softmax", 13), ("LayerNormalization", 17), ("GroupNormalization", 21)]
+)
+def test_the_first_opset(op_type: str, first: int) -> None:
+    found = [idiom for idiom in IDIOMS if idiom.op_type == op_type]
+    assert {(idiom.exists(first - 1), idiom.exists(first)) for idiom in found} == {(False, True)}
 
 
 def test_nothing_below_the_opset_that_has_it() -> None:

@@ -38,6 +38,13 @@ def test_composite_operators_are_written_out_at_the_same_opset(op_type: str) -> 
         assert op_type not in op_types(result)
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32])
+def test_what_is_computed_in_another_dtype_is_cast_back(dtype: type) -> None:
+    x = (4 * X).astype(dtype)
+    source = one_node("ReduceL2", 18, {"x": x})
+    converts(source, 18, {"x": x}, expand=["ReduceL2"], in_numpy=True)
+
+
 def test_what_the_model_lacks_is_said() -> None:
     source = one_node("Mish", 18, {"x": X})
     plan = onnxreduce_cli.plan(source, 18, expand=["Softmax", "Mish", "Celu"])

@@ -88,6 +88,22 @@ def test_groups_of_channels_alone() -> None:
     assert "no dimensions beside" in misses(model(text), "GroupNormalization")
 
 
+@pytest.mark.parametrize("sizes", ["{1, 4, -1}", "{4, 4, -1}", "{-1, 4, 10}"])
+def test_groups_of_another_batch(sizes: str) -> None:
+    text = GROUPS.replace("{0, 4, -1}", sizes).replace("[b, 8", "[2, 8")
+    assert "batch" in misses(model(text), "GroupNormalization")
+
+
+def test_groups_of_a_computed_batch() -> None:
+    text = GROUPS.replace(
+        "int64[3] g = {0, 4, -1}", "int64 o = {0}, int64[1] z = {0}, int64[2] rest = {4, -1}"
+    ).replace(
+        "r = R",
+        "k = Shape(x) l = Gather(k, o) u = Unsqueeze(l, z) g = Concat<axis = 0>(u, rest) r = R",
+    )
+    assert "GroupNormalization" in op_types(same(model(text), (2, 8, 3, 5)))
+
+
 @pytest.mark.parametrize("groups", [1, 2, 8])
 def test_groups_of_any_number(groups: int) -> None:
     ones, zeros = (", ".join([each] * groups) for each in "10")
@@ -133,11 +149,19 @@ def test_layer_normalization_through_batch_normalization() -> None:
         ("Div(ss, n)", "Div(ss, count)", "number of a row's elements"),
         ("Div(ss, n)", "Div(ss, e)", "number of a row's elements"),
         ("axes = [0, 2, 3], keepdims", "axes = [0, 3], keepdims", "different axes"),
+        ("Gather(rq, axes)", "Gather(rq, ends)", "number of a row's elements"),
+        ("Gather(rq, axes)", "Gather(rq, twice)", "number of a row's elements"),
+        ("Div(ss, n)", "Div(ss, five)", "number of a row's elements"),
+        ("0, 2, 3", "0, 1, 3", "each row"),
+        ("0, 2, 3", "1, 2, 3", "each row"),
     ],
 )
 def test_no_layer_normalization(old: str, new: str, reason: str) -> None:
     text = FUSED.replace(old, new).replace("4] x)", "4] x, float count)")
     text = text.replace("  q = Shape(x)", "  e = Abs(count)  q = Shape(x)")
+    text = text.replace(
+        "float off", "int64[2] ends = {0, 3}, int64[2] twice = {2, 2}, float five = {5}, float off"
+    )
     if "Div(ss, n)" in old:
         text = re.sub(COUNTED, "", text)
     assert reason in misses(parser.parse_model(text), "LayerNormalization")
@@ -183,6 +207,31 @@ def test_attention_with_a_mask(form: str) -> None:
     found = op_types(result)
     assert found.count("Attention") == 1
     assert not {"MatMul", "Softmax", "Div", "Mul", "Sqrt"} & {*found}
+
+
+@pytest.mark.parametrize("form", ["divided", "by heads"])
+def test_attention_to_another_sequence(form: str) -> None:
+    text = attention(SCORES[form]).replace("[b, s, 8] z", "[b, t, 8] z")
+    assert "mask" in misses(model(text), "Attention")
+    source = model(text.replace("[b, 1, 1, s] mask", "[b, 1, 1, t] mask"))
+    found = op_types(same(source, (2, 3, 8), (2, 1, 1, 5), (2, 5, 8)))
+    assert found.count("Attention") == 1
+
+
+@pytest.mark.parametrize(
+    ("dims", "perm"), [("b, s, 8", "[0, 2, 1]"), ("b, 2, 2, s, 8", "[0, 1, 2, 4, 3]")]
+)
+def test_attention_of_another_rank(dims: str, perm: str) -> None:
+    source = model(
+        f"""<ir_version: 7, opset_import: ["": 13]>
+        agraph (float[{dims}] q, float[{dims}] k, float[{dims}] v) => (float[{dims}] y) {{
+          t = Transpose<perm = {perm}>(k)
+          a = MatMul(q, t)
+          p = Softmax<axis = -1>(a)
+          y = MatMul(p, v)
+        }}"""
+    )
+    assert "are not of [batch, heads, length, size]" in misses(source, "Attention")
 
 
 @pytest.mark.parametrize("form", SCORES)
@@ -312,8 +361,11 @@ def test_no_limits(nodes: str) -> None:
     assert misses(parser.parse_model(re.sub(r"\[3, 4\] y", "[p, q] y", text)), "Clip")
 
 
-def test_rotary_embedding() -> None:
-    result = same(model(ROTARY), (2, 2, 3, 4), (2, 3, 2))
+@pytest.mark.parametrize("half", [1, 2, 3, 5])
+def test_rotary_embedding(half: int) -> None:
+    text = ROTARY.replace("s, 4]", f"s, {2 * half}]").replace("s, 2] f", f"s, {half}] f")
+    source = model(text.replace("half = {2}", f"half = {{{half}}}"))
+    result = same(source, (2, 2, 3, 2 * half), (2, 3, half))
     assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
 
 

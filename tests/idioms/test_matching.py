@@ -10,6 +10,7 @@ import pytest
 from onnx import helper
 
 from onnxreduce_cli.idioms import matching
+from onnxreduce_cli.idioms.tracing import Pattern
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,18 @@ def test_a_constant_is_a_number_as_its_dtype_can_hold_it(
     assert matching._is(np.asarray(constant), expected) is same
 
 
+@pytest.mark.parametrize(("first", "second"), [("1", "2"), ("2", "1")])
+def test_constants_of_one_attribute_must_agree(first: str, second: str) -> None:
+    pattern = Pattern(("x",), {}, {"number alpha": "alpha"}, {}, "y")
+    names = frozenset({("number alpha", first), ("number alpha", second)})
+    around = cast(matching.Surroundings, _Around(13))
+    with pytest.raises(matching.NoMatchError, match="two constants stand for alpha"):
+        matching._numbers(matching.Match(pattern, constants=names), around, 0)
+    names = frozenset({("number alpha", first)})
+    found = matching._numbers(matching.Match(pattern, constants=names), around, 0)
+    assert found == {"alpha": float(first)}
+
+
 class _Around:
     """A scope of an opset, with constants."""
 
@@ -47,7 +60,8 @@ class _Around:
         self.opset = opset
 
     def constant(self, name: str) -> Any:
-        return {"two": np.array([[1, 2]]), "none": np.zeros(0, np.int64)}.get(name)
+        known = {"two": np.array([[1, 2]]), "none": np.zeros(0, np.int64)}
+        return np.array(float(name)) if name.isdigit() else known.get(name)
 
 
 @pytest.mark.parametrize(

@@ -108,6 +108,7 @@ def _sizes(facts: _Facts, name: str, rank: int, **options: Any) -> list[Any]:
         ("Add", {}, ["bc", "abc"], "abc"),
         ("Add", {}, ["abcd", "bcd"], "abcd"),
         ("Add", {}, ["cd", "abcd"], "abcd"),
+        ("Add", {}, ["1111", "cd"], "11cd"),
         ("Sub", {}, ["1bc", "a1c"], "abc"),
         ("Mul", {}, ["abc", "adc"], "a.c"),
         ("Div", {}, ["11", "1"], "11"),
@@ -142,9 +143,8 @@ def test_dimensions_that_a_node_leaves(
     dims = {
         name: [1 if dim == "1" else dim for dim in name]
         for name in given
-        if name not in lists and (name.isalpha() or name in ("1bc", "a1c", "11", "1"))
+        if name not in lists and {*name} <= {*"abcde1"}
     }
-    dims.pop("unknown", None)
     dims["y"] = [None] * len(expected)
     facts = _Facts([helper.make_node(op_type, given, ["y"], **attributes)], None, dims, lists)
     found = _sizes(facts, "y", len(expected))
@@ -332,3 +332,18 @@ def test_so_many_nodes_make_a_number(op_type: str, count: int, followed: bool) -
         for level in range(count)
     ]
     assert _number(_Facts(nodes), f"v{count}") == (1.0 if followed else None)
+
+
+@pytest.mark.parametrize(("count", "followed"), [(15, True), (16, False)])
+@pytest.mark.parametrize("op_type", ["Gather", "Slice"])
+def test_so_many_nodes_are_followed_to_a_size(op_type: str, count: int, followed: bool) -> None:
+    inputs = {"Gather": ["shape", "which"], "Slice": ["shape", "last", "end"]}[op_type]
+    nodes = [helper.make_node("Identity", [f"v{i}"], [f"v{i + 1}"]) for i in range(count)]
+    nodes += [
+        helper.make_node("Shape", [f"v{count}"], ["shape"]),
+        helper.make_node(op_type, inputs, ["y"]),
+    ]
+    dims: dict[str, Any] = {f"v{i}": [None, None] for i in range(1, count + 1)}
+    constants = {"which": 1, "last": [-1], "end": [1000]}
+    facts = _Facts(nodes, None, {**dims, "v0": [7, 8]}, constants)
+    assert _number(facts, "y") == (8.0 if followed else None)

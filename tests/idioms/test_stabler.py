@@ -12,6 +12,7 @@ from onnxreduce_cli.verification.outcomes import Outcome, Side
 from onnxreduce_cli.verification.site_doubles import settled
 from onnxreduce_cli.verification.site_models import Pair, PairMaker
 from onnxreduce_cli.verification.sites import check_sites
+from tests.idioms.exported import GROUPS, KERAS, MOMENTS, SCORES, SHIFTS, attention
 from tests.support import model, op_types, run
 
 pytestmark = pytest.mark.newest
@@ -73,9 +74,39 @@ def test_a_softmax_over_several_dimensions_stays() -> None:
     assert "LogSoftmax" not in op_types(result)
 
 
+def test_a_softmax_over_all_dimensions_stays() -> None:
+    source = model(
+        """<ir_version: 7, opset_import: ["": 11]>
+        agraph (float[3, 3] x) => (float[3, 3] y) { e = Exp(x) s = ReduceSum(e) y = Div(e, s) }"""
+    )
+    assert "Softmax" not in op_types(onnxreduce_cli.convert(source, 13, contract=["all"]))
+
+
 def test_the_plan_says_so() -> None:
     (change,) = onnxreduce_cli.plan(flat("Softplus"), 13, contract=["all"]).changes
     assert change.summary.endswith("also right where the original overflowed")
+
+
+@pytest.mark.parametrize(
+    ("source", "stabler"),
+    [
+        (KERAS.format(opset=13, shift=SHIFTS[0]), True),
+        (
+            KERAS.format(opset=13, shift=SHIFTS[1])
+            .replace("t, 4]", "3, t]")
+            .replace("[1, 1, 4] s = {1, 2, 3, 4}", "[1, 3, 1] s = {1, 2, 3}")
+            .replace("[1, 1, 4] t0 = {4, 3, 2, 1}", "[1, 3, 1] t0 = {4, 3, 2}"),
+            True,
+        ),
+        (attention(SCORES["divided"]), True),
+        (MOMENTS, False),
+        (GROUPS, False),
+    ],
+)
+def test_which_are_also_right_where_the_nodes_are_not(source: str, stabler: bool) -> None:
+    changes = onnxreduce_cli.plan(model(source), 24, contract=["all"]).changes
+    (summary,) = [change.summary for change in changes if change.absorbed]
+    assert summary.endswith("also right where the original overflowed") == stabler
 
 
 def test_other_numbers_where_nothing_overflows_fail() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 import __future__
 
 import ast
+import difflib
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,8 +19,12 @@ from cosmic_ray.ast import ast_nodes, get_ast
 
 ROOT = Path(__file__).parents[2]
 
-#: Annotations, decorators and what is imported are no behaviour; docstrings are left alone anyway.
-LEFT_OUT = ("core/RemoveDecorator", "core/ReplaceBinaryOperator_BitOr")
+#: Annotations and decorators are no behaviour, docstrings are left alone anyway. Of names, small
+#: integers, and whatever else there is one object of, "==" is the same as "is".
+LEFT_OUT = re.compile(
+    "core/(RemoveDecorator|ReplaceBinaryOperator_BitOr_.*"
+    "|ReplaceComparisonOperator_(Eq_Is|Is_Eq|NotEq_IsNot|IsNot_NotEq))"
+)
 
 
 @dataclass(frozen=True)
@@ -91,13 +97,20 @@ class Mutant:
         """What tells it from others."""
         return f"{self.part.path}:{self.line} {self.operator} {self.occurrence}"
 
-    @property
+    @cached_property
     def text(self) -> str:
         """The part with the change."""
         kind = plugins.get_operator(self.operator)
         changed: str | None = mutating.mutate_code(self.part.text, kind(), self.occurrence)
         assert changed is not None
         return changed
+
+    @property
+    def change(self) -> list[str]:
+        """The lines that it takes away, which begin with "-", and those that it adds, with "+"."""
+        before, after = self.part.text.splitlines(), self.text.splitlines()
+        lines = [*difflib.unified_diff(before, after, n=0, lineterm="")][2:]
+        return [line for line in lines if not line.startswith("@@")]
 
     @property
     def is_python(self) -> bool:
@@ -127,7 +140,7 @@ def parts(path: str) -> Iterator[Part]:
 
 def mutants(path: str) -> Iterator[Mutant]:
     """All changes to a file."""
-    names = [name for name in plugins.operator_names() if not name.startswith(LEFT_OUT)]
+    names = [name for name in plugins.operator_names() if not LEFT_OUT.fullmatch(name)]
     kinds = {name: plugins.get_operator(name) for name in names}
     operators = {name: kind() for name, kind in kinds.items() if not kind.arguments()}
     for part in parts(path):

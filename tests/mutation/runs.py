@@ -7,7 +7,7 @@ import pkgutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import SourceFileLoader
 from types import CodeType
@@ -127,34 +127,3 @@ def import_changed(part: Part, text: str) -> None:
 
     assert not any(name.startswith("onnxreduce_cli") for name in sys.modules)
     SourceFileLoader.get_code = get_code  # type: ignore[method-assign]
-
-
-def in_order(
-    names: set[str], seconds: dict[str, float], killers: Sequence[str], most: float
-) -> list[str]:
-    """Tests in the order in which they are tried.
-
-    First come those that killed mutants nearby, then the quickest one of each function, and so on.
-
-    Args:
-        names: of the tests.
-        seconds: how long each takes.
-        killers: those that killed others, the latest one last.
-        most: the seconds that all may take together, as they usually do.
-    """
-    late = {name: place for place, name in enumerate(killers)}
-    counts: dict[str, int] = {}
-    ranks = {}
-    for name in sorted(names, key=lambda name: (seconds[name], name)):
-        function = name.partition("[")[0]
-        ranks[name] = counts[function] = counts.get(function, -1) + 1
-    order = sorted(names, key=lambda name: (-late.get(name, -1), ranks[name], seconds[name], name))
-    return list(_within(order, seconds, most))
-
-
-def _within(order: list[str], seconds: dict[str, float], most: float) -> Iterator[str]:
-    for name in order:
-        most -= seconds[name]
-        yield name
-        if most < 0:
-            break

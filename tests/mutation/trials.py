@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import CodeType
@@ -10,10 +9,13 @@ from types import CodeType
 import pytest
 
 from tests.mutation import forks, runs
+from tests.mutation.explained import Explained
 from tests.mutation.mutants import Mutant
+from tests.mutation.order import in_order, within
 from tests.mutation.swap import Functions, outermost
 
 KILLED, SURVIVED, UNTESTED = "killed", "survived", "reached by no test"
+EXPLAINED = "explained"
 
 #: Gives the name of the test that fails, if any does.
 Trial = Callable[[], str | None]
@@ -27,18 +29,24 @@ class Trials:
         reach: which tests run what.
         jobs: how many mutants are tried at the same time.
         patience: the seconds of tests that a mutant may take, as they usually do.
+        explained: those that are not tried.
         fates: how many mutants came to which end.
-        killers: by file, the tests that killed mutants of it, the latest one last.
+        killers: by file, by its parts and by its lines, the tests that killed mutants there, the
+            latest one last.
     """
 
     reach: runs.Reach
     jobs: int
     patience: float
+    explained: Explained
     fates: dict[str, int] = field(default_factory=dict)
-    killers: dict[str, dict[str, None]] = field(default_factory=dict)
+    killers: dict[tuple[object, ...], dict[str, None]] = field(default_factory=dict)
 
     def all(self, chosen: Sequence[Mutant], tests: Sequence[str]) -> None:
         """Try mutants, of functions first; raises `SystemExit` where no mutant can be judged."""
+        covered = [self.explained.covers(mutant.part.path, mutant.change) for mutant in chosen]
+        self.fates[EXPLAINED] = self.fates.get(EXPLAINED, 0) + sum(covered)
+        chosen = [mutant for mutant, known in zip(chosen, covered, strict=True) if not known]
         self.fates, self.killers, others = forks.apart(lambda: self._of_functions(chosen, tests))
         self._judge(self._of_imports([chosen[index] for index in others]))
 
@@ -117,19 +125,21 @@ class Trials:
         return codes
 
     def _reaching(self, mutant: Mutant) -> list[str]:
-        """The tests that run what is changed; of what runs on import, those that run the file."""
+        """The tests that run what is changed; all tests where it runs on import."""
         path, known = mutant.part.path, self.reach.tests
         names = {name for line in mutant.lines for name in known.get((path, line), ())}
-        if not names:
-            names = {name for (file, _), some in known.items() if file == path for name in some}
-        killers = [*self.killers.get(path, ())]
-        return runs.in_order(names, self.reach.seconds, killers, self.patience)
+        nearby = {name for (file, _), some in known.items() if file == path for name in some}
+        if any((path, line) in self.reach.imported for line in mutant.lines):
+            names = {*self.reach.seconds}
+        killers = [name for place in _places(mutant) for name in self.killers.get(place, ())]
+        order = in_order(names or nearby, self.reach.seconds, killers, nearby)
+        return list(within(order, self.reach.seconds, self.patience))
 
     def _judge(self, trials: Iterable[tuple[Mutant, Trial]]) -> None:
         """Note what becomes of mutants."""
         for mutant, killer in forks.each(trials, self.jobs):
-            if isinstance(killer, str):
-                killers = self.killers.setdefault(mutant.part.path, {})
+            for place in _places(mutant) if isinstance(killer, str) else ():
+                killers = self.killers.setdefault(place, {})
                 killers.pop(killer, None)
                 killers[killer] = None
             self._tell(mutant, SURVIVED if killer is None else KILLED)
@@ -138,7 +148,11 @@ class Trials:
         """Count what became of a mutant, and print it unless it was killed."""
         self.fates[fate] = self.fates.get(fate, 0) + 1
         if fate != KILLED:
-            before, after = mutant.part.text.splitlines(), mutant.text.splitlines()
-            lines = [*difflib.unified_diff(before, after, n=0, lineterm="")][2:]
-            shown = "\n".join(line for line in lines if not line.startswith("@@"))
+            shown = "\n".join(mutant.change)
             print(f"{mutant.name}: {fate}\n{shown}\n", flush=True)
+
+
+def _places(mutant: Mutant) -> list[tuple[object, ...]]:
+    """Where it is, each place within the one before."""
+    path = mutant.part.path
+    return [(path,), (path, "part", mutant.part.first), (path, "line", mutant.line)]

@@ -24,6 +24,12 @@ def test_equal_values_are_bit_exact() -> None:
     assert found.count == 3
 
 
+@pytest.mark.parametrize("values", [(np.nan, 1), (1, np.nan)])
+def test_a_nan_beside_a_number_is_not_bit_exact(values: tuple[float, float]) -> None:
+    found = compare(*map(f32, values), DEFAULT)
+    assert (found.agree, found.bit_exact, found.nan_mismatches) == (False, False, 1)
+
+
 def test_the_payload_of_a_nan_does_not_count() -> None:
     other = np.array([0xFFC00001], np.uint32).view(np.float32)
     assert compare(f32(np.nan), other, Tolerance(exact=True)).agree

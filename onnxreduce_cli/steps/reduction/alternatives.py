@@ -47,9 +47,7 @@ def without_reduction(context: Context) -> None:
     axes = known_axes(context)
     if axes != ():
         raise Blocked("its axes are only known at run time")
-    elem_type = context.input(0).elem_type
-    whole = elem_type is None or elem_type in INTEGERS
-    elementwise_part(context.at(_AXES_AS_ATTRIBUTE) if whole else context)
+    elementwise_part(context.at(_AXES_AS_ATTRIBUTE))
 
 
 @instead(

@@ -49,7 +49,7 @@ def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:
     indices = op.Add(row_starts, columns)
     like = tensor_type(elem_type, (None, None))
     matrix = op.Gather(shapes.flat(context, data), indices, like=like, axis=0)
-    axes_are_input = context.node.op_type == "ReduceSum" or context.op.opset >= 18
+    axes_are_input = context.node.op_type == "ReduceSum"  # Before opset 18 of no other.
     result = context.replace(
         inputs=[matrix, one] if axes_are_input else [matrix],
         outputs=[context.fresh("rows")],

@@ -190,8 +190,6 @@ def _finite_maximum(context: Context, data: str, axes: str, elem_type: int, work
         context.scalar(bound, hint, working)
         for bound, hint in ((-most, "lowest"), (most, "highest"))
     )
-    if elem_type == TensorProto.DOUBLE and context.target_opset < 11:
-        return op.Max(op.Min(maximum, high), low)
     return op.Clip(maximum, low, high)
 
 

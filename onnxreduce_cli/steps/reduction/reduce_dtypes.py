@@ -37,9 +37,7 @@ def small_integers(context: Context) -> None:
     low, high = _BOUNDS[elem_type]
     output = context.node.output[0]
     wide = cast(context, data, TensorProto.FLOAT)
-    reduced = context.replace(
-        inputs=[wide, *context.node.input[1:]], outputs=[context.fresh("float")]
-    ).output[0]
+    reduced = context.replace(inputs=[wide], outputs=[context.fresh("float")]).output[0]
     if _may_be_empty(data):
         reduced = context.op.Clip(reduced, context.scalar(low, "low"), context.scalar(high, "high"))
     cast(context, reduced, elem_type, [output])

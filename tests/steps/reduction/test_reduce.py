@@ -124,6 +124,12 @@ def test_noop_of_zero_reduces_all(op_type: str) -> None:
     assert op_types(result) == [op_type]
 
 
+@pytest.mark.parametrize("op_type", REDUCE)
+def test_over_all_dimensions_nothing_changes(op_type: str) -> None:
+    source = one_node(op_type, 18, {"x": data_for(op_type)})
+    assert not onnxreduce_cli.plan(source, 12).changes
+
+
 ELEMENTWISE = {
     "ReduceL1": "Abs",
     "ReduceL2": "Abs",
@@ -155,7 +161,8 @@ def test_noop_of_integers(op_type: str, dtype: Any, target: int) -> None:
     if np.dtype(dtype).kind == "i":
         x = x - 3
     source = one_node(op_type, 18, {"x": x}, noop_with_empty_axes=1)
-    converts(source, target, {"x": x}, exact=True, in_numpy=True)
+    result = converts(source, target, {"x": x}, exact=True, in_numpy=True)
+    assert (op_type in op_types(result)) == (target < 6)
 
 
 def test_the_elementwise_part_of_large_numbers_does_not_overflow() -> None:
@@ -218,13 +225,21 @@ def test_axes_from_both_ends_of_an_unknown_rank(op_type: str) -> None:
     ):
         rank = "a, b, c" if keep else "a"
         source = unknown_rank(11, f"[n] y = {op_type}<axes = {axes}, keepdims = {keep}>(r)", rank)
-        converts(source, 8, {"x": x, "s": ints(*shape), "axes": ints()})
+        for target in (8, 7):
+            result = converts(source, target, {"x": x, "s": ints(*shape), "axes": ints()})
+            assert "Transpose" not in op_types(result)
+        (blocker,) = blockers(source, 6)
+        assert blocker.reason == (
+            "the rank of 'r' is not known, and before opset 11 axes are not counted from the back"
+        )
 
 
 def test_positive_axes_of_an_unknown_rank_stay() -> None:
     feeds = {"x": DATA, "s": ints(2, 6), "axes": ints()}
-    source = unknown_rank(11, "[n] y = ReduceMax<axes = [1], keepdims = 0>(r)")
-    converts(source, 10, feeds, exact=True)
+    for axis in (0, 1):
+        source = unknown_rank(11, f"[n] y = ReduceMax<axes = [{axis}], keepdims = 0>(r)")
+        result = converts(source, 10, feeds, exact=True)
+        assert op_types(result) == op_types(source)
 
 
 def test_an_axis_out_of_range_is_said_to_be() -> None:

@@ -16,7 +16,7 @@ from tests.support import blockers, converts, one_node, op_types
 
 @pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin"])
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8])
-@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (3, 0), (), (4,)])
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (3, 0), (), (4,), (1, 2)])
 @pytest.mark.parametrize("target", [11, 10, 6, 1])
 def test_small_integers(op_type: str, dtype: Any, shape: tuple[int, ...], target: int) -> None:
     info = np.iinfo(dtype)

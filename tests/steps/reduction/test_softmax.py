@@ -8,10 +8,10 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from onnx import ModelProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import onnxreduce_cli
-from onnxreduce_cli.steps.reduction import SOFTMAX
+from onnxreduce_cli.steps.reduction import SOFTMAX, softmax
 from tests.support import blockers, converts, model, one_node, op_types
 
 
@@ -94,8 +94,8 @@ def test_where_it_is_the_same_thing_the_node_stays(op_type: str, source: int) ->
 def test_an_axis_that_stands_there_and_holds_is_not_a_change(
     op_type: str, opset: int, target: int
 ) -> None:
-    x = data(2, 3, 4)
-    for axis in (-1, 2):
+    for shape, axis in (((2, 3, 4), -1), ((2, 3, 4), 2), ((2, 3), 1), ((2, 3, 1), 1)):
+        x = data(*shape)
         source = one_node(op_type, opset, {"x": x}, axis=axis)
         assert converts(source, target, {"x": x}).graph.node[0] == source.graph.node[0]
         assert not onnxreduce_cli.plan(source, target).changes
@@ -160,7 +160,7 @@ def test_an_unknown_rank_going_up(op_type: str, target: int, axis: str) -> None:
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
-@pytest.mark.parametrize("target", [10, 11, 12, 13])
+@pytest.mark.parametrize("target", [10, 11, 12, 13, 14])
 @pytest.mark.parametrize("axis", ["", "<axis = 2>"])
 def test_an_axis_that_may_be_an_unknown_rank_going_up(op_type: str, target: int, axis: str) -> None:
     shapes = [(24,), (2, 12)] if not axis else [(4, 6), (2, 3, 4)]
@@ -170,7 +170,7 @@ def test_an_axis_that_may_be_an_unknown_rank_going_up(op_type: str, target: int,
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
-@pytest.mark.parametrize("target", [13, 18])
+@pytest.mark.parametrize("target", [13, 14, 18])
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
 def test_sizes_of_zero_in_an_unknown_rank_going_up(op_type: str, target: int, axis: int) -> None:
     source = model(
@@ -187,6 +187,34 @@ def test_sizes_of_zero_in_an_unknown_rank_going_up(op_type: str, target: int, ax
         feeds = {"x": data(*shape), "f": np.array(True)}
         result = converts(source, target, feeds, in_numpy=True)
     assert (op_types(result) == op_types(source)) == (axis == -1)
+    assert op_types(result).count("If") == (2 if target == 13 and axis != -1 else 1)
+    added = [a.i for node in result.graph.node for a in node.attribute if a.name == "allowzero"]
+    assert added == ([1] if target > 13 and axis != -1 else [])
+    (*_, last) = [node for node in result.graph.node if node.op_type == "If"]
+    branches = [item.g.output[0].type.tensor_type.elem_type for item in last.attribute]
+    assert branches == [TensorProto.FLOAT] * 2
+
+
+@pytest.mark.parametrize(
+    ("dims", "axis", "copied"),
+    [
+        ((2, 3, 4), 1, True),
+        (("N", 3, 4), 0, False),
+        (("N", 3, 4), 1, True),
+        (("N", 3, 4), 2, True),
+        ((2, "N", 4), 0, True),
+        ((2, "N", 4), 1, True),
+        ((2, "N", 4), 2, False),
+        ((2, 3, "N"), 0, False),
+        ((2, 3, "N"), 1, False),
+        (("N", None, 4), 1, True),
+        (("N", None, 4), 0, False),
+    ],
+)
+def test_which_sizes_of_zero_a_reshape_copies(
+    dims: tuple[int | str | None, ...], axis: int, copied: bool
+) -> None:
+    assert softmax._zeros_are_copied(dims, axis) is copied
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
@@ -208,8 +236,10 @@ def test_an_axis_in_an_unknown_rank_going_down(op_type: str, axis: str) -> None:
     ]
     for opset, target in ((13, 12), (13, 10), (13, 7), (11, 10), (12, 7)):
         source = unknown_rank(op_type, opset, axis)
-        converts(source, target, *feeds)
+        result = converts(source, target, *feeds)
         converts(source, target, *none[:1], in_numpy=True)
+        if opset == 11:
+            assert (op_types(result) == op_types(source)) == ("-" not in axis)
 
 
 @pytest.mark.parametrize("op_type", SOFTMAX)
