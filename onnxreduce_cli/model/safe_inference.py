@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxreduce_cli.model.attributes import find
+from onnxreduce_cli.model.domains import DEFAULT_DOMAINS
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS
 
 #: Lists of more sizes, and larger ranks, are left to a process apart.
 _MOST = 1 << 20
@@ -177,14 +179,17 @@ class _Bounds:
     def follow(self, nodes: Iterable[NodeProto]) -> None:
         """Follow nodes in their order."""
         for node in nodes:
-            for attribute in node.attribute:
-                if attribute.type == AttributeProto.GRAPH:
-                    self.enter(attribute.g)
+            op_type, inputs = node.op_type, node.input[:]
+            if op_type in GRAPH_OPERATORS or node.domain not in DEFAULT_DOMAINS:
+                for attribute in node.attribute:
+                    if attribute.type == AttributeProto.GRAPH:
+                        self.enter(attribute.g)
             self._left -= bool(self._depth)
             if self._functions and self._call(node):
                 continue
-            rank, elements = self._rank(node), self._count(node)
-            for name in node.output:
+            rank = self._rank(node, op_type, inputs)
+            elements = self._count(node, op_type, inputs)
+            for name in node.output[:]:
                 self._ranks[name] = rank
                 if elements is not None:
                     self._elements[name] = elements
@@ -214,31 +219,37 @@ class _Bounds:
                 self._elements[name] = inner._elements[formal]
         return True
 
-    def _rank(self, node: NodeProto) -> int:
-        ranks = [self._ranks.get(name, 0) for name in node.input]
-        if node.op_type in ("Gather", "GatherND"):
+    def _rank(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int:
+        ranks = [self._ranks.get(name, 0) for name in inputs]
+        if op_type in ("Gather", "GatherND"):
             return sum(ranks)
-        lists = [self._elements.get(name, 0) for name in node.input[1:]]
-        if node.op_type == "Unsqueeze":
-            return sum(ranks[:1]) + sum(lists) + sum(len(item.ints) for item in node.attribute)
-        shapes = lists if node.op_type in ("Expand", "Reshape") else []
-        if node.op_type == "ConstantOfShape":
-            shapes = [self._elements.get(name, 0) for name in node.input]
-        return max((*ranks, *shapes), default=0) + (node.op_type == "OneHot")
+        if op_type in ("Expand", "Reshape", "Unsqueeze"):
+            lists = [self._elements.get(name, 0) for name in inputs[1:]]
+            if op_type == "Unsqueeze":
+                return sum(ranks[:1]) + sum(lists) + sum(len(item.ints) for item in node.attribute)
+            ranks += lists
+        elif op_type == "ConstantOfShape":
+            ranks += [self._elements.get(name, 0) for name in inputs]
+        return max(ranks, default=0) + (op_type == "OneHot")
 
-    def _count(self, node: NodeProto) -> int | None:
+    def _count(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int | None:
         """The elements that onnx may know of an output; None if it does not compute any."""
-        if node.op_type == "Constant":
+        if op_type == "Constant":
             return max((_constant(item) for item in node.attribute), default=0)
-        if node.op_type in ("Shape", "Size"):
-            return max((self._ranks.get(name, 0) for name in node.input), default=0)
-        if node.op_type in _WITHOUT_ELEMENTS:
+        if op_type in ("Shape", "Size"):
+            return max((self._ranks.get(name, 0) for name in inputs), default=0)
+        if op_type in _WITHOUT_ELEMENTS:
             return None
-        counts = [self._elements.get(name) for name in node.input if name]
-        known = [count for count in counts if count is not None]
-        if not known or len(known) < len(counts):
+        known = []
+        for name in inputs:
+            count = self._elements.get(name) if name else 0
+            if count is None:
+                return None
+            if name:
+                known.append(count)
+        if not known:
             return None
-        return sum(known) if node.op_type == "Concat" else max(known)
+        return sum(known) if op_type == "Concat" else max(known)
 
 
 def _name(function: FunctionProto) -> tuple[str, str, str]:

@@ -15,7 +15,12 @@ from contextlib import suppress
 
 def can_be_copied() -> bool:
     """Return whether this process can: with one thread, on a system whose libraries allow it."""
-    return sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1
+    if sys.platform != "linux":
+        return False
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False  # Without /proc nothing tells.
 
 
 class Copy:

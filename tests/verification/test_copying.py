@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from onnxreduce_cli.verification.copying import can_be_copied
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there processes are copied")
 
@@ -57,3 +60,13 @@ def test_a_process_of_several_threads_is_not_copied() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
     assert printed.stdout.strip() == b"False"
+
+
+def test_without_proc_nothing_tells_whether_it_can_be_copied(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(path: str) -> list[str]:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert not can_be_copied()
