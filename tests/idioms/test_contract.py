@@ -101,6 +101,7 @@ def test_the_last_node_gives_name_and_metadata() -> None:
     source.graph.node[-1].metadata_props.add(key="a", value="b")
     (node,) = onnxreduce_cli.convert(source, 17, contract=["LayerNormalization"]).graph.node
     assert (node.name, node.op_type) == ("last", "LayerNormalization")
+    assert {item.name: item.i for item in node.attribute if item.name == "axis"} == {"axis": -1}
     assert node.metadata_props[0].value == "b"
 
 
@@ -155,6 +156,18 @@ def test_a_constant_that_adds_dimensions() -> None:
     conversion = Conversion(source, 24, contract=["Swish"])
     assert not [site for site in conversion.sites if site.absorbed]
     assert "may add dimensions" in conversion.near_misses[0].reason
+
+
+def test_a_constant_of_no_elements_is_no_number() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        agraph (float[1] x) => (float[0] y) <float[0] a = {}> {
+          m = Mul(x, a)
+          g = Sigmoid(m)
+          y = Mul(x, g)
+        }"""
+    )
+    assert not Conversion(source, 24, contract=["Swish"]).near_misses
 
 
 @pytest.mark.parametrize("alpha", [0.7, 1.7])
