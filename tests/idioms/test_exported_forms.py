@@ -331,11 +331,16 @@ def test_no_attention(old: str, new: str, reason: str) -> None:
         ("m = Mul(x, a) p = Add(m, h) y = Clip(p, zero, one0)", "HardSigmoid"),
         ("m = Mul(x, a) p = Add(h, m) l = Max(p, zero) y = Min(l, one)", "HardSigmoid"),
         ("p = Add(x, three) c = Clip(p, zero, six) y = Div(c, six)", "HardSigmoid"),
+        ("p = Add(x, three) c = Clip(p, zero, six) y = Mul(c, sixth)", "HardSigmoid"),
+        ("p = Add(x, three) c = Clip(p, zero, six) m = Mul(x, c) y = Div(m, six)", "HardSwish"),
+        ("p = Add(x, three) c = Clip(p, zero, six) m = Div(c, six) y = Mul(x, m)", "HardSwish"),
     ],
 )
 def test_limits(nodes: str, op_type: str) -> None:
     text = (
-        LIMITS.format(nodes).replace("one0", "low0").replace("float a", "float low0 = {1}, float a")
+        LIMITS.format(nodes)
+        .replace("one0", "low0")
+        .replace("float a", "float low0 = {1}, float sixth = {0.16666667}, float a")
     )
     assert op_types(same(model(text), (3, 4), ())) == [op_type]
 
