@@ -88,6 +88,11 @@ def test_groups_of_channels_alone() -> None:
     assert "no dimensions beside" in misses(model(text), "GroupNormalization")
 
 
+def test_groups_of_a_sequence() -> None:
+    text = GROUPS.replace("8, h, w]", "8, h]").replace("float[8, 1, 1]", "float[8, 1]")
+    assert op_types(same(model(text), (2, 8, 5))) == ["GroupNormalization"]
+
+
 @pytest.mark.parametrize("sizes", ["{1, 4, -1}", "{4, 4, -1}", "{-1, 4, 10}"])
 def test_groups_of_another_batch(sizes: str) -> None:
     text = GROUPS.replace("{0, 4, -1}", sizes).replace("[b, 8", "[2, 8")
