@@ -408,6 +408,7 @@ def test_halves_of_a_computed_size() -> None:
     ("old", "new", "reason"),
     [
         ("float[b, s, 2] f", "float[1, s, 2] f", "angles"),
+        ("4] x, float[b, s, 2] f", "5] x, float[b, s, h] f", "even size"),
         ("Concat<axis = -1>(f, f)", "Concat<axis = -1>(f, g)", "second half"),
         ("half = {2}", "half = {1}", "two halves"),
         ("s0 = Sin(e)", "s0 = Sin(d)", "different angles"),
