@@ -14,17 +14,18 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import CheckError, InvalidModelError, UsageError
 from onnxreduce_cli.idioms import registry
 from onnxreduce_cli.idioms.registry import GROUPS, IDIOMS
-from onnxreduce_cli.idioms.tracing import Pattern
+from onnxreduce_cli.idioms.tracing import Definition, trace
 from onnxreduce_cli.verification.sites import check_sites
-from tests.idioms.written import X, plain_patterns, written
+from tests.idioms.written import X, plain_forms, written
 from tests.support import model, one_node, op_types, run
 
 pytestmark = pytest.mark.newest
 
-PATTERNS = [
-    pytest.param(idiom, pattern, id=f"{idiom.op_type}-{index}")
+#: Not traced before a test is run: what is traced tells which test runs the form.
+FORMS = [
+    pytest.param(idiom, form, id=f"{idiom.op_type}-{index}")
     for idiom in IDIOMS
-    for index, pattern in enumerate(plain_patterns(idiom))
+    for index, form in enumerate(plain_forms(idiom))
 ]
 
 
@@ -33,8 +34,9 @@ def contracted(source: ModelProto, *names: str) -> list[str]:
     return op_types(onnxreduce_cli.convert(source, 24, contract=names or ["all"]))
 
 
-@pytest.mark.parametrize(("idiom", "pattern"), PATTERNS)
-def test_every_form_becomes_one_node_and_is_checked(idiom: Any, pattern: Pattern) -> None:
+@pytest.mark.parametrize(("idiom", "form"), FORMS)
+def test_every_form_becomes_one_node_and_is_checked(idiom: Any, form: Definition) -> None:
+    pattern = trace(form)
     source = written(pattern)
     conversion = Conversion(source, 24, contract=["all"])
     report = check_sites(conversion)
@@ -101,6 +103,7 @@ def test_the_last_node_gives_name_and_metadata() -> None:
     source.graph.node[-1].metadata_props.add(key="a", value="b")
     (node,) = onnxreduce_cli.convert(source, 17, contract=["LayerNormalization"]).graph.node
     assert (node.name, node.op_type) == ("last", "LayerNormalization")
+    assert {item.name: item.i for item in node.attribute if item.name == "axis"} == {"axis": -1}
     assert node.metadata_props[0].value == "b"
 
 
@@ -155,6 +158,18 @@ def test_a_constant_that_adds_dimensions() -> None:
     conversion = Conversion(source, 24, contract=["Swish"])
     assert not [site for site in conversion.sites if site.absorbed]
     assert "may add dimensions" in conversion.near_misses[0].reason
+
+
+def test_a_constant_of_no_elements_is_no_number() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 18]>
+        agraph (float[1] x) => (float[0] y) <float[0] a = {}> {
+          m = Mul(x, a)
+          g = Sigmoid(m)
+          y = Mul(x, g)
+        }"""
+    )
+    assert not Conversion(source, 24, contract=["Swish"]).near_misses
 
 
 @pytest.mark.parametrize("alpha", [0.7, 1.7])
@@ -242,9 +257,10 @@ def test_stated_types_that_contradict_the_nodes_are_refused() -> None:
         onnxreduce_cli.plan(source, 17, contract=["all"])
 
 
-@pytest.mark.parametrize(("idiom", "pattern"), PATTERNS)
-def test_what_is_contracted_in_double_computes_as_exactly(idiom: Any, pattern: Pattern) -> None:
+@pytest.mark.parametrize(("idiom", "form"), FORMS)
+def test_what_is_contracted_in_double_computes_as_exactly(idiom: Any, form: Definition) -> None:
     """No attribute holds every double, and function bodies hold constants of float."""
+    pattern = trace(form)
     source = written(pattern)
     for value in (*source.graph.input, *source.graph.output):
         value.type.tensor_type.elem_type = TensorProto.DOUBLE

@@ -8,7 +8,7 @@ import pytest
 import onnxreduce_cli
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.report.plan import plan_text
-from tests.support import converts, one_node, op_types
+from tests.support import converts, model, one_node, op_types
 
 pytestmark = pytest.mark.newest
 
@@ -43,6 +43,16 @@ def test_what_is_computed_in_another_dtype_is_cast_back(dtype: type) -> None:
     x = (4 * X).astype(dtype)
     source = one_node("ReduceL2", 18, {"x": x})
     converts(source, 18, {"x": x}, expand=["ReduceL2"], in_numpy=True)
+
+
+def test_a_layer_normalization_with_its_mean_and_deviation() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        g (float[2, 4, 8] x, float[8] s) => (float[2, 4, 8] y, float[2, 4, 1] m, float[2, 4, 1] d) {
+          y, m, d = LayerNormalization(x, s)
+        }"""
+    )
+    converts(source, 17, {"x": X, "s": X[0, 0]}, expand=["LayerNormalization"])
 
 
 def test_what_the_model_lacks_is_said() -> None:

@@ -88,6 +88,11 @@ def test_groups_of_channels_alone() -> None:
     assert "no dimensions beside" in misses(model(text), "GroupNormalization")
 
 
+def test_groups_of_a_sequence() -> None:
+    text = GROUPS.replace("8, h, w]", "8, h]").replace("float[8, 1, 1]", "float[8, 1]")
+    assert op_types(same(model(text), (2, 8, 5))) == ["GroupNormalization"]
+
+
 @pytest.mark.parametrize("sizes", ["{1, 4, -1}", "{4, 4, -1}", "{-1, 4, 10}"])
 def test_groups_of_another_batch(sizes: str) -> None:
     text = GROUPS.replace("{0, 4, -1}", sizes).replace("[b, 8", "[2, 8")
@@ -331,11 +336,16 @@ def test_no_attention(old: str, new: str, reason: str) -> None:
         ("m = Mul(x, a) p = Add(m, h) y = Clip(p, zero, one0)", "HardSigmoid"),
         ("m = Mul(x, a) p = Add(h, m) l = Max(p, zero) y = Min(l, one)", "HardSigmoid"),
         ("p = Add(x, three) c = Clip(p, zero, six) y = Div(c, six)", "HardSigmoid"),
+        ("p = Add(x, three) c = Clip(p, zero, six) y = Mul(c, sixth)", "HardSigmoid"),
+        ("p = Add(x, three) c = Clip(p, zero, six) m = Mul(x, c) y = Div(m, six)", "HardSwish"),
+        ("p = Add(x, three) c = Clip(p, zero, six) m = Div(c, six) y = Mul(x, m)", "HardSwish"),
     ],
 )
 def test_limits(nodes: str, op_type: str) -> None:
     text = (
-        LIMITS.format(nodes).replace("one0", "low0").replace("float a", "float low0 = {1}, float a")
+        LIMITS.format(nodes)
+        .replace("one0", "low0")
+        .replace("float a", "float low0 = {1}, float sixth = {0.16666667}, float a")
     )
     assert op_types(same(model(text), (3, 4), ())) == [op_type]
 
@@ -398,6 +408,7 @@ def test_halves_of_a_computed_size() -> None:
     ("old", "new", "reason"),
     [
         ("float[b, s, 2] f", "float[1, s, 2] f", "angles"),
+        ("4] x, float[b, s, 2] f", "5] x, float[b, s, h] f", "even size"),
         ("Concat<axis = -1>(f, f)", "Concat<axis = -1>(f, g)", "second half"),
         ("half = {2}", "half = {1}", "two halves"),
         ("s0 = Sin(e)", "s0 = Sin(d)", "different angles"),

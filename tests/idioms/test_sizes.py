@@ -228,6 +228,7 @@ def test_only_the_whole_shape_counts_as_it() -> None:
     for other in (part, helper.make_node("Size", ["x"], ["shape"])):
         facts = _Facts([other, *SHAPE[1:], joined, made], None, dims, constants)
         assert _sizes(facts, "y", 2) == [None, None]
+        facts = _Facts([other, *SHAPE[1:]], None, {"x": [7, 8, 9]}, constants)
         assert _number(facts, "cast") is None
     other = helper.make_node("GatherND", ["shape", "which"], ["size"])
     facts = _Facts([SHAPE[0], other, *SHAPE[2:], joined, made], None, dims, constants)

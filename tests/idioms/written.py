@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, helper
 
+from onnxreduce_cli.idioms import normalizations
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.tracing import Pattern
+from onnxreduce_cli.idioms.tracing import Definition, Pattern, trace
 
 #: What rests on shapes too, not on nodes and numbers alone.
 _OF_SHAPES = frozenset(
@@ -19,11 +20,16 @@ _OF_SHAPES = frozenset(
 X = np.random.default_rng(2).normal(size=(2, 3, 8)).astype(np.float32)
 
 
-def plain_patterns(idiom: Idiom) -> list[Pattern]:
+def plain_forms(idiom: Idiom) -> list[Definition]:
     """Those that become a model of the same shapes whatever the operator."""
     if idiom.op_type in _OF_SHAPES:
         return []
-    return [pattern for pattern in idiom.patterns if not pattern.asides]
+    return [form for form in idiom.forms if form is not normalizations._by_batch_normalization]
+
+
+def plain_patterns(idiom: Idiom) -> list[Pattern]:
+    """The patterns of those forms."""
+    return [trace(form) for form in plain_forms(idiom)]
 
 
 def written(pattern: Pattern, *, keepdims: int = 1) -> ModelProto:

@@ -65,7 +65,7 @@ def main() -> int:
     parser.add_argument("--again", help="a file with what this printed: those anew")
     parser.add_argument("--explained", action="store_true", help="try those in survivors.md too")
     parser.add_argument("--jobs", type=int, default=1, help="how many are tried at the same time")
-    parser.add_argument("--patience", type=float, default=20, help="seconds of tests for a mutant")
+    parser.add_argument("--patience", type=float, default=30, help="seconds of tests for a mutant")
     options = parser.parse_args()
     start, fates = time.monotonic(), dict[str, int]()
     for name in ("hypothesis", "onnx", "onnxruntime", "ml_dtypes", "onnx.reference"):

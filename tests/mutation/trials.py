@@ -88,14 +88,15 @@ class Trials:
         def trial(mutant: Mutant, text: str, names: list[str]) -> Trial:
             def run(items: list[pytest.Item]) -> str | None:
                 named = {item.nodeid: item for item in items}
-                return runs.first_failure([named[name] for name in names], self.reach.seconds)
+                chosen = [named[name] for name in names if name in named]
+                return runs.first_failure(chosen, self.reach.seconds)
 
             def tried() -> str | None:
                 runs.import_changed(mutant.part, text)
-                found: str | None = runs.collected(
-                    [*dict.fromkeys(name.partition("::")[0] for name in names)], run
-                )
-                return found
+                # File by file: to collect tests takes longer than to run most of them.
+                files = dict.fromkeys(name.partition("::")[0] for name in names)
+                found = (runs.collected([file], run) for file in files)
+                return next((name for name in found if name is not None), None)
 
             return tried
 
