@@ -594,3 +594,18 @@ def test_what_some_runtime_gets_wrong_is_told_in_a_line(onnxreduce, tmp_path):
     told = onnxreduce("convert", path, "--for", "openvino==2026.4")
     assert told.code == 0
     assert "wrong in" not in told.out
+
+
+def test_an_opset_is_asked_for_where_the_model_has_none(onnxreduce, tmp_path):
+    path = tmp_path / "other.onnx"
+    text = """<ir_version: 8, opset_import: ["other" : 1]>
+        g (float[N] x) => (float[N] y) { y = other.Own(x) }"""
+    onnx.save(model(text), path)
+    result = onnxreduce("convert", path, "--strip-metadata")
+    assert result.code == 2
+    assert "the model imports no default domain; say which opset: --opset N" in result.err
+
+
+def test_operators_to_write_out_that_the_model_lacks(onnxreduce, source, tmp_path):
+    call = ("convert", source, "-o", tmp_path / "out.onnx", "--expand", "Gelu")
+    assert "nothing to write out: the model has no Gelu" in onnxreduce(*call).out

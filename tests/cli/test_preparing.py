@@ -52,3 +52,9 @@ def test_a_dimension_that_is_said_twice(onnxreduce):
         "not of the form name=size, as batch=1"
         in onnxreduce("convert", "m.onnx", "--dim", "N=²").err
     )
+
+
+def test_a_dtype_that_becomes_no_other(onnxreduce):
+    result = onnxreduce("convert", "m.onnx", "--dtype", "bfloat16")
+    assert result.code == 2
+    assert "'bfloat16' is not of the form FROM=TO" in result.err

@@ -27,6 +27,8 @@ g (float[2,3] x) => (float[2,3] y, float[2,1] z)
 }"""
 
 #: What no opset below 10 computes.
+RANDOM = """<ir_version: 8, opset_import: ["" : 15]>
+    g (float[N] x) => (float[N] y) { y = Bernoulli(x) }"""
 HARD = """<ir_version: 8, opset_import: ["" : 18]>
 g (string[3] x) => (string[3] y) { [hard] y = StringNormalizer<case_change_action="LOWER">(x) }"""
 
@@ -343,6 +345,20 @@ def test_annotations_for_github(onnxreduce, monkeypatch):
     assert "%0AStringNormalizer node hard: " in message
     assert result.out == ""
     assert "::" not in onnxreduce("convert", "a.onnx", "--opset", 13, "-q").err
+
+
+def test_what_is_not_checked_is_a_warning_where_jobs_run(onnxreduce, monkeypatch):
+    onnx.save(model(RANDOM), "random.onnx")
+    call = ("convert", "random.onnx", "--opset", 14, "--force", "-q")
+    onnxreduce(*call, "--code-quality", "out.json")
+    (entry,) = code_quality("out.json")
+    assert entry["severity"] == "minor"
+    assert "not checked: " in entry["description"]
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    lines = [line for line in onnxreduce(*call).err.splitlines() if line.startswith("::")]
+    assert len(lines) == 1
+    assert lines[0].startswith("::warning file=random.onnx,")
+    assert "not checked: " in lines[0]
 
 
 def test_names_break_out_of_no_form(onnxreduce, monkeypatch):
