@@ -234,14 +234,18 @@ def _attribute_text(item: AttributeProto) -> str:
         case AttributeProto.STRING:
             return shortened(repr(item.s.decode(errors="replace")), 40)
         case AttributeProto.INTS:
-            return shortened(str(list(item.ints[:20])), 40)
+            return _list_text(item.ints)
         case AttributeProto.FLOATS:
-            return shortened(str([float(f"{value:.6g}") for value in item.floats[:20]]), 40)
+            return _list_text([float(f"{value:.6g}") for value in item.floats])
         case AttributeProto.GRAPH:
             return count(len(item.g.node), "node")
         case AttributeProto.TENSOR:
             return f"tensor{list(item.t.dims)}"
     return AttributeProto.AttributeType.Name(item.type).lower()
+
+
+def _list_text(values: Sequence[float]) -> str:
+    return shortened(str([*values]), 40) if len(values) <= _ELEMENTS else f"{len(values)} numbers"
 
 
 def array_text(array: Any) -> str:
