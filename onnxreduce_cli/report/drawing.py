@@ -25,6 +25,9 @@ _AROUND, _HOPS = 16, 2
 #: Constants of more elements are not shown.
 _ELEMENTS = 8
 
+#: The numbers of an attribute that are listed at most.
+_LISTED = 20
+
 Part = Literal["old", "new", "around"]
 
 
@@ -245,7 +248,7 @@ def _attribute_text(item: AttributeProto) -> str:
 
 
 def _list_text(values: Sequence[float]) -> str:
-    return shortened(str([*values]), 40) if len(values) <= _ELEMENTS else f"{len(values)} numbers"
+    return shortened(str([*values]), 40) if len(values) <= _LISTED else f"{len(values)} numbers"
 
 
 def array_text(array: Any) -> str:
