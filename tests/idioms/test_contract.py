@@ -205,6 +205,16 @@ def test_the_first_opset(op_type: str, first: int) -> None:
     assert {(idiom.exists(first - 1), idiom.exists(first)) for idiom in found} == {(False, True)}
 
 
+def test_halves_of_either_kind_are_contracted() -> None:
+    for dtype, two, epsilon in (("float16", 0x4000, 0x1419), ("bfloat16", 0x4000, 0x3A83)):
+        text = (
+            LAYER.replace("float", dtype).replace(": 13]", ": 17]").replace("{2.0}", f"{{{two}}}")
+        )
+        source = model(text.replace("{0.001}", f"{{{epsilon}}}"))
+        (site,) = Conversion(source, 17, contract=["all"]).sites
+        assert site.operators == ("LayerNormalization",)
+
+
 def test_nothing_below_the_opset_that_has_it() -> None:
     assert not onnxreduce_cli.plan(model(LAYER), 16, contract=["all"]).changes
 
