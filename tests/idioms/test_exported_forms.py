@@ -410,6 +410,12 @@ def test_rotary_embedding_in_other_words(old: str, new: str) -> None:
     assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
 
 
+def test_rotary_embedding_with_axes_as_an_attribute() -> None:
+    text = re.sub(r"Unsqueeze\((\w+), one\)", r"Unsqueeze<axes = [1]>(\1)", ROTARY)
+    result = same(model(text.replace(": 13]", ": 11]")), (2, 2, 3, 4), (2, 3, 2))
+    assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
+
+
 def test_halves_of_a_computed_size() -> None:
     text = ROTARY.replace("int64[1] half = {2}", "int64 three = {3}, int64 two = {2}")
     text = text.replace(
