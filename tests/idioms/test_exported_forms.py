@@ -446,6 +446,7 @@ def test_halves_of_a_computed_size() -> None:
         ("Concat<axis = -1>(f, f)", "Concat<axis = 1>(f, f)", "second half"),
         ("Concat<axis = -1>(f, f)", "Concat<axis = -1>(f, f, f)", "second half"),
         ("Unsqueeze(c0, one)", "Unsqueeze(c0, zero)", "second half"),
+        ("Unsqueeze(c0, one)", "Unsqueeze(c0, half)", "second half"),
     ],
 )
 def test_no_rotary_embedding(old: str, new: str, reason: str) -> None:
