@@ -51,7 +51,7 @@ def test_every_form_becomes_one_node_and_is_checked(idiom: Any, form: Definition
 
 @pytest.mark.parametrize("keepdims", [0, 1])
 def test_reductions_keep_their_dimensions_or_not(keepdims: int) -> None:
-    names = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceSumSquare")
+    names = ("ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceSumSquare")
     for idiom in IDIOMS:
         for pattern in idiom.patterns if idiom.op_type in names else ():
             result = onnxreduce_cli.convert(
@@ -203,6 +203,22 @@ def test_doubles_stay_where_the_operator_would_compute_in_float() -> None:
 def test_the_first_opset(op_type: str, first: int) -> None:
     found = [idiom for idiom in IDIOMS if idiom.op_type == op_type]
     assert {(idiom.exists(first - 1), idiom.exists(first)) for idiom in found} == {(False, True)}
+
+
+def test_over_two_axes_with_parameters_of_three_dimensions() -> None:
+    text = LAYER.replace("[-1]", "[-2, -1]")
+    text = text.replace("[8] s", "[1, 8, 8] s").replace("[8] b", "[1, 8, 8] b")
+    assert sorted(contracted(model(text))) == ["LayerNormalization", "Reshape", "Reshape"]
+
+
+def test_halves_of_either_kind_are_contracted() -> None:
+    for dtype, two, epsilon in (("float16", 0x4000, 0x1419), ("bfloat16", 0x4000, 0x3A83)):
+        text = (
+            LAYER.replace("float", dtype).replace(": 13]", ": 17]").replace("{2.0}", f"{{{two}}}")
+        )
+        source = model(text.replace("{0.001}", f"{{{epsilon}}}"))
+        (site,) = Conversion(source, 17, contract=["all"]).sites
+        assert site.operators == ("LayerNormalization",)
 
 
 def test_nothing_below_the_opset_that_has_it() -> None:

@@ -109,6 +109,16 @@ def test_groups_of_a_computed_batch() -> None:
     assert "GroupNormalization" in op_types(same(model(text), (2, 8, 3, 5)))
 
 
+def test_groups_of_a_computed_number() -> None:
+    text = GROUPS.replace(
+        "int64[3] g = {0, 4, -1}", "int64 o = {3}, int64[1] z = {0}, int64[1] rest = {-1}"
+    ).replace(
+        "r = R",
+        "k = Shape(x) l = Gather(k, o) u = Unsqueeze(l, z) g = Concat<axis = 0>(z, u, rest) r = R",
+    )
+    assert "number of groups" in misses(model(text), "GroupNormalization")
+
+
 @pytest.mark.parametrize("groups", [1, 2, 8])
 def test_groups_of_any_number(groups: int) -> None:
     ones, zeros = (", ".join([each] * groups) for each in "10")
@@ -204,6 +214,12 @@ def test_instance_normalization_over_axes_from_the_end(axes: str) -> None:
 def test_no_instance_normalization(old: str, new: str, reason: str) -> None:
     text = MOMENTS.replace(old, new).replace("(float[n, 3, h, w] y)", "(float[n, k, l, m] y)")
     assert reason in misses(model(text), "InstanceNormalization")
+
+
+def test_no_instance_normalization_of_a_matrix() -> None:
+    text = MOMENTS.replace("n, 3, h, w]", "n, 3]").replace("<axes = [2, 3]>", "")
+    text = text.replace("[3, 1, 1] s", "[3] s").replace("[1, 3, 1, 1] b", "[1, 3] b")
+    assert "its axes [] are not all" in misses(model(text), "InstanceNormalization")
 
 
 @pytest.mark.parametrize("form", SCORES)
@@ -394,6 +410,12 @@ def test_rotary_embedding_in_other_words(old: str, new: str) -> None:
     assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
 
 
+def test_rotary_embedding_with_axes_as_an_attribute() -> None:
+    text = re.sub(r"Unsqueeze\((\w+), one\)", r"Unsqueeze<axes = [1]>(\1)", ROTARY)
+    result = same(model(text.replace(": 13]", ": 11]")), (2, 2, 3, 4), (2, 3, 2))
+    assert op_types(result) == ["Cos", "Sin", "RotaryEmbedding"]
+
+
 def test_halves_of_a_computed_size() -> None:
     text = ROTARY.replace("int64[1] half = {2}", "int64 three = {3}, int64 two = {2}")
     text = text.replace(
@@ -424,6 +446,7 @@ def test_halves_of_a_computed_size() -> None:
         ("Concat<axis = -1>(f, f)", "Concat<axis = 1>(f, f)", "second half"),
         ("Concat<axis = -1>(f, f)", "Concat<axis = -1>(f, f, f)", "second half"),
         ("Unsqueeze(c0, one)", "Unsqueeze(c0, zero)", "second half"),
+        ("Unsqueeze(c0, one)", "Unsqueeze(c0, half)", "second half"),
     ],
 )
 def test_no_rotary_embedding(old: str, new: str, reason: str) -> None:

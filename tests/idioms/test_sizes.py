@@ -225,7 +225,7 @@ def test_only_the_whole_shape_counts_as_it() -> None:
     made = helper.make_node("Reshape", ["x", "sizes"], ["y"])
     constants = {"which": 1}
     dims = {"x": "abc", "y": [None, None]}
-    for other in (part, helper.make_node("Size", ["x"], ["shape"])):
+    for other in (part, *(helper.make_node(name, ["x"], ["shape"]) for name in ("Size", "Abs"))):
         facts = _Facts([other, *SHAPE[1:], joined, made], None, dims, constants)
         assert _sizes(facts, "y", 2) == [None, None]
         facts = _Facts([other, *SHAPE[1:]], None, {"x": [7, 8, 9]}, constants)
@@ -284,7 +284,7 @@ def test_a_number_that_is_the_last_size(starts: Any, ends: Any, expected: float 
     assert _number(_Facts([SHAPE[0], cut], None, dims, constants), "y") == expected
     assert _number(_Facts([SHAPE[0], cut], None, {"x": [7, "n"]}, constants), "y") is None
     part = helper.make_node("Shape", ["x"], ["shape"], end=2)
-    for made in (part, helper.make_node("Size", ["x"], ["shape"])):
+    for made in (part, *(helper.make_node(name, ["x"], ["shape"]) for name in ("Size", "Abs"))):
         assert _number(_Facts([made, cut], None, dims, constants), "y") is None
     assert _number(_Facts([cut], None, dims, constants), "y") is None
 

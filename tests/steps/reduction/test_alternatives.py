@@ -16,7 +16,7 @@ from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.steps.reduction import REDUCE
 from onnxreduce_cli.targets import requirement
 from tests.engine.test_runtime import odd
-from tests.support import assert_same, one_node, op_types, run
+from tests.support import assert_same, model, one_node, op_types, run
 
 #: Converts a node for a runtime that gets a form of it wrong, runs both, compares.
 Rewrite = Callable[..., ModelProto]
@@ -223,6 +223,18 @@ def test_a_matrix_of_one_row_or_none(rewrite: Rewrite, rows: int, dims: list[Any
 def test_the_last_dimension(rewrite: Rewrite, op_type: str, axis: int) -> None:
     made = rewrite("inner axis", op_type, 13, data(2, 3, 4) / 20, axis=axis)
     assert op_types(made) == ["Transpose", op_type, "Transpose"]
+
+
+def test_the_last_dimension_of_an_unknown_rank(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3,4] x, int64[k] s) => (float[a] y) <int64[1] all = {-1}> {
+            r = Reshape(x, s)
+            t = Softmax<axis = 1>(r)
+            y = Reshape(t, all)
+        }""")
+    monkeypatch.setattr(requirement, "find", lambda _: odd("Softmax||inner_axis|wrong", newest=13))
+    (change,) = onnxreduce_cli.plan(source, 13, runtime="odd").changes
+    assert "written as at an older opset" in change.summary
 
 
 @pytest.mark.parametrize("opset", [9, 11, 12, 13, 18])
