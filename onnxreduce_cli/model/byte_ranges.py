@@ -13,8 +13,10 @@ from onnxreduce_cli.errors import InvalidModelError
 
 #: So much is copied in one call, so that progress can be reported and a signal comes through.
 _CHUNK = 1 << 28
-#: So much is read at once where the kernel does not copy.
-_BUFFER = 1 << 20
+#: So much is read at once, and where the kernel does not copy.
+_BUFFER, _COPIED = 1 << 20, 1 << 18
+#: What moves by no whole pages the kernel copies slower than who reads and writes it.
+_PAGE = 1 << 12
 
 #: What a kernel, or a file system, says that cannot copy between these two files.
 _CANNOT = frozenset(
@@ -185,7 +187,7 @@ def copy(
     Raises:
         InvalidModelError: the source ends too early.
     """
-    for kernel_copy in (_copy_file_range, _sendfile):
+    for kernel_copy in (_copy_file_range, _sendfile) if _keeps_pages(start, target) else ():
         try:
             while size and (done := kernel_copy(source, start, min(size, _CHUNK), target)):
                 start, size = start + done, size - done
@@ -196,13 +198,18 @@ def copy(
                 raise
     source.seek(start)
     while size:
-        content = source.read(min(size, _BUFFER))
+        content = source.read(min(size, _COPIED))
         if not content:
             raise InvalidModelError(f"{source.name} changed while it was read: it is shorter now")
         target.write(content)
         size -= len(content)
         progress(len(content))
     target.flush()
+
+
+def _keeps_pages(start: int, target: IO[bytes]) -> bool:
+    """Return whether bytes keep their places in pages; those of a pipe have none."""
+    return not target.seekable() or (start - target.tell()) % _PAGE == 0
 
 
 def _copy_file_range(source: BinaryIO, start: int, size: int, target: IO[bytes]) -> int:

@@ -46,7 +46,7 @@ _ERRORS = {
 _START = "import sys; sys.path[:] = {!r}; from onnxreduce_cli.verification.{} import main; main()"
 
 
-#: In bytes: a process that keeps more, with no model open, is ended when others have their turn.
+#: In bytes: a process that keeps more, with no model open, is ended by `end_large`.
 _KEPT = 1 << 24
 
 _local = threading.local()
@@ -286,15 +286,23 @@ def prepare(executor: str, *, copied: bool = False) -> None:
 def let_go() -> None:
     """Wait until this thread's processes have closed the models that nobody needs any more.
 
-    Windows neither replaces nor removes a file that is open. A process that has much memory left
-    then is ended: allocators give little back, and others need it.
+    Windows neither replaces nor removes a file that is open.
     """
     for process in _local.__dict__.get("processes", {}).values():
         if process.alive and process.forgotten:
             step = {"do": "run", "keys": [], "feeds": [], "names": []}
             process.send([(step, [])], Limits(), small=True).receive()
-            if process.grown > _KEPT:
-                process.end()
+
+
+def end_large() -> None:
+    """End this thread's processes that have much memory left once their models are closed.
+
+    Allocators give little back, and others need it.
+    """
+    let_go()
+    for process in _local.__dict__.get("processes", {}).values():
+        if process.grown > _KEPT:
+            process.end()
 
 
 def end_all() -> None:

@@ -16,7 +16,7 @@ from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.naming import message
 from onnxreduce_cli.verification.outcomes import Outcome, Ran, Side, run_once
-from onnxreduce_cli.verification.process import let_go
+from onnxreduce_cli.verification.process import end_large, let_go
 from onnxreduce_cli.verification.profiles import profile
 from onnxreduce_cli.verification.results import ExecutorRun, Trial
 from onnxreduce_cli.verification.runtime import Runner
@@ -82,8 +82,9 @@ class Trials:
                 if self.progress is not None:
                     self.progress(done, total, f"{source.label} in {executor}")
                 self._run_one(side, executor, drawer, plan, seed)
-                let_go()  # One model in memory at a time, and what it has allocated.
+                let_go()  # One model in memory at a time.
                 done += len(plan)
+            end_large()
         if not self.accepted and self.feeds:
             self.unfit = _unfit(drawer, plan)
         if self.progress is not None:

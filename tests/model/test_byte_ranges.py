@@ -72,7 +72,8 @@ def stopping(name: str):
     ids=("kernel", "two file systems", "refused", "not there", "stops", "both stop"),
 )
 def test_every_way_of_copying_gives_the_same(stored, tmp_path, monkeypatch, calls) -> None:
-    monkeypatch.setattr(byte_ranges, "_BUFFER", 777)
+    monkeypatch.setattr(byte_ranges, "_COPIED", 777)
+    monkeypatch.setattr(byte_ranges, "_PAGE", 1)
     for name, call in calls.items():
         if call is None:
             monkeypatch.delattr(os, name)
@@ -85,6 +86,22 @@ def test_every_way_of_copying_gives_the_same(stored, tmp_path, monkeypatch, call
     memory = io.BytesIO()
     write(some(stored), memory)
     assert memory.getvalue() == EXPECTED
+
+
+@pytest.mark.parametrize(("before", "start", "in_kernel"), [(5, 4101, True), (5, 4096, False)])
+def test_the_kernel_copies_what_keeps_its_place_in_pages(
+    stored, tmp_path, monkeypatch, before: int, start: int, in_kernel: bool
+) -> None:
+    called: list[str] = []
+    for name in ("copy_file_range", "sendfile"):
+        real = getattr(os, name)
+        note = lambda *given, real=real, name=name: called.append(name) or real(*given)  # noqa: E731
+        monkeypatch.setattr(os, name, note)
+    target = tmp_path / "target"
+    with target.open("wb") as file:
+        write([b"-" * before, FileRange(stored, start, start + 900)], file)
+    assert target.read_bytes() == b"-" * before + CONTENT[start : start + 900]
+    assert bool(called) == in_kernel
 
 
 def test_a_pipe_and_a_file_that_is_appended_to(stored, tmp_path) -> None:
@@ -104,6 +121,7 @@ def test_a_pipe_and_a_file_that_is_appended_to(stored, tmp_path) -> None:
 def test_a_failing_disk_is_no_reason_to_copy_in_another_way(
     stored, tmp_path, monkeypatch, number
 ) -> None:
+    monkeypatch.setattr(byte_ranges, "_PAGE", 1)
     monkeypatch.setattr(os, "copy_file_range", refusing(number))
     with (
         (tmp_path / "target").open("wb") as file,

@@ -321,7 +321,7 @@ def test_a_process_that_keeps_much_memory_is_ended(
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
     held_by = runner.process
     del runner
-    process.let_go()
+    process.end_large()
     assert held_by.alive == (kept > 0)
     again = open_isolated(Source(RELU, "m"), executor)
     assert again.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
