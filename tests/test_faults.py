@@ -25,7 +25,7 @@ from onnxreduce_cli.api.file_conversion import convert_file
 from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import files
+from onnxreduce_cli.model import byte_ranges, files
 
 #: What a killed process may leave behind.
 LEFT_BEHIND = re.compile(r"\.(model|model\.onnx|weights)\.\w+\.part\.(onnx|data|bin)")
@@ -220,6 +220,7 @@ def test_a_full_disk(work: str, folder: Path, tmp_path: Path, monkeypatch, share
         return real(source, target, count, start)
 
     monkeypatch.setattr(os, "copy_file_range", fill)
+    monkeypatch.setattr(byte_ranges, "_PAGE", 1)  # So the kernel copies all.
     target = tmp_path / "model.onnx"
     target.write_bytes(b"old")
     with pytest.raises(OSError, match="No space left"):
@@ -260,24 +261,25 @@ def test_a_folder_that_must_not_be_written_to(folder: Path) -> None:
         os.chmod(target.parent, 0o755)
 
 
+@pytest.mark.parametrize("in_kernel", [True, False])
 @pytest.mark.parametrize("name", ["inline.onnx", "external.onnx", "weights.bin"])
 def test_a_source_that_is_written_to_while_it_is_read(
-    folder: Path, tmp_path: Path, monkeypatch, name: str
+    folder: Path, tmp_path: Path, monkeypatch, name: str, in_kernel: bool
 ) -> None:
     sources = tmp_path / "sources"
     shutil.copytree(folder, sources)
     target = tmp_path / "out" / "model.onnx"
     target.parent.mkdir()
     target.write_bytes(b"old")
-    real = os.copy_file_range
 
-    def change(*args: int) -> int:
+    def change(*_: object) -> bool:
         with (sources / name).open("r+b") as file:
             file.seek(1000)
             file.write(b"changed")
-        return real(*args)
+        return in_kernel
 
-    monkeypatch.setattr(os, "copy_file_range", change)
+    # It is asked once a file is open, before a part of it is copied.
+    monkeypatch.setattr(byte_ranges, "_keeps_pages", change)
     step = WORKS["replacing" if name == "inline.onnx" else "data going along"][0]
     if name == "external.onnx":
         # It was read in full before its data was copied.
