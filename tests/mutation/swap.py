@@ -55,7 +55,8 @@ class Functions:
     def __init__(self) -> None:
         self._found: dict[tuple[object, ...], list[FunctionType]] = {}
         for item in gc.get_objects():
-            if isinstance(item, FunctionType):
+            # Not `isinstance`, which asks a weak reference what it refers to.
+            if type(item) is FunctionType:
                 self._found.setdefault(_key(item.__code__), []).append(item)
 
     def known(self, code: CodeType) -> bool:

@@ -59,7 +59,9 @@ def rewrite(monkeypatch: pytest.MonkeyPatch) -> Rewrite:
         assert not written.startswith(("written as at an older opset", "written in other"))
         assert made.graph.node != source.graph.node
         onnx.checker.check_model(made, full_check=True)
-        before, after = run(source, {"x": x}), run(made, {"x": x})
+        # Older versions of ONNX Runtime fail where nothing is reduced.
+        noop = attributes.get("noop_with_empty_axes") == 1
+        before, after = (run(item, {"x": x}, in_numpy=noop) for item in (source, made))
         assert_same(before["y0"], after["y0"])
         return made
 
