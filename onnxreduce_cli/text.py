@@ -52,6 +52,11 @@ def columns(elsewhere: int = _COLUMNS) -> int:
     return elsewhere
 
 
+def as_text(value: str | bytes) -> str:
+    """Return what a file says as text; protobuf gives bytes that are not UTF-8 as they are."""
+    return value if isinstance(value, str) else value.decode(errors="replace")
+
+
 def printable(text: str) -> str:
     """Return a text in one line, with an escape such as ``\\x1b`` for whatever cannot be seen."""
     if text.isprintable():

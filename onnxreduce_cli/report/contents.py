@@ -15,7 +15,7 @@ from onnxreduce_cli.model.files import STREAM, Document
 from onnxreduce_cli.model.scope import function_label
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.report.table import table
-from onnxreduce_cli.text import count, joined, listed, quoted, shortened, size_text
+from onnxreduce_cli.text import as_text, count, joined, listed, quoted, shortened, size_text
 
 #: Inputs and outputs, and other things of which there may be many, are shown up to so many.
 _SHOWN = 20
@@ -90,8 +90,8 @@ def contents(document: Document, path: str) -> Contents:
     files = data_files(document, allow_outside=True) if document.base_dir else []
     return Contents(
         None if path == STREAM else os.path.getsize(path),
-        " ".join(filter(None, (model.producer_name, model.producer_version))),
-        {entry.key: shortened(entry.value) for entry in model.metadata_props},
+        " ".join(filter(None, map(as_text, (model.producer_name, model.producer_version)))),
+        {as_text(entry.key): shortened(as_text(entry.value)) for entry in model.metadata_props},
         sum(bool(node.metadata_props) for node in graph.node),
         tuple(Value(item.name, type_text(item), item.name in stored) for item in graph.input),
         tuple(Value(item.name, type_text(item)) for item in graph.output),

@@ -13,7 +13,7 @@ from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import runtimes_taking
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.scope import Scope, scopes
-from onnxreduce_cli.text import count, shortened
+from onnxreduce_cli.text import as_text, count, shortened
 from onnxreduce_cli.verification.site_report import SiteReport
 
 #: More changes than these are not drawn, nor more nodes of one.
@@ -123,7 +123,7 @@ def _namespace(node: NodeProto) -> str:
     """``model/layers.0/attention``: the place of a node in its source; empty if not noted."""
     for entry in node.metadata_props:
         if entry.key in _NAMESPACES:
-            parts = [part.split(":")[0].strip() for part in entry.value.split("/")]
+            parts = [part.split(":")[0].strip() for part in as_text(entry.value).split("/")]
             return "/".join(filter(None, parts))
     return ""
 

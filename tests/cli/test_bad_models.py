@@ -138,3 +138,28 @@ def test_an_odd_model_is_converted(onnxreduce, save, name):
     }
     assert versions.get("", versions.get("ai.onnx")) in (13, None)
     assert onnxreduce("inspect", path).code == 0
+
+
+def test_texts_about_a_model_that_are_not_utf_8(onnxreduce, tmp_path):
+    found = model("""<ir_version: 8, opset_import: ["" : 13],
+        producer_name: "name-by", producer_version: "name-of">
+        g (float[N] x) => (float[N] y) { y = Relu(x) }""")
+    found.metadata_props.add(key="key-of", value="value-of")
+    found.graph.node[0].metadata_props.add(key="namespace", value="place-of/it")
+    path = tmp_path / "m.onnx"
+    for part in (b"name-by", b"name-of", b"key-of", b"value-of"):
+        path.write_bytes(found.SerializeToString().replace(part, b"\xff" + part[1:]))
+        result = onnxreduce("inspect", path)
+        assert result.code == 0
+        assert "\N{REPLACEMENT CHARACTER}" + part[1:].decode() in result.out
+        assert onnxreduce("inspect", path, "--json").code == 0
+        assert onnxreduce("inspect", path, "--report", tmp_path / "page.html").code == 0
+        converted = onnxreduce(
+            "convert", path, "--opset", 18, "-o", tmp_path / "out.onnx", "--force"
+        )
+        assert converted.code == 0
+        assert b"\xff" + part[1:] in (tmp_path / "out.onnx").read_bytes()
+        assert onnxreduce("diff", path, path).code == 0
+    path.write_bytes(found.SerializeToString().replace(b"place-of", b"\xfflace-of"))
+    assert onnxreduce("inspect", path, "--report", tmp_path / "page.html").code == 0
+    assert "\\ufffdlace-of" in (tmp_path / "page.html").read_text("utf-8")
