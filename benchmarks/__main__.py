@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import platform
@@ -22,6 +23,7 @@ from benchmarks import (
 )
 from benchmarks.cases import cases
 from benchmarks.contenders import prepare
+from onnxreduce_cli.cli.main import COLLECTED_AFTER
 
 #: Benchmarks that are no comparison of converters, and print what they find.
 OTHERS = {
@@ -42,6 +44,8 @@ def measure(key: str, name: str, source: str, target: str) -> None:
         case.make(source)
         return
     prepare(case.contenders[name])
+    # As the command does; here for all alike.
+    gc.set_threshold(COLLECTED_AFTER)
     print(json.dumps(asdict(harness.measured(case.contenders[name], source, target))))
 
 

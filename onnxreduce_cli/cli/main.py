@@ -45,7 +45,7 @@ _SUMMARIES = {
 
 #: New objects after which the garbage collector looks for cycles among them; usually 700. To
 #: convert 100,000 nodes makes 300,000, which live until the program ends.
-_COLLECTED_AFTER = 1_000_000
+COLLECTED_AFTER = 1_000_000
 
 
 class _Group(click.Group):
@@ -139,7 +139,7 @@ def program() -> None:
     The interpreter would free what is left object by object, some seconds' work after a model of
     a million nodes, and the collector would look through everything that is imported many times.
     """
-    gc.set_threshold(_COLLECTED_AFTER)
+    gc.set_threshold(COLLECTED_AFTER)
     # SIGTERM ends it as an exception does: temporary files are removed, processes stopped.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:

@@ -15,8 +15,7 @@ from onnxreduce_cli.diffing.nodes import Nodes
 from onnxreduce_cli.diffing.results import Diff, Difference
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.inlining import function_key
-from onnxreduce_cli.model.scope import Scope, function_label
+from onnxreduce_cli.model.scope import Scope, function_key, function_label
 from onnxreduce_cli.model.values import dtype_name
 from onnxreduce_cli.text import count, listed, shortened
 

@@ -54,13 +54,15 @@ def copy_alike(plan: SitePlan) -> None:
     firsts = {id(first): first for first in alike.values()}
     contents = {key: _without_own(first) for key, first in firsts.items()}
     for scope in plan.subject.alike_scopes:
-        function = scope.function
+        function, names = scope.function, scope.function_key
         assert function is not None
-        kept = [(name, getattr(function, name)) for name in _OWN if function.HasField(name)]
+        assert names is not None
+        has_overload = function.HasField("overload")
         # A third of what copying takes.
         function.ParseFromString(contents[id(alike[id(scope)])])
-        for name, value in kept:
-            setattr(function, name, value)
+        function.name = names[1]
+        if has_overload:
+            function.overload = names[2]
 
 
 def _without_own(scope: Scope) -> bytes:

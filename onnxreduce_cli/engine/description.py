@@ -16,8 +16,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, blocker_lines
 from onnxreduce_cli.model.domains import MICROSOFT
 from onnxreduce_cli.model.edit import outer_constants
-from onnxreduce_cli.model.inlining import function_key
-from onnxreduce_cli.model.scope import Scope, function_label, with_inner
+from onnxreduce_cli.model.scope import Scope, function_key, function_label, with_inner
 from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.text import count, html_table, listed
 from onnxreduce_cli.told import Told
@@ -154,7 +153,7 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
     written = tuple(map(_written, plan.written))
     inlined = tuple(
         Inlined(function_label(function), tuple(plan.inlined[function_key(function)]))
-        for function in model.functions
+        for function in (model.functions if plan.inlined else ())
         if function_key(function) in plan.inlined
     )
     return Plan(

@@ -25,9 +25,8 @@ from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.imports import unread_everywhere
-from onnxreduce_cli.model.inlining import FunctionKey
 from onnxreduce_cli.model.ir_version import choose
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.scope import FunctionKey, Scope
 
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import Written

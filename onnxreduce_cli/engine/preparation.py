@@ -20,9 +20,9 @@ from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.inlining import can_inline, function_key, inline
+from onnxreduce_cli.model.inlining import can_inline, inline
 from onnxreduce_cli.model.metadata import Strip, strip_metadata
-from onnxreduce_cli.model.scope import function_label, scopes
+from onnxreduce_cli.model.scope import function_key, function_label, scopes
 from onnxreduce_cli.text import count, size_text
 
 

@@ -21,8 +21,7 @@ from onnx import (
     helper,
 )
 
-from onnxreduce_cli.model.calls import FunctionKey
-from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.model.scope import FunctionKey, with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.values import ValueType, from_proto
 

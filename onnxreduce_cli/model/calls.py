@@ -10,10 +10,7 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, helper
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.scope import Scope, subgraphs
-
-#: A function's domain, name and overload.
-FunctionKey = tuple[str, str, str]
+from onnxreduce_cli.model.scope import FunctionKey, Scope, function_key, subgraphs
 
 #: The identity of a function, and the name of one of its attributes.
 _Reference = tuple[int, str]
@@ -39,8 +36,7 @@ class Calls:
     def __init__(self, model: ModelProto, found: Iterable[Scope]) -> None:
         """Prepare for `model`, whose scopes are `found`; no node is looked at yet."""
         self.functions: dict[FunctionKey, FunctionProto] = {
-            (function.domain, function.name, function.overload): function
-            for function in model.functions
+            function_key(function): function for function in model.functions
         }
         self._scopes = list(found)
         self._calls: defaultdict[int, list[Call]] | None = None

@@ -19,8 +19,7 @@ from onnx import (
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.inlining import function_key
-from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.scope import Scope, function_key, scopes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 
 #: Attributes that hold the number of a dtype.

@@ -13,16 +13,17 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProt
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits
 from onnxreduce_cli.model.names import Names
-from onnxreduce_cli.model.scope import Scope, by_root, scopes, subgraphs
+from onnxreduce_cli.model.scope import (
+    FunctionKey,
+    Scope,
+    by_root,
+    function_key,
+    scopes,
+    subgraphs,
+)
 from onnxreduce_cli.model.skeleton import bind
 
-FunctionKey = tuple[str, str, str]
 _Functions = Mapping[FunctionKey, FunctionProto]
-
-
-def function_key(function: FunctionProto) -> FunctionKey:
-    """Return the domain, name and overload by which nodes call a function."""
-    return function.domain, function.name, function.overload
 
 
 def _called(node: NodeProto) -> FunctionKey:

@@ -140,7 +140,7 @@ def _features(
             continue
         if key in helper.OP_SET_ID_VERSION_MAP:
             yield int(helper.OP_SET_ID_VERSION_MAP[key]), f"opset {key[1]} of {key[0]}"
-    yield from _function_features(model)
+    yield from _function_features(scopes)
     #: Of functions that are alike, whether any operator is to be looked at.
     looked_at: dict[int, bool] = {}
     for scope in scopes:
@@ -155,18 +155,23 @@ def _features(
         yield from _scope_features(scope)
 
 
-def _function_features(model: ModelProto) -> Iterator[Feature]:
+def _function_features(scopes: Sequence[Scope]) -> Iterator[Feature]:
     """What the first functions need that need it."""
     least = 0
-    for function in model.functions:
+    for scope in scopes:
+        if scope.function_key is None:
+            continue
+        _, name, overload = scope.function_key
         if not least:
             least = 8
-            yield least, f"model-local function {function.name!r}"
-        if least < 9 and function.attribute_proto:
+            yield least, f"model-local function {name!r}"
+        # Those that are alike have the same attributes.
+        function = scope.container if least < 9 and scope.like is None else None
+        if isinstance(function, FunctionProto) and function.attribute_proto:
             least = 9
-            yield least, f"default attributes of function {function.name!r}"
-        if function.overload:
-            yield 10, f"overload {function.overload!r} of function {function.name!r}"
+            yield least, f"default attributes of function {name!r}"
+        if overload:
+            yield 10, f"overload {overload!r} of function {name!r}"
             return
 
 

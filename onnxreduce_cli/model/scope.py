@@ -25,6 +25,9 @@ _UNLIKE = GRAPH_OPERATORS | {"Constant"}
 #: Of so many nodes those that are alike are found sooner than each is asked.
 _MANY = 1000
 
+#: A function's domain, name and overload.
+FunctionKey = tuple[str, str, str]
+
 #: Longer labels are cut: a scope's has those of all around it.
 LABEL = 1000
 
@@ -41,6 +44,7 @@ class Scope:
         owner: the node whose attribute holds it; None where no node does.
         function: the function that it belongs to, if any.
         like: the scope of a function before this one that differs in its name alone, if any.
+        function_key: what nodes name the function by whose scope it is.
     """
 
     def __init__(
@@ -69,6 +73,12 @@ class Scope:
             self.function = parent.function
         elif isinstance(container, FunctionProto):
             self.function = container
+
+    @cached_property
+    def function_key(self) -> FunctionKey | None:
+        """What nodes name the function by whose scope this is; None for the scopes of graphs."""
+        function = self.container
+        return function_key(function) if isinstance(function, FunctionProto) else None
 
     @property
     def root(self) -> Scope:
@@ -282,11 +292,13 @@ def scopes(model: ModelProto, *, ordered: bool = False) -> list[Scope]:
 
 def _in_function(function: FunctionProto, bodies: dict[bytes, Scope]) -> list[Scope]:
     """A function's scopes; one without graphs in it may be like one of the `bodies` before."""
-    names = function.domain, function.name, function.overload
+    names = function_key(function)
     label, key = f"function {_label(*names)}", body_key(function, names[2])
     like = bodies.get(key)
     if like is not None:
-        return [Scope(function, None, like.opset, label, like=like)]
+        found = Scope(function, None, like.opset, label, like=like)
+        found.function_key = names
+        return [found]
     tree = function_scopes(function, label)
     if len(tree) == 1:
         bodies[key] = tree[0]
@@ -306,9 +318,14 @@ def by_root(found: Iterable[Scope]) -> dict[int, list[Scope]]:
     return trees
 
 
+def function_key(function: FunctionProto) -> FunctionKey:
+    """Return the domain, name and overload by which nodes call a function."""
+    return function.domain, function.name, function.overload
+
+
 def function_label(function: FunctionProto) -> str:
     """A function as messages name it: domain, name and overload."""
-    return _label(function.domain, function.name, function.overload)
+    return _label(*function_key(function))
 
 
 def _label(domain: str, name: str, overload: str) -> str:

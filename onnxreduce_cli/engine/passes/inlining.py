@@ -9,7 +9,8 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.model.called_types import sizes
-from onnxreduce_cli.model.inlining import FunctionKey, can_inline, function_key, inline
+from onnxreduce_cli.model.inlining import can_inline, inline
+from onnxreduce_cli.model.scope import FunctionKey, function_key
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import callers_first
 

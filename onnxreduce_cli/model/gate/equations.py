@@ -7,10 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from onnx import AttributeProto, FunctionProto, NodeProto
 
 from onnxreduce_cli.model.attributes import find
-from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.equations import is_equation
-from onnxreduce_cli.model.scope import Scope, function_label
+from onnxreduce_cli.model.scope import FunctionKey, Scope, function_label
 from onnxreduce_cli.text import quoted
 
 

@@ -8,11 +8,10 @@ from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model.calls import FunctionKey
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.names import without_absent_last
-from onnxreduce_cli.model.scope import Scope, function_label, with_inner
+from onnxreduce_cli.model.scope import FunctionKey, Scope, function_label, with_inner
 from onnxreduce_cli.text import listed, quoted
 
 
@@ -24,10 +23,10 @@ def by_key(scopes: Iterable[Scope]) -> dict[FunctionKey, Scope]:
     """
     found: dict[FunctionKey, Scope] = {}
     for scope in scopes:
-        function = scope.container
-        if not isinstance(function, FunctionProto):
+        names, function = scope.function_key, scope.function
+        if names is None:
             continue
-        names = (function.domain, function.name, function.overload)
+        assert function is not None
         wrong = first_no_text(names)
         if wrong is None and scope.like is None:
             wrong = first_no_text((*function.input, *function.output, *function.attribute))
