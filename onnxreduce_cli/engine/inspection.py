@@ -70,8 +70,10 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
     reach = Reach(model, base_dir)
     facts = reach.facts
     outcomes = {opset: reach.to(opset) for opset in range(1, schemas.newest_opset() + 1)}
-    nodes = [(scope, node) for scope in facts.scopes for node in scope.nodes]
-    operators = Counter(_operator(node) for _, node in nodes)
+    operators = Counter[str]()
+    for scope in facts.scopes:
+        for group in scope.groups:
+            operators[_operator(scope.nodes[group[0]])] += len(group)
     return Inspection(
         model.ir_version,
         _imports(model),
@@ -80,12 +82,13 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
         tuple(
             FamilyNode(
                 scope.describe(node),
-                node.op_type,
+                op_type,
                 scope.label,
                 _axes(facts, scope, node),
             )
-            for scope, node in nodes
-            if node.op_type in FAMILY and is_default(node.domain)
+            for scope in facts.scopes
+            for op_type, node in zip(scope.op_types, scope.nodes, strict=True)
+            if op_type in FAMILY and is_default(node.domain)
         ),
         {opset: outcome.blockers for opset, outcome in outcomes.items()},
         runtimes_of(reach, outcomes),

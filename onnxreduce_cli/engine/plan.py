@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -167,32 +168,38 @@ class SitePlan:
 
     def _block_layouts(self) -> None:
         """Block what ONNX Runtime's optimiser wrote for its own layouts of data."""
-        for scope in self.subject.scopes:
-            for node in scope.nodes:
-                if node.domain in _OF_LAYOUTS:
-                    site = Site(scope, node)
-                    site.blocked = Blocked(
-                        f"{node.domain} is ONNX Runtime's own, for one kind of device: the model "
-                        "was saved after its optimisations",
-                        "convert the model that it was made from, or save that again with "
-                        "graph_optimization_level ORT_ENABLE_EXTENDED or lower",
-                    )
-                    self.sites.append(site)
+        for scope, node in self._of_other_domains():
+            if node.domain in _OF_LAYOUTS:
+                site = Site(scope, node)
+                site.blocked = Blocked(
+                    f"{node.domain} is ONNX Runtime's own, for one kind of device: the model was "
+                    "saved after its optimisations",
+                    "convert the model that it was made from, or save that again with "
+                    "graph_optimization_level ORT_ENABLE_EXTENDED or lower",
+                )
+                self.sites.append(site)
 
     def _block_other_domains(self) -> None:
         """Block nodes of domains that are not converted where the runtime does not take them."""
         if self.route.runtime is None:
             return
         imports = {entry.domain: entry.version for entry in self.subject.model.opset_import}
+        for scope, node in self._of_other_domains():
+            if self.facts.calls.function_of(node) is not None:
+                continue
+            blocked = blocked_by_domain(self.route.runtime, node, imports.get(node.domain, 0))
+            if blocked is not None:
+                site = Site(scope, node)
+                site.blocked = blocked
+                self.sites.append(site)
+
+    def _of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
+        """The nodes whose operators are none of the default domain's."""
         for scope in self.subject.scopes:
-            for node in scope.nodes:
-                if is_default(node.domain) or self.facts.calls.function_of(node) is not None:
-                    continue
-                blocked = blocked_by_domain(self.route.runtime, node, imports.get(node.domain, 0))
-                if blocked is not None:
-                    site = Site(scope, node)
-                    site.blocked = blocked
-                    self.sites.append(site)
+            # Nodes of one group have one domain.
+            groups = [it for it in scope.groups if not is_default(scope.nodes[it[0]].domain)]
+            for place in sorted(chain.from_iterable(groups)):
+                yield scope, scope.nodes[place]
 
     def _plan_node(self, scope: Scope, node: NodeProto, signature: Hashable) -> Site:
         site = Site(scope, node)
