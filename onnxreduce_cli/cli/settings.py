@@ -121,15 +121,19 @@ def _stated() -> tuple[Path | None, dict[str, Any]]:
     )
     if path is None:
         return None, {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.UsageError(f"{path} cannot be read: {error}") from error
+    if "onnxreduce" not in text:
+        return path, {}  # Parsing one takes some milliseconds.
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
-        table = (
-            tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("onnxreduce", {})
-        )
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = tomllib.loads(text).get("tool", {}).get("onnxreduce", {})
+    except tomllib.TOMLDecodeError as error:
         raise click.UsageError(f"{path} cannot be read: {error}") from error
     found = {}
     for name, value in table.items():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.idioms import (
@@ -49,6 +48,8 @@ def operators(names: Iterable[str]) -> frozenset[str]:
     for name in names:
         known = GROUPS.get(name, {name} & GROUPS["all"])
         if not known:
+            from difflib import get_close_matches
+
             near = get_close_matches(name, [*GROUPS, *GROUPS["all"]], 1)
             hint = f"; did you mean {near[0]}?" if near else "."
             everything = ", ".join([*GROUPS, *sorted(GROUPS["all"])])

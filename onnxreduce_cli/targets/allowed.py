@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from pathlib import Path
 
 from onnxreduce_cli import schemas
@@ -73,6 +72,8 @@ def _entry(item: str) -> str:
         raise UsageError(f"{OPTION}: {item!r} is no operator; say Clip, or Clip@11-12")
     known = {operator.lower(): operator for operator in schemas.operators()}
     if "." not in name and name not in known.values():
+        from difflib import get_close_matches
+
         near = get_close_matches(name.lower(), known, 3)
         hint = f"; did you mean {', '.join(known[other] for other in near)}?" if near else ""
         raise UsageError(f"{OPTION}: there is no operator {name!r}, and no such file{hint}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from importlib import metadata
 
 from onnxreduce_cli.errors import UsageError
@@ -134,6 +133,8 @@ def _name(given: str) -> str:
     if glued is not None and _plain(glued[1]).strip("-") in spelled:
         meant = f"{spelled[_plain(glued[1]).strip('-')]}=={glued[2]}"
         raise UsageError(f"no runtime {given!r} is known; did you mean {meant}?")
+    from difflib import get_close_matches
+
     near = get_close_matches(_plain(given), spelled, 3)
     if near:
         meant = ", ".join(dict.fromkeys(spelled[item] for item in near))

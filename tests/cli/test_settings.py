@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import onnx
 import pytest
@@ -110,6 +112,15 @@ def test_a_value_that_means_nothing_is_told_with_its_file(project, onnxreduce, t
     assert f"pyproject.toml: {said}" in " ".join(result.err.split())
 
 
-def test_without_a_table(project, onnxreduce):
-    project("[tool.other]\nx = 1\n")
+@pytest.mark.parametrize("text", ["[tool.other]\nx = 1\n", "[tool.other", "name = 'onnxreduce'\n"])
+def test_without_a_table(project, onnxreduce, text):
+    project(text)
     assert onnxreduce("convert", "m.onnx", "--dry-run", "--opset", "13").code == 0
+
+
+def test_a_file_that_is_no_text(project, onnxreduce):
+    project("")
+    Path("../pyproject.toml").write_bytes(b"\xff")
+    result = onnxreduce("convert", "m.onnx", "--dry-run", "--opset", "13")
+    assert result.code == 2
+    assert "cannot be read" in " ".join(result.err.split())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -68,7 +67,9 @@ def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
     """
     for name in (*dtypes, *dtypes.values()):
         if name not in DTYPES:
-            close = difflib.get_close_matches(name, DTYPES, 1)
+            from difflib import get_close_matches
+
+            close = get_close_matches(name, DTYPES, 1)
             hint = f"; did you mean {close[0]}?" if close else ""
             raise UsageError(
                 f"--dtype changes {', '.join(DTYPES)} to one another, not {name}{hint}"
