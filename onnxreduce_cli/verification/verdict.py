@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from onnxreduce_cli.text import listed
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
@@ -252,30 +253,42 @@ class Verdict:
                 "models"
             )
         reported: set[tuple[str, str]] = set()
-        for (number, name, first, second), how in self._explained.items():
-            if (name, how) not in reported:
-                reported.add((name, how))
-                yield self._explanation(number, name, first, second, how)
-
-    def _explanation(self, number: int, name: str, first: Ran, second: Ran, how: str) -> str:
-        if how == NEAR_EQUAL:
-            return (
+        rounded: dict[tuple[Ran, Ran], dict[str, list[float]]] = {}
+        for (number, name, *runs), how in self._explained.items():
+            if (name, how) in reported:
+                continue
+            reported.add((name, how))
+            if how == ROUNDING:
+                first, second = runs
+                far = [self._distance(number, name, run) for run in runs]
+                rounded.setdefault((first, second), {})[name] = far
+                continue
+            assert how == NEAR_EQUAL
+            yield (
                 f"output {name!r} differs where nearly equal values are picked in another order: "
                 "the values agree, and from the second's the first model picks as it does"
             )
-        assert how == ROUNDING
-        distances = []
-        for side, executor in (first, second):
-            value = (self.ran.outcomes[side, executor][number].values or {})[name]
-            distance = self._explanations.rounding.distance(number, name, value)
-            runtime = executor_name(executor)
-            if first[0] is not second[0]:
-                runtime = f"{self.ran.sources[side].label} in {runtime}"
-            distances.append(f"{runtime} is {distance:.3g}")
+        for (first, second), far_off in rounded.items():
+            yield self._of_rounding(first, second, far_off)
+
+    def _of_rounding(self, first: Ran, second: Ran, far_off: Mapping[str, list[float]]) -> str:
+        """What is said of outputs in which two runs differ as rounding explains."""
+        names = listed([repr(name) for name in far_off])
+        one, other = (f"{max(distances):.3g}" for distances in zip(*far_off.values(), strict=True))
+        places = [executor_name(executor) for _, executor in (first, second)]
+        if first[0] is not second[0]:
+            labels = [self.ran.sources[side].label for side, _ in (first, second)]
+            places = [f"{label} in {place}" for label, place in zip(labels, places, strict=True)]
+        outputs = "output" if len(far_off) == 1 else "outputs"
         return (
-            f"output {name!r} differs as rounding lets it: {' and '.join(distances)} off what the "
-            "first model gives with its floats lifted to double"
+            f"{' and '.join(places)} differ in {outputs} {names} by rounding alone, for which "
+            f"neither model is at fault: they are {one} and {other} off what the first model gives "
+            "with its floats lifted to double"
         )
+
+    def _distance(self, number: int, name: str, run: Ran) -> float:
+        value = (self.ran.outcomes[run][number].values or {})[name]
+        return self._explanations.rounding.distance(number, name, value)
 
     def _warnings(self, vouched: Vouched) -> Iterator[str]:
         if not vouched.void:
