@@ -244,7 +244,7 @@ def _first_greatest(
         equal(data, reduced(context, "ReduceMax", data, [axis], keep=True)), equal(data, data)
     )
     ranks = np.arange(count, 0, -1).astype(numpy_dtype(elem_type))
-    across = [1] * axis + [-1] + [1] * (len(dims) - axis - 1)
+    across = [1] * axis + [count] + [1] * (len(dims) - axis - 1)
     # Of the whole shape: OpenCV 4.6 refuses an operand that is constant and smaller.
     whole = context.array(np.broadcast_to(ranks.reshape(across), dims).copy(), "ranks")
     ranked = op.Add(op.Mul(below, context.scalar(count, "count", elem_type)), whole)
