@@ -116,7 +116,7 @@ def call_parts(signature: Hashable, op_type: str) -> tuple[str, str, Hashable] |
 
 def walked(nodes: Sequence[NodeProto]) -> Walked:
     """Look at all nodes, side by side where they are many."""
-    contents = [node.SerializeToString() for node in nodes]
+    contents = [*map(NodeProto.SerializeToString, nodes)]  # Looked up once, not for each.
     if len(nodes) >= _FEW:
         return _walk(nodes, [item if len(item) <= LARGE else b"" for item in contents])
     shared: dict[Hashable, Hashable] = {}
