@@ -51,7 +51,10 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     exact = TensorProto.DOUBLE if context.node.op_type == "ReduceLogSumExp" else 0
     value, elem_type, working = widened(context, exact)
     like = tensor_type(working, None)
-    all_axes = None if noop else _axes_are_empty(context)
+    all_axes = None
+    if not noop:
+        count = context.op.Size(context.input(1))
+        all_axes = context.op.Equal(count, context.scalar(0, "zero"))
     conditions = _are_reduced(context, rank, all_axes)
     for axis in reversed(range(rank)):
         condition = conditions.at(axis).name
@@ -66,17 +69,6 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
             context.replace(op_type, inputs, keep=(), **graphs)
     if working != elem_type:
         context.replace("Cast", [value], keep=(), to=elem_type)
-
-
-def _axes_are_empty(context: Context) -> Value | None:
-    """Return a bool scalar that is true where the axes are empty; None if they never are."""
-    op = context.op
-    axes = context.input(1)
-    dims = axes.dims
-    if dims is not None and len(dims) == 1 and isinstance(dims[0], int) and dims[0] > 0:
-        return None
-    count = op.Size(axes)
-    return op.Equal(count, context.scalar(0, "zero"))
 
 
 def _are_reduced(context: Context, rank: int, all_axes: str | None) -> Term:

@@ -115,6 +115,20 @@ def test_noop_with_axes_says_nothing(op_type: str, noop: int) -> None:
     assert attributes(result.graph.node[0]) == {"axes": [-1], "keepdims": 0}
 
 
+@pytest.mark.parametrize(("axes", "left"), [([0, 1], "ReduceMax"), ([], "Identity")])
+def test_noop_with_axes_of_a_function(axes: list[int], left: str) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 18, "local" : 1]>
+        g (float[2,3] x) => (float[k,l] y) {{ y = local.F<axes : ints = {axes}>(x) }}
+        <domain: "local", opset_import: ["" : 18]>
+        F <axes> (a) => (b) {{
+            list = Constant<value_ints : ints = @axes>()
+            b = ReduceMax<noop_with_empty_axes = 1>(a, list)
+        }}""")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    result = converts(source, 13, {"x": x})
+    assert [node.op_type for node in result.functions[0].node] == [left]
+
+
 @pytest.mark.parametrize("op_type", REDUCE)
 def test_noop_of_zero_reduces_all(op_type: str) -> None:
     x = data_for(op_type)

@@ -45,6 +45,14 @@ def test_booleans(op_type: str, x: np.ndarray[Any, Any], target: int) -> None:
     converts(source, target, {"x": x}, exact=True, in_numpy=0 in x.shape)
 
 
+@pytest.mark.parametrize("op_type", ["ReduceMax", "ReduceMin"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float64, np.uint32, np.uint64])
+def test_what_is_no_boolean_stays(op_type: str, dtype: Any) -> None:
+    x = np.array([[300, 2], [0, 1000]]).astype(dtype)
+    source = one_node(op_type, 20, {"x": x})
+    assert op_types(converts(source, 18, {"x": x}, exact=True, in_numpy=True)) == [op_type]
+
+
 @pytest.mark.parametrize("op_type", ["ReduceLogSum", "ReduceLogSumExp"])
 @pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64])
 def test_integer_logarithms(op_type: str, dtype: Any) -> None:

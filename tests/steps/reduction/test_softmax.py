@@ -149,6 +149,22 @@ def unknown_rank(op_type: str, opset: int, axis: str) -> ModelProto:
         }}""")
 
 
+def test_branches_in_a_function_that_nothing_calls_state_no_dtype() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 12, "local" : 1]>
+        g (float[2,3] x) => (float[2,3] y) { y = Neg(x) }
+        <domain: "local", opset_import: ["" : 12]>
+        F (a) => (b) { b = Softmax<axis = 1>(a) }""")
+    (body,) = onnxreduce_cli.convert(source, 13).functions
+    (last,) = (node for node in body.node if node.op_type == "If")
+    assert not any(output.HasField("type") for item in last.attribute for output in item.g.output)
+
+
+@pytest.mark.parametrize("op_type", SOFTMAX)
+def test_a_negative_axis_is_none_that_may_be_the_rank(op_type: str) -> None:
+    result = onnxreduce_cli.convert(unknown_rank(op_type, 9, "<axis = -1>"), 12, check=False)
+    assert "Unsqueeze" not in op_types(result)
+
+
 @pytest.mark.parametrize("op_type", SOFTMAX)
 @pytest.mark.parametrize("target", [13, 14, 18])
 @pytest.mark.parametrize("axis", ["", "<axis = 1>", "<axis = -1>", "<axis = -2>", "<axis = 0>"])
