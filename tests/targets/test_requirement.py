@@ -79,7 +79,7 @@ def test_the_best_opset_is_one_on_which_all_agree() -> None:
         ("opencv==4.x", "say opencv==4.*"),
         ("onnxruntime=1.8", "say onnxruntime==1.8"),
         ("onnxruntime 1.8", "say onnxruntime==1.8"),
-        ("onnxruntime==", "say onnxruntime==1.31"),
+        ("onnxruntime==", "say onnxruntime==1.32"),
         ("onnxruntime1.8", "did you mean onnxruntime==1.8?"),
         ("opencv-4.6", "did you mean opencv==4.6?"),
         ("opnecv==4.6", "did you mean opencv?"),
@@ -95,9 +95,9 @@ def test_what_names_nothing(text: str, said: str) -> None:
 @pytest.mark.parametrize("conditions", ["==1.99", ">2", ">=1.99,<3"])
 def test_newer_versions_than_are_known(conditions: str) -> None:
     found = find(f"onnxruntime{conditions}")
-    assert [str(row.version) for row in found.rows] == ["1.31"]
+    assert [str(row.version) for row in found.rows] == ["1.32"]
     assert found.remark.startswith("nothing is known of onnxruntime ")
-    assert found.remark.endswith(": taken for 1.31, the nearest older version")
+    assert found.remark.endswith(": taken for 1.32, the nearest older version")
 
 
 @pytest.mark.parametrize("conditions", [">=1.8.1,<1.8.9", ">=1.8,<9", "!=1.9", "<=2", "~=1.8.0"])
