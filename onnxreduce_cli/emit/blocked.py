@@ -21,3 +21,8 @@ class Blocked(Exception):  # noqa: N818 - an outcome, not an error
         self.advice = advice
         self.dtype_of = str(dtype_of)
         self.rank_of = str(rank_of)
+
+    def kept(self) -> Blocked:
+        """The same without the calls that it went through, which hold on to all that was known."""
+        self.__traceback__ = self.__context__ = self.__cause__ = None
+        return self

@@ -209,7 +209,7 @@ class SitePlan:
             if not self.route.emulate:
                 refuse(site, self.route.target)
         except Blocked as blocked:
-            site.blocked = blocked
+            site.blocked = blocked.kept()
         finally:
             # Steps trust what they look up: where it contradicts itself, so does all they did.
             self.soundness.refuse_contradictions(site, signature)
@@ -231,7 +231,7 @@ class SitePlan:
                 try:
                     found[id(site.node)] = self.maker.read_in(site.scope, [site.result]).nodes
                 except Blocked as blocked:
-                    site.blocked, site.result = blocked, ()
+                    site.blocked, site.result = blocked.kept(), ()
         return found
 
     def _need_types(self, constants: Mapping[int, Sequence[NodeProto]]) -> None:

@@ -105,6 +105,8 @@ class Constants(ABC):
         owner = self._owner(scope, name)
         if owner is None:
             return self._from_elsewhere(scope, name)
+        # The name alone, not what a `Value` knows: that refers to these facts, which would be kept.
+        name = str(name)
         key = (id(owner), name)
         if key in self._folded:
             return self._folded[key]

@@ -53,17 +53,17 @@ class ConversionFacts(Constants):
 
     def declare(self, scope: Scope, node: NodeProto, opset: int, names: Iterable[str]) -> None:
         """Declare that a generated node, read at `opset`, computes the named values."""
-        for name in names:
+        for name in map(str, names):
             if name:
                 self._generated[id(scope.root), name] = (node, opset, scope)
 
     def declare_type(self, scope: Scope, name: str, value_type: ValueType | None) -> None:
         """Make a generated value's type known outright."""
-        self._types[id(scope.root), name] = value_type
+        self._types[id(scope.root), str(name)] = value_type
 
     def define(self, scope: Scope, name: str, array: Array, elem_type: int) -> None:
         """Make a generated constant known."""
-        self._arrays[id(scope.root), name] = array
+        self._arrays[id(scope.root), str(name)] = array
         self.declare_type(scope, name, tensor_type(elem_type, array.shape))
 
     def generated(self, scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
@@ -75,7 +75,7 @@ class ConversionFacts(Constants):
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """Return the type of the value that `scope` reads by a name; None if it is not known."""
-        key = (id(scope.root), name)
+        key = (id(scope.root), str(name))
         if key in self._types:
             return self._types[key]
         if key in self._generated:
@@ -95,7 +95,7 @@ class ConversionFacts(Constants):
 
     def kind(self, scope: Scope, name: str) -> str | None:
         """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
-        key = (id(scope.root), name)
+        key = (id(scope.root), str(name))
         if key not in self._types:
             if key in self._generated:
                 kind = self._kind_of_inputs(key)

@@ -204,16 +204,17 @@ class ShapeInference:
 
     @cached_property
     def _called_types(self) -> CalledTypes:
-        return CalledTypes(self._model, self._calls.functions, self._first_like, _infer_by_onnx)
+        found = [(tree[0].container, tree[0].like) for tree in self._trees.values()]
+        first = {
+            id(function): like.function
+            for function, like in found
+            if like is not None and like.function is not None
+        }
 
-    def _first_like(self, function: FunctionProto) -> FunctionProto:
-        """The first function of which the body is that of another."""
-        like = self._likes.get(id(function))
-        return function if like is None or like.function is None else like.function
+        def first_like(function: FunctionProto) -> FunctionProto:
+            return first.get(id(function), function)
 
-    @cached_property
-    def _likes(self) -> dict[int, Scope | None]:
-        return {id(tree[0].container): tree[0].like for tree in self._trees.values()}
+        return CalledTypes(self._model, self._calls.functions, first_like, _infer_by_onnx)
 
     @cached_property
     def _too_many_calls(self) -> bool:

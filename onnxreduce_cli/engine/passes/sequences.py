@@ -72,7 +72,7 @@ def _emulated(plan: SitePlan, written: Iterable[Written]) -> Iterator[Site]:
         try:
             refuse(site, plan.route.target)
         except Blocked as blocked:
-            site.blocked = blocked
+            site.blocked = blocked.kept()
             yield site
 
 

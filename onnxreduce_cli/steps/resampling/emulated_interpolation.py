@@ -89,25 +89,31 @@ def gathered(flat: str, first: Term, lengths: Sequence[Term], along: Sequence[li
     Returns:
         a tensor of the shape of the points with a last dimension of channels.
     """
-    context = first.context
-    op = context.op
-    behind = context.array([-1], "behind")
+    op = first.context.op
+    behind = first.context.array([-1], "behind")
     weights = [
         [op.Unsqueeze(tap.weight.name, behind) if tap.weight else None for tap in taps]
         for taps in along
     ]
+    return _summed(flat, first, [*zip(lengths, along, weights, strict=True)])
 
-    def summed(start: Term, axis: int) -> str:
-        if axis == len(along):
-            return op.Gather(flat, start.name, axis=0)
-        total, row = "", start * lengths[axis]
-        for tap, weight in zip(along[axis], weights[axis], strict=True):
-            part = summed(row + tap.index, axis + 1)
-            part = op.Mul(part, weight) if weight else part
-            total = op.Add(total, part) if total else part
-        return total
 
-    return summed(first, 0)
+#: An axis: its length, the neighbours of each point along it, and their weights, None for 1.
+_Axis = tuple[Term, Sequence[Tap], Sequence["Value | None"]]
+
+
+def _summed(flat: str, start: Term, axes: Sequence[_Axis]) -> str:
+    """Return the weighted sums over the first of some axes of those over the others."""
+    op = start.context.op
+    if not axes:
+        return op.Gather(flat, start.name, axis=0)
+    length, taps, weights = axes[0]
+    total, row = "", start * length
+    for tap, weight in zip(taps, weights, strict=True):
+        part = _summed(flat, row + tap.index, axes[1:])
+        part = op.Mul(part, weight) if weight else part
+        total = op.Add(total, part) if total else part
+    return total
 
 
 def in_axis(whole: Term, length: Term) -> Term:
