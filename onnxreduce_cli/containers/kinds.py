@@ -19,6 +19,7 @@ from onnxreduce_cli.containers.values import (
     parts,
     types,
 )
+from onnxreduce_cli.model.values import Dims
 
 
 class Kinds:
@@ -72,10 +73,16 @@ class Kinds:
             return value or Tensor(self._op.filled((), kind.elem_type), kind.elem_type)
         if value is None and isinstance(kind, Listed):
             zero = self._op.filled((), kind.elem_type)
-            return Listed((zero,) * len(kind.items), kind.elem_type, kind.dims)
+            zeros = [self._expanded(zero, dims) for dims in kind.dims]
+            return Listed(tuple(zeros), kind.elem_type, kind.dims)
         value = value or Listed((), kind.elem_type, ())
         assert not isinstance(value, Tensor | Maybe)
         return self._sequences.brought_to(value, kind)
+
+    def _expanded(self, name: str, dims: Dims | None) -> str:
+        """A scalar at each place of dimensions; nothing along those that are not known."""
+        sizes = [dim if isinstance(dim, int) else 0 for dim in dims or ()]
+        return self._op.Expand(name, self._op.ints(*sizes)) if sizes else name
 
     def given_by_graph(self, value: Value, kind: Value) -> list[ValueInfoProto]:
         """Return the outputs of a graph that represent a value of a kind; emits Identity nodes."""

@@ -266,8 +266,7 @@ class _Rewriting(Interface):
             assert attribute is not None
             written = self._written_graph(graphs[name], results, inner, values, kinds)
             attribute.g.CopyFrom(written)
-        self._take_outputs(copy, kinds, environment)
-        self.op.nodes.append(copy)
+        self._emit(copy, kinds, environment)
         return True
 
     def _outputs(
@@ -299,10 +298,8 @@ class _Rewriting(Interface):
         written.output.extend(outputs)
         return written
 
-    def _take_outputs(
-        self, copy: NodeProto, kinds: list[Value | None], environment: Environment
-    ) -> None:
-        """Give a node the outputs that represent its own."""
+    def _emit(self, copy: NodeProto, kinds: list[Value | None], environment: Environment) -> None:
+        """Emit a node with the outputs that represent its own; nothing where there are none."""
         outputs: list[str] = []
         for name, kind in zip(list(copy.output), kinds, strict=False):
             if kind is None:
@@ -313,6 +310,8 @@ class _Rewriting(Interface):
             if name:
                 environment[name] = value
         copy.output[:] = outputs
+        if outputs:
+            self.op.nodes.append(copy)
 
     def _loop(self, node: NodeProto, environment: Environment) -> bool:
         (graph,) = (item for _, item in subgraphs(node))
@@ -355,8 +354,7 @@ class _Rewriting(Interface):
         body = attributes.find(copy, "body")
         assert body is not None
         body.g.CopyFrom(written)
-        self._take_outputs(copy, [*kinds, *collected], environment)
-        self.op.nodes.append(copy)
+        self._emit(copy, [*kinds, *collected], environment)
         return True
 
 
