@@ -160,7 +160,8 @@ class CalledTypes:
                 answer = ()  # It calls itself, or with sizes that never end: nothing is known.
             elif answer is None:
                 self._left -= 1
-                body = call_skeleton(self._model, call.function, (), call.inputs, call.bound)
+                given = call.inputs, call.bound, self._functions
+                body = call_skeleton(self._model, call.function, (), *given)
                 under_way[wanted] = self._walk(body)
 
     def _walk(self, skeleton: ModelProto) -> _Walk:

@@ -222,6 +222,25 @@ def dims_of(found: ModelProto) -> dict[str, Any]:
     }
 
 
+def test_functions_named_as_operators_that_stand_for_others() -> None:
+    """Inference takes Gelu of ONNX Runtime for an Identity, but not a function of that name."""
+    found = onnx.parser.parse_model(
+        """<ir_version: 10, opset_import: ["" : 18, "com.microsoft" : 1, "f" : 1]>
+        g (float[N, 3] x) => (y, z) { y = f.F(x)  z = com.microsoft.FastGelu(x) }
+        <domain: "f", opset_import: ["" : 18, "com.microsoft" : 1]>
+        F (a) => (b) { b = com.microsoft.Gelu(a) }
+        <domain: "com.microsoft", opset_import: ["" : 18]>
+        Gelu (a) => (b) { b = Concat<axis = 1>(a, a) }"""
+    )
+    assert dims_of(found)["y"] == ("N", 6)
+    for limit in (0, LIMIT):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(called_types, "LIMIT", limit)
+            facts, (main, *_) = facts_of(found)
+            known = [facts.type(main, name) for name in "yz"]
+        assert [item and item.dims for item in known] == [("N", 6), ("N", 3)]
+
+
 def test_outputs_left_out() -> None:
     """Of which onnx's own inference makes an error."""
     found = model(
