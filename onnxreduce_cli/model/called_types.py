@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import count
+from math import prod
 from typing import NamedTuple
 
+import numpy as np
 from onnx import (
     AttributeProto,
     FunctionProto,
@@ -22,8 +24,11 @@ from onnx import (
     TypeProto,
     ValueInfoProto,
     helper,
+    numpy_helper,
 )
 
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import FunctionKey, function_key, subgraphs, with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.values import ValueType, from_proto, merge, stated_in, tensor_type
@@ -37,6 +42,17 @@ NAMES = 4_000_000
 
 #: Bodies that are gone through in any case.
 BODIES = 1000
+
+#: Elements of a constant that shapes may follow from, at most.
+_SMALL = 1024
+
+#: How a Constant gives numbers that are no tensor.
+_DTYPES = {
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_float": np.float32,
+    "value_floats": np.float32,
+}
 
 #: The types of a call's outputs; None for those that are not known.
 _Types = Sequence[TypeProto | None]
@@ -176,6 +192,9 @@ class CalledTypes:
             function = self._functions.get(_key(node))
             if function is None:
                 between.append(node)
+                tensor = _constant(node) if node.op_type == "Constant" else None
+                if tensor is not None:
+                    tensors[tensor.name] = tensor
                 continue
             nodes += self._infer_between(skeleton, between, types, tensors, names)
             between = []
@@ -267,6 +286,19 @@ def _inner_infos(nodes: Iterable[NodeProto]) -> Iterator[ValueInfoProto]:
     for node in with_inner(nodes):
         for _, graph in subgraphs(node):
             yield from stated_in(graph)
+
+
+def _constant(node: NodeProto) -> TensorProto | None:
+    """What a Constant gives, if shapes may follow from it: for parts that it is no node of."""
+    for attribute in node.attribute if is_default(node.domain) else ():
+        if attribute.name == "value" and prod(attribute.t.dims) <= _SMALL:
+            tensor = TensorProto.FromString(attribute.t.SerializeToString())
+            tensor.name = node.output[0]
+            return tensor
+        if attribute.name in _DTYPES:
+            array = np.array(attributes.value(attribute), _DTYPES[attribute.name])
+            return numpy_helper.from_array(array, node.output[0])
+    return None
 
 
 def _key(node: NodeProto) -> FunctionKey:

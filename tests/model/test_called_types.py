@@ -125,6 +125,22 @@ MODELS = {
         "(float[N, 3] x) => (y) <int64[2] s = {3, 2}> { a = f.F(x) b = Reshape(a, s) y = f.F(b) }",
         NEGATED,
     ),
+    "constants of nodes between calls": model(
+        """(float[N, 3] x, float[1, 1, 2, 2] v) => (y, z, w) {
+            s = Constant<value = int64[2] {3, 2}>()  n = Constant<value_int = 2>()
+            m = Constant<value_ints = [2, 3]>()  f = Constant<value_floats = [1.0, 1.0, 2.0, 2.0]>()
+            l = Constant<value_float = 2.0>()  t = Constant<value_string = "text">()
+            a = f.F(x)  b = Reshape(a, s)  c = f.F(b)  y = Reshape(c, m)  d = f.F(y)
+            k = Constant<value = int64[1] {1}>()  p = f.F(d)  e, z = TopK(p, k)
+            g = f.F(v)  w = Resize(g, , f)  i = f.F(n)  j = f.F(l)  h = f.G(t) }""",
+        NEGATED,
+        "G (a) => (b) { b = Identity(a) }",
+    ),
+    "constants of bodies": model(
+        "(float[N, 3] x) => (y) { y = f.G(x) }",
+        "G (a) => (b) { s = Constant<value_ints = [-1, 2, 3]>() c = f.F(a) b = Reshape(c, s) }",
+        NEGATED,
+    ),
     "what is stated of what calls give": model(
         "(float[N, 3] x) => (float[a, b] y) <float[?, ?] v> { v = f.F(x) y = f.F(v) }", NEGATED
     ),
