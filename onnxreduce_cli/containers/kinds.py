@@ -19,7 +19,7 @@ from onnxreduce_cli.containers.values import (
     parts,
     types,
 )
-from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.model.values import Dims, elem_type_of
 
 
 class Kinds:
@@ -44,6 +44,23 @@ class Kinds:
             case Tensor() | Maybe():
                 return value
         return self._sequences.alone(value)
+
+    def carried(self, value: Container, stated: str | None) -> Value:
+        """The kind of a value that a Loop begins with: what is not there may be there later.
+
+        Args:
+            value: the value.
+            stated: the type of what the body takes, as schemas spell it; None if not known.
+        """
+        kind = self.alone(value)
+        if not isinstance(kind, Maybe) or kind.value is not None or stated is None:
+            return kind
+        held = stated.removeprefix("optional(").removesuffix(")")
+        listed = held.startswith("seq(")
+        elem_type = elem_type_of(held[len("seq(") : -1] if listed else held)
+        if elem_type is None:
+            return kind
+        return Maybe("", Listed((), elem_type, ()) if listed else Tensor("", elem_type))
 
     def joined(self, first: Value, second: Value) -> Value:
         """The kind that either value can be brought to."""

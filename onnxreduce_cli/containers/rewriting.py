@@ -317,13 +317,19 @@ class _Rewriting(Interface):
         (graph,) = (item for _, item in subgraphs(node))
         names = list(node.input)[2:]
         given = [self.value(environment, name) for name in names]
-        kinds = [None if isinstance(value, str) else self._kinds.alone(value) for value in given]
+        scope = self.inner(graph)
+        kinds = [
+            None
+            if isinstance(value, str)
+            else self._kinds.carried(value, self.facts.kind(scope, info.name))
+            for value, info in zip(given, list(graph.input)[2:], strict=True)
+        ]
         while True:
             inner = dict(environment)
             for info, kind in zip(list(graph.input)[2:], kinds, strict=True):
                 if kind is not None:
                     inner[info.name] = self._kinds.entering(info.name, kind)
-            results = self._nodes(self.inner(graph), inner)
+            results = self._nodes(scope, inner)
             after = self._outputs(graph.output, inner)
             joined = [
                 None if kind is None or value is None else self._kinds.joined(kind, value)

@@ -82,6 +82,55 @@ def test_what_is_not_there_takes_no_memory() -> None:
     assert converts(source, 15, feeds, exact=True).ByteSize() < 3000
 
 
+#: A value that is not there at first, and what a round makes of it.
+LATER = (
+    HEAD
+    + """(float[2] x, bool c, int64 n) => (bool h, {value}) {{
+    first = Optional<type = {kind}>()
+    p = Loop(n, c, first) < body = b (int64 i, bool k, optional({kind}) now)
+        => (bool m, optional({kind}) next) {{
+            m = Identity(k)  has = OptionalHasElement(now)
+            next = If(has) <
+                then_branch = t () => (optional({kind}) a)
+                    {{ q = OptionalGetElement(now)  {again} }},
+                else_branch = e () => (optional({kind}) d) {{ {begin} }}>
+        }}>
+    h = OptionalHasElement(p)
+    {read}
+}}"""
+)
+
+
+@pytest.mark.parametrize("target", [15, 12, 9])
+@pytest.mark.parametrize(
+    ("kind", "value", "again", "begin", "read"),
+    [
+        (
+            "float[2]",
+            "float[2] y",
+            "r = Add(q, x)  a = Optional(r)",
+            "d = Optional(x)",
+            """y = If(h) < then_branch = u () => (float[2] l) { l = OptionalGetElement(p) },
+                else_branch = f () => (float[2] m2) { m2 = Neg(x) }>""",
+        ),
+        (
+            "seq(float[2])",
+            "int64 y",
+            "r = SequenceInsert(q, x)  a = Optional(r)",
+            "o = SequenceConstruct(x, x)  d = Optional(o)",
+            LENGTH.replace("m)", "m2)").replace("m =", "m2 ="),
+        ),
+    ],
+    ids=["tensor", "sequence"],
+)
+def test_optional_values_that_a_loop_makes_later(
+    kind: str, value: str, again: str, begin: str, read: str, target: int
+) -> None:
+    source = model(LATER.format(kind=kind, value=value, again=again, begin=begin, read=read))
+    feeds = [{"x": X, "c": np.array(True), "n": np.array(n)} for n in range(4)]
+    converts(source, target, *feeds, exact=True, in_numpy=True)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "reason"),
     [
