@@ -35,8 +35,7 @@ class Interface(Writing):
                     "11 can hold",
                     "choose a later opset, or let the model give tensors",
                 )
-            if not isinstance(value, Given) or value.name != name:
-                self._give_sequence(name, value)
+            self._give_sequence(name, value)
 
     def _give_sequence(self, name: str, value: Sequence) -> None:
         if isinstance(value, Given) and value.optional:
@@ -70,8 +69,10 @@ class Interface(Writing):
             return
         content = value.value
         assert content is not None
-        made = content.name if isinstance(content, Tensor) else self.op.fresh("sequence")
-        if not isinstance(content, Tensor):
+        if isinstance(content, Tensor | Given):
+            made = content.name
+        else:
+            made = self.op.fresh("sequence")
             self.sequences.as_given(content, made)
         self.op.Optional(made, outputs=[name])
 

@@ -19,6 +19,7 @@ from onnxreduce_cli.containers.values import (
     parts,
     types,
 )
+from onnxreduce_cli.model.values import Dims, elem_type_of
 
 
 class Kinds:
@@ -43,6 +44,23 @@ class Kinds:
             case Tensor() | Maybe():
                 return value
         return self._sequences.alone(value)
+
+    def carried(self, value: Container, stated: str | None) -> Value:
+        """The kind of a value that a Loop begins with: what is not there may be there later.
+
+        Args:
+            value: the value.
+            stated: the type of what the body takes, as schemas spell it; None if not known.
+        """
+        kind = self.alone(value)
+        if not isinstance(kind, Maybe) or kind.value is not None or stated is None:
+            return kind
+        held = stated.removeprefix("optional(").removesuffix(")")
+        listed = held.startswith("seq(")
+        elem_type = elem_type_of(held[len("seq(") : -1] if listed else held)
+        if elem_type is None:
+            return kind
+        return Maybe("", Listed((), elem_type, ()) if listed else Tensor("", elem_type))
 
     def joined(self, first: Value, second: Value) -> Value:
         """The kind that either value can be brought to."""
@@ -72,10 +90,16 @@ class Kinds:
             return value or Tensor(self._op.filled((), kind.elem_type), kind.elem_type)
         if value is None and isinstance(kind, Listed):
             zero = self._op.filled((), kind.elem_type)
-            return Listed((zero,) * len(kind.items), kind.elem_type, kind.dims)
+            zeros = [self._expanded(zero, dims) for dims in kind.dims]
+            return Listed(tuple(zeros), kind.elem_type, kind.dims)
         value = value or Listed((), kind.elem_type, ())
         assert not isinstance(value, Tensor | Maybe)
         return self._sequences.brought_to(value, kind)
+
+    def _expanded(self, name: str, dims: Dims | None) -> str:
+        """A scalar at each place of dimensions; nothing along those that are not known."""
+        sizes = [dim if isinstance(dim, int) else 0 for dim in dims or ()]
+        return self._op.Expand(name, self._op.ints(*sizes)) if sizes else name
 
     def given_by_graph(self, value: Value, kind: Value) -> list[ValueInfoProto]:
         """Return the outputs of a graph that represent a value of a kind; emits Identity nodes."""

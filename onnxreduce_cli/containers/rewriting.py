@@ -266,8 +266,7 @@ class _Rewriting(Interface):
             assert attribute is not None
             written = self._written_graph(graphs[name], results, inner, values, kinds)
             attribute.g.CopyFrom(written)
-        self._take_outputs(copy, kinds, environment)
-        self.op.nodes.append(copy)
+        self._emit(copy, kinds, environment)
         return True
 
     def _outputs(
@@ -299,10 +298,8 @@ class _Rewriting(Interface):
         written.output.extend(outputs)
         return written
 
-    def _take_outputs(
-        self, copy: NodeProto, kinds: list[Value | None], environment: Environment
-    ) -> None:
-        """Give a node the outputs that represent its own."""
+    def _emit(self, copy: NodeProto, kinds: list[Value | None], environment: Environment) -> None:
+        """Emit a node with the outputs that represent its own; nothing where there are none."""
         outputs: list[str] = []
         for name, kind in zip(list(copy.output), kinds, strict=False):
             if kind is None:
@@ -313,18 +310,26 @@ class _Rewriting(Interface):
             if name:
                 environment[name] = value
         copy.output[:] = outputs
+        if outputs:
+            self.op.nodes.append(copy)
 
     def _loop(self, node: NodeProto, environment: Environment) -> bool:
         (graph,) = (item for _, item in subgraphs(node))
         names = list(node.input)[2:]
         given = [self.value(environment, name) for name in names]
-        kinds = [None if isinstance(value, str) else self._kinds.alone(value) for value in given]
+        scope = self.inner(graph)
+        kinds = [
+            None
+            if isinstance(value, str)
+            else self._kinds.carried(value, self.facts.kind(scope, info.name))
+            for value, info in zip(given, list(graph.input)[2:], strict=True)
+        ]
         while True:
             inner = dict(environment)
             for info, kind in zip(list(graph.input)[2:], kinds, strict=True):
                 if kind is not None:
                     inner[info.name] = self._kinds.entering(info.name, kind)
-            results = self._nodes(self.inner(graph), inner)
+            results = self._nodes(scope, inner)
             after = self._outputs(graph.output, inner)
             joined = [
                 None if kind is None or value is None else self._kinds.joined(kind, value)
@@ -355,8 +360,7 @@ class _Rewriting(Interface):
         body = attributes.find(copy, "body")
         assert body is not None
         body.g.CopyFrom(written)
-        self._take_outputs(copy, [*kinds, *collected], environment)
-        self.op.nodes.append(copy)
+        self._emit(copy, [*kinds, *collected], environment)
         return True
 
 

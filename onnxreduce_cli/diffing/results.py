@@ -107,4 +107,4 @@ def _cells(item: Difference | Change | DiffNode | tuple[str, int]) -> tuple[str,
         return item.node, item.op_type, item.summary
     if isinstance(item, DiffNode):
         return item.node, item.op_type, ""
-    return item[0], f"{item[1]} nodes", ""
+    return item[0], count(item[1], "node"), ""

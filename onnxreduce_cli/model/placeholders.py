@@ -8,14 +8,14 @@ that one takes its place. Of others the ranks at least are certain.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Container
 from typing import Any
 
-from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, helper
+from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import MICROSOFT, is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, subgraphs
 
 LEARNING = "ai.onnx.ml"
 
@@ -52,22 +52,22 @@ def ranks(node: NodeProto, first_input: int | None) -> tuple[int, ...]:
     return _RANKS.get((node.domain, node.op_type), ())
 
 
-def put_placeholders(graph: GraphProto, opset: int, functions: Collection[FunctionProto]) -> None:
+def put_placeholders(graph: GraphProto, opset: int, functions: Container[FunctionKey]) -> None:
     """Replace nodes that shape inference does not know in a graph, its subgraphs included.
 
     Args:
         graph: the copy that shape inference reads.
         opset: the default domain's.
-        functions: the model's own, which an operator's name may mean instead.
+        functions: what nodes call the model's own by, which an operator's name may mean instead.
     """
-    called = {(function.domain, function.name) for function in functions}
     looked_at = _OPERATORS | GRAPH_OPERATORS
     graphs = [graph]
     while graphs:
         for node in [n for n in graphs.pop().node if n.op_type in looked_at or n.domain]:
             graphs += [subgraph for _, subgraph in subgraphs(node)]
             key = ("" if is_default(node.domain) else node.domain, node.op_type)
-            rule = None if key in called else _RULES.get(key)
+            called = (node.domain, node.op_type, node.overload) in functions
+            rule = None if called else _RULES.get(key)
             found = rule(node, opset) if opset and rule is not None and node.input else None
             if found is not None:
                 found.name = node.name

@@ -305,7 +305,8 @@ class ShapeInference:
     ) -> list[dict[str, ValueType]]:
         """The types that inference gives in each scope of a function for one way to call it."""
         called = [] if self._too_many_calls else self._calls.reached_from(tree)
-        skeleton = call_skeleton(self._model, function, called, types, bound)
+        functions = self._calls.functions
+        skeleton = call_skeleton(self._model, function, called, types, bound, functions)
         if self._stated.overridable:
             del skeleton.graph.value_info[:]
         forget_negative_dims(skeleton.graph.value_info)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -19,7 +19,7 @@ from onnx import (
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.folding import LIMIT
 from onnxreduce_cli.model.placeholders import put_placeholders
-from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.model.scope import FunctionKey, function_key, with_inner
 from onnxreduce_cli.model.values import ValueType
 
 #: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
@@ -32,7 +32,8 @@ def model_skeleton(model: ModelProto) -> ModelProto:
     skeleton.opset_import.extend(model.opset_import)
     skeleton.functions.extend(model.functions)
     _draw(skeleton.graph, model.graph)
-    put_placeholders(skeleton.graph, default_opset(model) or 0, model.functions)
+    functions = {function_key(function) for function in model.functions}
+    put_placeholders(skeleton.graph, default_opset(model) or 0, functions)
     for training in model.training_info:
         copy = skeleton.training_info.add()
         for field in ("initialization", "algorithm"):
@@ -128,15 +129,17 @@ def call_skeleton(
     called: Sequence[FunctionProto],
     inputs: Sequence[ValueType | None],
     bound: Mapping[str, AttributeProto],
+    functions: Container[FunctionKey],
 ) -> ModelProto:
     """A function's body as the main graph of a model, as one call runs it.
 
     Args:
         model: the model that the function belongs to.
         function: the function.
-        called: the functions that its body calls, directly or not.
+        called: the functions that its body calls, directly or not, as far as they go along.
         inputs: the types of the call's inputs, as far as they are known.
         bound: the values of the function's attributes for this call.
+        functions: what nodes call the model's functions by.
     """
     skeleton = ModelProto(ir_version=model.ir_version)
     skeleton.opset_import.extend(function.opset_import)
@@ -152,7 +155,7 @@ def call_skeleton(
         graph.output.add().name = name
     for node in with_inner(graph.node):
         bind(node, bound)
-    put_placeholders(graph, default_opset(function) or 0, called)
+    put_placeholders(graph, default_opset(function) or 0, functions)
     return skeleton
 
 

@@ -37,6 +37,19 @@ _FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"
 _DOMAIN, _NOISE = "onnxreduce.rounding", "Noise"
 
 
+#: Operators that give tensors of the dtype that they take, in a sequence or an optional value, or
+#: out of one: the types of the two are variables of their own.
+_HOLDING = frozenset(
+    {
+        "ConcatFromSequence",
+        "OptionalGetElement",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SplitToSequence",
+    }
+)
+
+
 class CannotLiftError(Exception):
     """A model has no counterpart in double; the message says why."""
 
@@ -175,7 +188,7 @@ class _Lifter:
                     return False
                 bound.add(formal.type_str)
         for index, name in enumerate(node.output):
-            if name and self._is_float(scope, name):
+            if name and node.op_type not in _HOLDING and self._is_float(scope, name):
                 formal = schema.outputs[min(index, len(schema.outputs) - 1)]
                 if formal.type_str not in bound:
                     return False

@@ -147,6 +147,14 @@ def _new_axes(use: _Use) -> Bound:
     return Bound(0, len(dims) if dims is not None else 0, unique=True)
 
 
+def _written_from(use: _Use) -> Bound:
+    """Where writing into a cache begins, such that it ends within."""
+    cache, written = (use.dim(index, use.axis(-2)) for index in (0, 1))
+    if not isinstance(cache, int) or not isinstance(written, int):
+        return Bound(0, 0)
+    return Bound(0, max(0, cache - written))
+
+
 def _top_k(use: _Use) -> Bound:
     return Bound(1, _LARGEST, (use.dim(0, use.axis(-1)),), inclusive=True)
 
@@ -198,7 +206,9 @@ _ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
     ("SequenceAt", 1): _counts(0, 1),
     ("SequenceErase", 1): _counts(0, 1),
     ("SequenceInsert", 2): _counts(0, 1),
-    ("CumSum", 1): _axes,
+    ("RotaryEmbedding", 3): lambda use: _below(use.dim(1, 0)),
+    ("TensorScatter", 2): _written_from,
+    **{(operator, 1): _axes for operator in ("CumProd", "CumSum")},
     ("Squeeze", 1): _axes,
     ("Unsqueeze", 1): _new_axes,
     ("Loop", 0): _counts(1, 4),
@@ -209,6 +219,7 @@ _ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
     ("Tile", 1): _counts(1, 3),
     ("ConstantOfShape", 0): _counts(1, 4),
     ("Pad", 1): _counts(0, 2),
+    ("Pad", 3): _axes,
     ("Slice", 1): _counts(0, 0),
     ("Slice", 2): _counts(1, 9),
     ("Slice", 3): _axes,
@@ -243,6 +254,8 @@ _ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
     ("ReduceLogSum", 0): _of_integers(1, 9),
     ("ReduceLogSumExp", 0): _of_integers(0, 9),
     ("Trilu", 1): _counts(-2, 2),
+    # A ratio, which is less than 1.
+    ("Dropout", 1): _counts(0, 0),
     ("BitShift", 1): _counts(0, 7),
     **{(operator, 1): _axes for operator in REDUCE},
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
+from onnxreduce_cli.cli.progress import progress_bar
 from tests.support import model
 
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")
@@ -70,3 +72,39 @@ def test_of_data_that_goes_along(tmp_path):
     assert (target.parent / "w.bin").read_bytes() == (tmp_path / "w.bin").read_bytes()
     shown, code = on_a_terminal(*call[:-2], path.with_name("here.onnx"), "--no-check")
     assert (shown, code) == ("", 0)
+
+
+class Terminal(io.StringIO):
+    """Standard error that is a terminal."""
+
+    def isatty(self):
+        return True
+
+
+def test_a_bar_is_drawn_from_the_first_report_on(monkeypatch):
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress_bar("copying") as report:
+        assert terminal.getvalue() == ""
+        report(0, 40, "a")
+        assert "copying" in terminal.getvalue()
+        report(10, 40, "b")
+        assert "25%" in terminal.getvalue()
+        report(40, 40, "c")
+    assert terminal.getvalue().count("100%") == 1
+    assert terminal.getvalue().endswith("\n")
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO()])
+def test_nothing_is_drawn_elsewhere(stream, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", stream)
+    with progress_bar("copying") as report:
+        assert report is None
+    assert stream is None or stream.getvalue() == ""
+
+
+def test_without_a_report_no_bar_is_drawn(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with progress_bar("copying"):
+        pass
+    assert terminal.getvalue() == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import subprocess
 import sys
@@ -9,6 +11,8 @@ import sys
 import onnx
 import pytest
 
+from onnxreduce_cli.cli import streams
+from onnxreduce_cli.errors import UsageError
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18]>
@@ -119,3 +123,69 @@ def test_names_that_are_not_utf_8(source):
         done = subprocess.run(run, capture_output=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert os.path.exists(os.fsencode(source.parent) + b"/n\xff\xfe.opset13.onnx")
+
+
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("cp1252", "a -> sqrt é \\u4e2d"), ("utf-8", "a → √ é 中")]
+)
+def test_signs_that_an_encoding_lacks(encoding, shown, monkeypatch):
+    """Of ours with others, of names by their numbers."""
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding=encoding))
+    monkeypatch.setattr(sys, "stderr", None)
+    streams.prepare()
+    streams.say("a → √ é 中")
+    sys.stdout.flush()
+    assert written.getvalue().decode(encoding).rstrip() == shown
+
+
+class Full(io.StringIO):
+    """A stream that takes nothing."""
+
+    def write(self, _):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("name", "err"), [("standard output", False), ("standard error", True)], ids=["out", "err"]
+)
+def test_which_stream_is_full(name, err, monkeypatch):
+    monkeypatch.setattr(sys, "stderr" if err else "stdout", Full())
+    with pytest.raises(OSError, match="No space left") as caught:
+        streams.say("text", err=err)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, name)
+
+
+def test_what_comes_after_a_reader_that_stops_is_dropped(tmp_path, monkeypatch):
+    class Left(io.StringIO):
+        """A pipe whose reader has stopped."""
+
+        def write(self, _):
+            raise BrokenPipeError
+
+        def fileno(self):
+            return number
+
+    path = tmp_path / "file"
+    with open(path, "wb") as file:
+        number = file.fileno()
+        monkeypatch.setattr(sys, "stdout", Left())
+        streams.say("text")
+        # The stream's own number leads nowhere from then on.
+        os.write(number, b"more")
+    assert path.read_bytes() == b""
+
+
+def test_streams_that_are_closed_in_this_process(monkeypatch):
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(sys, name, None)
+    assert streams.standard_output() is None
+    with pytest.raises(UsageError, match="standard input is closed; name a file"):
+        streams.standard_input()
+
+
+def test_streams_that_are_open(monkeypatch):
+    for name in ("stdin", "stdout"):
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BytesIO()))
+    assert streams.standard_output() is sys.stdout.buffer
+    assert streams.standard_input() is sys.stdin.buffer

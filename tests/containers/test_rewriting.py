@@ -146,6 +146,101 @@ def test_a_loop_that_carries_as_many_tensors_as_it_is_given() -> None:
     converts(source, 9, {**feeds(3, 0), "v": -X[0, :5]}, exact=True)
 
 
+CARRIED = """g (float[2, 3] x, int64 n, bool c) => (float[2, 3] y, int64 l) {{ {nodes} }}"""
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        """s = SequenceConstruct(x, x)
+        y, r = Loop(n, c, x, s) <body = b (int64 i, bool k, float[2, 3] u, seq(float[2, 3]) w)
+            => (bool m, float[2, 3] v, seq(float[2, 3]) z)
+            { m = Identity(k)  v = Neg(u)  z = SequenceInsert(w, u) }>
+        l = SequenceLength(r)""",
+        """s = SequenceConstruct(x, x)
+        , y = Loop(n, c, s, x) <body = b (int64 i, bool k, seq(float[2, 3]) w, float[2, 3] u)
+            => (bool m, seq(float[2, 3]) z, float[2, 3] v)
+            { m = Identity(k)  v = Neg(u)  z = SequenceInsert(w, u) }>
+        l = SequenceLength(s)""",
+        """s = SequenceConstruct(x, x)
+        r = Loop(, c, s) <body = b (int64 i, bool k, seq(float[2, 3]) w)
+            => (bool m, seq(float[2, 3]) z) {
+                two = Constant<value_int = 2>()  m = Less(i, two)  z = SequenceInsert(w, x) }>
+        y = Neg(x)  l = SequenceLength(r)""",
+        """s = SequenceEmpty()
+        r = Loop(n, c, s) <body = b (int64 i, bool k, seq(float[2, 3]) w)
+            => (bool m, seq(float[2, 3]) z)
+            { m = Identity(k)  a = SequenceInsert(w, x)  z = SequenceErase(a) }>
+        y = Neg(x)  l = SequenceLength(r)""",
+    ],
+    ids=["beside a tensor", "that nobody reads", "without a limit", "of no known elements"],
+)
+@pytest.mark.parametrize("target", [12, 9])
+def test_sequences_that_a_loop_carries(nodes: str, target: int) -> None:
+    given = [{"x": X[:2, :3], "n": np.array(n), "c": np.array(True)} for n in (0, 2)]
+    # ONNX Runtime ends the process where a sequence that a Loop carries is read by nobody.
+    source = model(HEAD + CARRIED.format(nodes=nodes))
+    assert holds_none(converts(source, target, *given, exact=True, in_numpy=True))
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        """r = Loop(n, c, s) <body = b (int64 i, bool k, seq(float[]) w) => (bool m, seq(float[]) z)
+            { m = Identity(k)  z = Identity(w) }>""",
+        """r = If(c) <then_branch = t () => (seq(float[]) u) { u = SequenceEmpty() },
+            else_branch = e () => (seq(float[]) v) { v = Identity(s) }>""",
+    ],
+    ids=["Loop", "If"],
+)
+@pytest.mark.parametrize("target", [12, 9])
+def test_of_what_only_gives_nothing_nothing_is_left(nodes: str, target: int) -> None:
+    head = HEAD.replace("13", "14")
+    nodes = f"s = SequenceEmpty()  {nodes}  l = SequenceLength(r)  y = Neg(x)"
+    source = onnx.parser.parse_model(head + CARRIED.format(nodes=nodes))
+    given = {"x": X[:2, :3], "n": np.array(2), "c": np.array(True)}
+    result = converts(source, target, given, exact=True)
+    assert {"If", "Loop"}.isdisjoint(op_types(result))
+
+
+@pytest.mark.parametrize(
+    ("node", "changed"),
+    [
+        (
+            """y = Scan<num_scan_inputs = 1, body = b (float[3] a) => (float[3] o) {
+                i = Constant<value_int = 0>()  q = SequenceAt(s, i)  o = Add(a, q) }>(x)""",
+            True,
+        ),
+        (
+            """y = Scan<num_scan_inputs = 1, body = b (float[3] a) => (float[3] o)
+                { o = Neg(a) }>(x)""",
+            False,
+        ),
+        (
+            """y = If(c) <then_branch = t () => (float[2, 3] u) { u = Neg(x) },
+                else_branch = e () => (float[2, 3] v) { v = Abs(x) }>""",
+            False,
+        ),
+        (
+            """y = Loop(n, c, x) <body = b (int64 i, bool k, float[2, 3] u)
+                => (bool m, float[2, 3] v) { m = Identity(k)  v = Neg(u) }>""",
+            False,
+        ),
+    ],
+)
+def test_graphs_beside_sequences(node: str, changed: bool) -> None:
+    """They read some from around them, or stay as they are."""
+    nodes = f"z = ReduceMax<axes = [0], keepdims = 0>(x)  s = SequenceConstruct(z)  {node}  "
+    source = model(HEAD + CARRIED.format(nodes=nodes + "l = SequenceLength(s)"))
+    given = {"x": X[:2, :3], "n": np.array(2), "c": np.array(False)}
+    result = converts(source, 10, given, exact=True)
+    assert holds_none(result)
+    before, after = (
+        next(item for item in found.graph.node if "y" in item.output) for found in (source, result)
+    )
+    assert (before != after) == changed
+
+
 # SplitToSequence
 
 
@@ -214,6 +309,23 @@ def test_sequence_map_below_sequences() -> None:
     )
     for target in (16, 12, 10, 7):
         converts(source, target, {"x": X[:, :3]}, exact=True)
+
+
+def test_sequence_map_within_a_graph() -> None:
+    source = model(
+        """<ir_version: 8, opset_import: ["": 17]>
+        g (float[2, 3] x, bool c) => (float[2, 3] y) {
+            y = If(c) <then_branch = t () => (float[2, 3] u) {
+                rows = SplitToSequence<axis = 0>(x)
+                made = SequenceMap(rows) <body = b (float[1, 3] a) => (float[1, 3] d)
+                    { d = Neg(a) }>
+                u = ConcatFromSequence<axis = 0>(made)
+            }, else_branch = e () => (float[2, 3] v) { v = Abs(x) }>
+        }"""
+    )
+    given = [{"x": X[:2, :3] - 2, "c": np.array(flag)} for flag in (True, False)]
+    for target in (16, 12, 9):
+        converts(source, target, *given, exact=True)
 
 
 # What the model itself is given and gives

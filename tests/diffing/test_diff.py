@@ -281,3 +281,166 @@ def test_neither_model_is_touched() -> None:
     before = a.SerializeToString(), b.SerializeToString()
     onnxreduce_cli.diff(a, b)
     assert (a.SerializeToString(), b.SerializeToString()) == before
+
+
+def changed(edit: Any) -> tuple[ModelProto, ModelProto]:
+    """A model and a copy that was edited."""
+    a, b = small(), small()
+    edit(b)
+    return a, b
+
+
+def told(a: ModelProto, b: ModelProto) -> list[str]:
+    """What is said of two models, but for the headline."""
+    return diff_text(onnxreduce_cli.diff(a, b)).splitlines()[1:]
+
+
+def newer_function(found: ModelProto) -> None:
+    found.functions[0].opset_import[0].version = 17
+
+
+def another_domain(found: ModelProto) -> None:
+    found.functions[0].opset_import.add(domain="more", version=1)
+
+
+def another_graph_name(found: ModelProto) -> None:
+    found.graph.name = "other"
+    found.graph.node[2].attribute[0].g.name = "inner"
+
+
+def sparse(found: ModelProto) -> None:
+    values = numpy_helper.from_array(np.float32([5]), "p")
+    indices = numpy_helper.from_array(np.int64([1]))
+    found.graph.sparse_initializer.append(onnx.helper.make_sparse_tensor(values, indices, [3]))
+
+
+def optional_input(found: ModelProto) -> None:
+    tensor = onnx.helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    found.graph.input.append(
+        onnx.helper.make_value_info("o", onnx.helper.make_optional_type_proto(tensor))
+    )
+
+
+def without_a_type(found: ModelProto) -> None:
+    found.graph.value_info.add(name="s").type.tensor_type.elem_type = TensorProto.FLOAT
+    found.graph.value_info.add(name="d")
+
+
+@pytest.mark.parametrize(
+    ("edit", "lines"),
+    [
+        (newer_function, ["  ai.onnx in function local.Twice: 18 → 17"]),
+        (another_domain, ["  more in function local.Twice: 1 added"]),
+        (
+            another_graph_name,
+            [
+                "  name of the graph: g → other",
+                "  name of the graph in choice.then_branch: t → inner",
+            ],
+        ),
+        (sparse, ["  p: sparse added"]),
+        (lambda found: found.training_info.add(), ["  training_info: 0 → 1"]),
+        (
+            lambda found: found.metadata_props.add(key="author", value="a"),
+            ["  metadata_props: 0 → 1 (author)"],
+        ),
+        (
+            optional_input,
+            ["  input o: optional_type { elem_type { tensor_type { elem_type: 1 } } } added"],
+        ),
+        (without_a_type, ["  type of s: float added", "  type of d: no type added"]),
+    ],
+    ids=[
+        "import",
+        "domain",
+        "name",
+        "sparse initializer",
+        "training",
+        "metadata",
+        "optional input",
+        "no type",
+    ],
+)
+def test_what_is_no_node(edit: Any, lines: list[str]) -> None:
+    a, b = changed(edit)
+    assert told(a, b) == lines
+    assert not onnxreduce_cli.diff(b, copy.deepcopy(b)).differs
+
+
+def test_a_sparse_initializer_of_another_content() -> None:
+    a, b = changed(sparse)
+    sparse(a)
+    b.graph.sparse_initializer[0].indices.raw_data = np.int64([2]).tobytes()
+    assert told(a, b) == ["  p: sparse → sparse"]
+
+
+def test_a_function_of_an_import_that_changed_everywhere_is_told_once() -> None:
+    a, b = small(), small()
+    b.opset_import[0].version = b.functions[0].opset_import[0].version = 17
+    assert told(a, b) == ["  ai.onnx: 18 → 17"]
+
+
+def test_what_no_definition_knows_of() -> None:
+    """Overloads, and what functions read and give."""
+    a, b = small(), small()
+    b.graph.node[1].input[0] = "x"
+    assert told(a, b) == ["  1 Twice: inputs s → x: call"]
+    b.graph.node[1].overload = b.functions[0].overload = "second"
+    assert told(a, b) == [
+        "  function local.Twice: 1 node, 1 in, 1 out removed",
+        "  function local.Twice:second: 1 node, 1 in, 1 out added",
+        "  1 Twice: overload '' → 'second'; inputs s → x: call",
+    ]
+
+
+def test_a_node_of_another_name_that_changed() -> None:
+    a, b = small(), small()
+    b.graph.node[3].name = "first"
+    b.graph.node[3].attribute[0].i = 0
+    assert told(a, b) == ["  1 Softmax: axis 1 → 0: last", "  1 node renamed: last → first"]
+
+
+def test_constant_nodes_of_any_kind() -> None:
+    """Those of tensors by their content, as initializers are."""
+    values: dict[str, Any] = {
+        "t": {"value": numpy_helper.from_array(np.int64([1]))}, "i": {"value_int": 1}
+    }  # fmt: skip
+    for name, value in values.items():
+        a, b = small(), small()
+        b.graph.node.append(onnx.helper.make_node("Constant", [], [name], name=name, **value))
+        what = "Constant int64[1] [1]" if name == "t" else "Constant"
+        assert told(a, b) == [f"  constant {name}: {what} added"]
+        assert told(b, a) == [f"  constant {name}: {what} removed"]
+
+
+def test_differences_as_a_table() -> None:
+    a, b = small(), small()
+    b.graph.node[3].attribute[0].i = 0
+    b.ir_version = 9
+    b.graph.node[0].doc_string = "<b>"
+    b.graph.node.add(op_type="Neg", name="side<", input=["x"], output=["side_y"])
+    found = onnxreduce_cli.diff(a, b)
+    html = found._repr_html_()
+    for cells in (
+        ("model", "IR version", "10", "9"),
+        ("changes", "last", "Softmax", "Softmax: axis 1 → 0"),
+        ("added", "side&lt;", "Neg", ""),
+        ("metadata", "doc_string", "1 node", ""),
+    ):
+        assert "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells) in html
+    assert repr(found) == "<Diff a model and a model: 4 differences>"
+
+
+def test_many_differences_of_a_kind_are_told_together() -> None:
+    a, b = small(), small()
+    for index in range(12):
+        for found, value in ((a, 0), (b, index + 1)):
+            found.graph.initializer.append(
+                numpy_helper.from_array(np.float32([value, index]), f"k{index}")
+            )
+    lines = told(a, b)
+    assert lines == ["  12 constants changed: k0, k1, k2 and 9 more"]
+    text = diff_text(onnxreduce_cli.diff(a, b), verbose=True)
+    assert text.count("constant k") == 12
+    (line,) = told(small(), renamed(small()))[:1]
+    assert line == "  1 initializer renamed: w → other_w"

@@ -75,6 +75,29 @@ def test_a_path_with_external_data(tmp_path: Path) -> None:
         Executor(onnx.load(str(path), load_external_data=False))
 
 
+@pytest.mark.parametrize(
+    ("dtype", "given"),
+    [
+        (np.dtype(np.int64), [[1, -2, 3]]),
+        (np.dtype(ml_dtypes.bfloat16), [[1.5, -2, 3]]),
+        (np.dtype(ml_dtypes.int4), [[1, -2, 3]]),
+        (np.dtype(ml_dtypes.uint4), [[1, 15, 3, 4]]),
+        (np.dtype(np.float32), [[], []]),
+    ],
+    ids=lambda item: str(item),
+)
+def test_external_data_of_any_dtype(dtype: np.dtype, given: list, tmp_path: Path) -> None:
+    """Two elements to a byte, and no data at all, as well."""
+    array = np.array(given, dtype)
+    weights = numpy_helper.from_array(array, "w")
+    cast = helper.make_node("Cast", ["w"], ["y"], to=TensorProto.FLOAT)
+    built = model([cast], [], ["y"], 21, [weights])
+    path = tmp_path / "model.onnx"
+    onnx.save(built, str(path), save_as_external_data=True, location="w.bin", size_threshold=0)
+    np.testing.assert_array_equal(run(path, {})["y"], array.astype(np.float32))
+    assert not array.size or (tmp_path / "w.bin").exists()
+
+
 def test_files_that_are_no_models(tmp_path: Path) -> None:
     with pytest.raises(ExecutionError, match="cannot be read"):
         Executor(tmp_path / "missing.onnx")

@@ -77,3 +77,78 @@ def test_trees_give_a_matrix() -> None:
         " nodes_truenodeids=[0], nodes_values=[0.0]>(x)  y = Relu(z)"
     )
     assert _rank(body) == 2
+
+
+def known(nodes: str, inputs: str, opset: int) -> tuple[int | str | None, ...] | None:
+    """The dimensions of z that are known."""
+    source = parser.parse_model(
+        HEAD.format(opset=opset) + f"g ({inputs}) => (y) {{ {nodes}  y = Relu(z) }}"
+    )
+    found = scopes(source)
+    facts = Facts(source, found)
+    type_of_z = facts.type(found[0], "z")
+    return None if type_of_z is None else type_of_z.dims
+
+
+FUSED = "com.microsoft.FusedMatMul"
+QUANTIZED = "uint8[2, 1, 4] a, float s, uint8 p, uint8[3, 4] b"
+
+
+@pytest.mark.parametrize(
+    ("nodes", "inputs", "opset", "dims"),
+    [
+        (f"z = {FUSED}(a, b)", "float[2, 3, 4] a, float[4, 5] b", 11, (2, 3, 5)),
+        (f"z = {FUSED}<transA = 1>(a, b)", "float[2, 4, 3] a, float[2, 4, 5] b", 12, (2, 3, 5)),
+        (f"z = {FUSED}<transB = 1>(a, b)", "float[2, 3, 4] a, float[2, 5, 4] b", 12, (2, 3, 5)),
+        (f"z = {FUSED}<transA = 1, transB = 1>(a, b)", "float[4, 3] a, float[5, 4] b", 12, (3, 5)),
+        (f"z = {FUSED}<transB = 1>(a, b)", "float[3, 4] a, float[5, 4] b", 11, None),
+        (f"z = {FUSED}<transBatchA = 1>(a, b)", "float[2, 3, 4] a, float[2, 4, 5] b", 12, None),
+        (
+            'z = com.microsoft.FusedGemm<transA = 1, activation = "Relu">(a, b, c)',
+            "float[4, 3] a, float[4, 5] b, float[5] c",
+            13,
+            (3, 5),
+        ),
+        (
+            'z = com.microsoft.FusedConv<strides = [2], activation = "Relu">(a, w)',
+            "float[1, 2, 9] a, float[3, 2, 3] w",
+            13,
+            (1, 3, 4),
+        ),
+        ("z = com.microsoft.QLinearAdd(a, s, p, b, s, p, s, p)", QUANTIZED, 13, (2, 3, 4)),
+        ("z = com.microsoft.QLinearMul(a, s, p, b, s, p, s, p)", QUANTIZED, 7, (2, 3, 4)),
+        # Before opset 7 these did not broadcast, and here is not all that they read.
+        ("z = com.microsoft.QLinearAdd(a, s, p, b, s, p, s, p)", QUANTIZED, 6, None),
+        ("z = com.microsoft.QLinearAdd(a, s, p)", QUANTIZED, 13, None),
+        (
+            "z = com.microsoft.QLinearConcat<axis = 1>(s, p, a, s, p, c, s, p)",
+            "uint8[2, 1, 4] a, uint8[2, 5, 4] c, float s, uint8 p",
+            13,
+            (2, 6, 4),
+        ),
+        (
+            "z = com.microsoft.QLinearAveragePool<kernel_shape = [2]>(a, s, p, s, p)",
+            "float[1, 2, 9] a, float s, uint8 p",
+            13,
+            (1, 2, 8),
+        ),
+        (
+            "z = com.microsoft.QLinearGlobalAveragePool<channels_last = 0>(a, s, p, s, p)",
+            "float[1, 2, 9] a, float s, uint8 p",
+            13,
+            (1, 2, 1),
+        ),
+        (
+            "z = com.microsoft.QLinearGlobalAveragePool<channels_last = 1>(a, s, p, s, p)",
+            "float[1, 2, 9] a, float s, uint8 p",
+            13,
+            None,
+        ),
+        ("z = ai.onnx.ml.Scaler(a)", "int64[2, 3] a", 13, (2, 3)),
+        ("z = ai.onnx.ml.Scaler(a)", "int64[2, 3] a", 5, None),
+    ],
+)
+def test_the_sizes_that_a_placeholder_tells(
+    nodes: str, inputs: str, opset: int, dims: tuple[int, ...] | None
+) -> None:
+    assert known(nodes, inputs, opset) == dims

@@ -9,6 +9,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, TypeProto
 
+from onnxreduce_cli.executor import Executor
 from onnxreduce_cli.verification import InputError, verify
 from onnxreduce_cli.verification.inputs import Attempt, Drawer
 from onnxreduce_cli.verification.profiles import (
@@ -125,6 +126,68 @@ def test_axes_as_inputs() -> None:
     for trial in range(4):
         assert sorted(drawn(found, trial)["a"]) == [0, 1]
     assert verify(found).exit_code == 0
+
+
+#: Models of inputs that mean something, each with its opset.
+MEANT = [
+    (13, "g (float[1,1,1] x, int64[2] a) => (float[A] y) { y = Squeeze(x, a) }"),
+    (13, "g (float[2,3] x, int64[3] a) => (float[A,B,C,D,E] y) { y = Unsqueeze(x, a) }"),
+    (
+        13,
+        "g (float[2,3] x, int64[k] s, int64[1] a) => (float[A,B] y) "
+        "{ r = Reshape(x, s)  y = Unsqueeze(r, a) }",
+    ),
+    (18, "g (float[4,3] x, int64[4] p, int64[2] a) => (float[A,B] y) { y = Pad(x, p, , a) }"),
+    (13, "g (float[5,4] x, int64[2] s, int64[2] e, int64[2] a) => (float[A,B] y) "
+         "{ y = Slice(x, s, e, a) }"),
+    (14, "g (float[4] x, int64 a) => (float[4] y) { y = CumSum(x, a) }"),
+    pytest.param(
+        26, "g (float[4] x, int64 a) => (float[4] y) { y = CumProd(x, a) }",
+        marks=pytest.mark.newest,
+    ),
+    (10, "g (float[2,3] x, int64[3] l) => (float[2,3] y) { y = ReverseSequence(x, l) }"),
+    (
+        10,
+        "g (float[4,2] x, int64[4] l) => (float[4,2] y) "
+        "{ y = ReverseSequence<batch_axis = 0, time_axis = 1>(x, l) }",
+    ),
+    (20, "g (float[2,4,1] x, int64 a) => (float[A,B,C] y) { y = DFT(x, , a) }"),
+    (13, "g (float[N,M] x, int64[K,2] i) => (float[K] y) { y = GatherND(x, i) }"),
+    (13, "g (float[2,1] x, int64[2,1] i) => (float[2] y) { y = GatherND<batch_dims = 1>(x, i) }"),
+    (
+        13,
+        "g (int64[N] i, int64 d) => (float[N,D] y) <float[2] v = {0, 1}> { y = OneHot(i, d, v) }",
+    ),
+    (13, "g (float[3] x, float r) => (float[3] y) { y = Dropout(x, r) }"),
+    (
+        23,
+        "g (float[2,3,4] x, float[1,2] c, float[1,2] s, int64[2,3] p) => (float[2,3,4] y) "
+        "{ y = RotaryEmbedding<num_heads = 1>(x, c, s, p) }",
+    ),
+    (
+        24,
+        "g (float[2,3,4] c, float[2,2,4] u, int64[2] w) => (float[2,3,4] y) "
+        "{ y = TensorScatter(c, u, w) }",
+    ),
+    (
+        24,
+        "g (float[2,3,4] c, float[2,2,4] u, int64[2] w) => (float[2,3,4] y) "
+        '{ y = TensorScatter<mode = "circular">(c, u, w) }',
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("opset", "text"), MEANT)
+def test_what_inputs_mean_is_kept_to(opset: int, text: str) -> None:
+    found = source(text, opset)
+    executor = Executor(found)
+    for trial in range(8):
+        executor.run(drawn(found, trial))
+
+
+def test_ratios_of_dropout_are_less_than_1() -> None:
+    found = source("g (float[3] x, float r) => (float[3] y) { y = Dropout(x, r) }")
+    assert verify(found, trials=4).exit_code == 0
 
 
 def test_strings_booleans_sequences_and_optionals() -> None:

@@ -13,6 +13,8 @@ from onnxreduce_cli.report.verify import as_text
 from onnxreduce_cli.verification import Tolerance, verify
 from onnxreduce_cli.verification.doubles import CannotLiftError, lifted
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.outcomes import Side
+from onnxreduce_cli.verification.rounding import Rounding
 from onnxreduce_cli.verification.source import Source
 from tests.support import model
 
@@ -109,6 +111,10 @@ BODIES = {
     "y = DequantizeLinear(q, d, z)",
     "in half": "h = Cast<to = 10>(x) \n i = Exp(h) \n y = Cast<to = 1>(i)",
     "a Resize": "s = Constant<value_floats = [1.0, 1.0]> () \n y = Resize(x, , s)",
+    "a sequence": "a = Mul(x, d) \n s = SequenceConstruct(a, x) \n i = Constant<value_int = 0>() "
+    "t = SequenceAt(s, i) \n y = Mul(t, large)",
+    "a sequence of parts": "s = SplitToSequence<axis = 1>(x) \n "
+    "t = ConcatFromSequence<axis = 1>(s) \n y = Mul(t, d)",
     "weights in the graph": "w = Constant<value = float[4] {1, 2, 3, 4}> () \n y = Mul(x, w)",
 }
 
@@ -148,3 +154,66 @@ def test_a_custom_operator_has_no_counterpart_in_double() -> None:
     )
     with pytest.raises(CannotLiftError, match="'t' is not known"):
         lifted(Source(found, "m"))
+
+
+def explains(found: ModelProto, feeds: dict[str, Any], values: list[Any], name: str = "y") -> bool:
+    """Whether rounding explains that a model and itself give these values."""
+    sources = dict.fromkeys(Side, Source(found, "m"))
+    return Rounding(sources, [feeds]).explains(0, name, values, set(Side), Tolerance())
+
+
+X = np.float32([[1, 2, 3, 4]])
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([X + np.float32(0.1), X + np.float32(0.1001)], True),
+        ([X + np.float32(0.1), X + np.float32(0.2)], False),
+        ([X + np.float32(0.1), np.float64(X) + 0.1], False),
+        ([X.astype(np.int64), X.astype(np.int64) + 1], False),
+        ([[X], [X]], False),
+    ],
+    ids=["near", "far", "another dtype", "integers", "sequences"],
+)
+def test_what_rounding_explains(values: list[Any], expected: bool) -> None:
+    assert explains(source(FIRST), {"x": X}, values) == expected
+
+
+def test_a_tolerance_that_is_stated_is_the_last_word() -> None:
+    sources = dict.fromkeys(Side, Source(source(FIRST), "m"))
+    values = [X + np.float32(0.1), X + np.float32(0.1001)]
+    for tolerance in (Tolerance(exact=True), Tolerance(rtol=1), Tolerance(atol=1)):
+        assert not Rounding(sources, [{"x": X}]).explains(0, "y", values, set(Side), tolerance)
+
+
+def test_nothing_is_explained_where_nothing_can_be_run_in_double() -> None:
+    """Nor where a shape follows from what rounding moves."""
+    y = X + np.float32(0.1)
+    custom = model(
+        '<ir_version: 8, opset_import: ["": 18, "own": 1]>'
+        "g (float[N,4] x) => (float[N,4] y) { t = own.f(x)  y = Cast<to = 1>(t) }"
+    )
+    assert not explains(custom, {"x": X}, [y, y])
+    # A default that is overridden; a run that fails; a value that there is none of.
+    assert not explains(source(FIRST), {"x": X, "large": np.float32(2)}, [y, y])
+    assert not explains(source("y = Concat<axis = 0>(x, x)  z = Add(x, d)"), {"x": X[0, 0]}, [y, y])
+    assert not explains(source(FIRST), {"x": X}, [y, y], "other")
+    shaped = model(
+        HEAD + "g (float[1,4] x) => (float[N] y) <float tenth = {0.1}> "
+        "{ t = Mul(x, tenth)  u = Div(t, tenth)  v = Sub(u, x)  i = NonZero(v)"
+        "  j = Transpose<perm = [1, 0]>(i)  y = GatherND(x, j) }"
+    )
+    assert not explains(shaped, {"x": X}, [X[0, :1], X[0, :2]])
+
+
+def test_sequences_of_floats_are_doubles_too() -> None:
+    found = model(
+        HEAD + "g (seq(float[4]) s) => (float[N] y) { y = ConcatFromSequence<axis = 0>(s) }"
+    )
+    values = [X[0], X[0] * np.float32(1 + 1e-6)]
+    assert explains(found, {"s": [X[0]]}, values)
+    rounding = Rounding(dict.fromkeys(Side, Source(found, "m")), [{"s": [X[0]]}])
+    assert rounding.explains(0, "y", values, set(Side), Tolerance())
+    assert 0 < rounding.distance(0, "y", values[1]) < 1e-4
+    assert rounding.distance(0, "y", values[0]) == 0
