@@ -248,7 +248,7 @@ def test_the_first_of_the_greatest(rewrite: Rewrite, opset: int, axis: int | Non
         assert "Hardmax" not in found
         assert "ReduceMax" in found
         assert ("Reshape" in found) == (opset < 13 and axis != 2)
-    for shape in ((2, 1, 3), (2, 3, 1)):
+    for shape in ((2, 1, 3), (2, 3, 1), (3, 1, 1), (2, 1, 3, 2)):
         found = op_types(rewrite("any", "Hardmax", opset, data(*shape), **given))
         after = shape[(1 if axis is None else axis) + 1 :]
         assert ("Reshape" in found) == (opset < 13 and max(after, default=1) > 1)
