@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -79,17 +80,7 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
         _imports(model),
         {function_label(function): _imports(function) for function in model.functions},
         dict(sorted(operators.items())),
-        tuple(
-            FamilyNode(
-                scope.describe(node),
-                op_type,
-                scope.label,
-                _axes(facts, scope, node),
-            )
-            for scope in facts.scopes
-            for op_type, node in zip(scope.op_types, scope.nodes, strict=True)
-            if op_type in FAMILY and is_default(node.domain)
-        ),
+        tuple(node for scope in facts.scopes for node in _family(facts, scope)),
         {opset: outcome.blockers for opset, outcome in outcomes.items()},
         runtimes_of(reach, outcomes),
     )
@@ -103,8 +94,24 @@ def _operator(node: NodeProto) -> str:
     return node.op_type if is_default(node.domain) else f"{node.domain}.{node.op_type}"
 
 
-def _axes(facts: Facts, scope: Scope, node: NodeProto) -> str:
-    """Return a Reduce or Softmax node's axes and where they come from, as text."""
+def _family(facts: Facts, scope: Scope) -> Iterator[FamilyNode]:
+    """The Reduce and Softmax nodes of a scope, in its order."""
+    axes: dict[int, str] = {}
+    for group in scope.groups:
+        node, op_type = scope.nodes[group[0]], scope.op_types[group[0]]
+        if op_type not in FAMILY or not is_default(node.domain):
+            continue
+        # Nodes of one group have the same attributes.
+        known = _axes_of_attributes(node)
+        for place in group:
+            axes[place] = known or _axes_of_input(facts, scope, scope.nodes[place])
+    for place, told in sorted(axes.items()):
+        described = scope.describe(scope.nodes[place])
+        yield FamilyNode(described, scope.op_types[place], scope.label, told)
+
+
+def _axes_of_attributes(node: NodeProto) -> str:
+    """Return a Reduce or Softmax node's axes as text; empty where an input tells."""
     if node.op_type in SOFTMAX:
         axis = attributes.find(node, "axis")
         return "default axis" if axis is None else f"axis {axis.ref_attr_name or axis.i}"
@@ -112,8 +119,11 @@ def _axes(facts: Facts, scope: Scope, node: NodeProto) -> str:
     if attribute is not None:
         reference = attribute.ref_attr_name
         return f"attribute @{reference}" if reference else f"attribute {list(attribute.ints)}"
-    name = node.input[1] if len(node.input) > 1 else ""
-    if not name:
-        return "no axes"
+    return "" if len(node.input) > 1 and node.input[1] else "no axes"
+
+
+def _axes_of_input(facts: Facts, scope: Scope, node: NodeProto) -> str:
+    """Return the axes that a Reduce node reads, as text."""
+    name = node.input[1]
     constant = facts.constant(scope, name)
     return "input, known at run time only" if constant is None else f"input {constant.tolist()}"
