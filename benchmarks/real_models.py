@@ -15,7 +15,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-ROUNDS = 5
+ROUNDS = 12
 EXPORTS = Path(__file__).parents[1] / "tests" / "data" / "exports"
 SAVED = "import sys, onnx; onnx.save(onnx.load(sys.argv[1]), sys.argv[2])"
 

@@ -199,6 +199,7 @@ def test_rows(
             found = op_types(made)
             assert found.count("Reshape") == 2
             assert op_type in found
+            assert ("Transpose" in found) == (axes != [1, 2, 3])
 
 
 @pytest.mark.parametrize("op_type", ["Softmax", "LogSoftmax"])
