@@ -348,6 +348,37 @@ def test_alike_nodes_are_looked_at_once(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("given", "default", "said"),
+    [
+        (
+            '<v = "text">',
+            "v",
+            "G node making 'y' .*'v' is of type STRING, .*'Constant' as INTS",
+        ),
+        ("<v = 2>", "v", "making 'y' .*'v' is of type INT, .*'Constant' as INTS"),
+        ("", "v: float = 2.0", "making 'y' .*'v' is of type FLOAT, .*'Constant' as INTS"),
+        ("<v = [2]>", "v: float = 2.0", ""),
+        ("", "v: ints = [2]", ""),
+        ("", "v", ""),
+    ],
+)
+def test_what_a_call_hands_on_has_the_type_that_is_referred_to(given, default, said):
+    """Through another function, too."""
+    for call, outer in ((f"local.G {given} (x)", ""), ("local.F (x)", f"local.G {given} (a)")):
+        found = onnx.parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 18, "local" : 1]>
+            g (float[2,3] x) => (float[A,B] y) {{ y = {call} }}
+            <domain: "local", opset_import: ["" : 18]>
+            G <{default}> (a) => (b) {{ k = Constant<value_ints: ints = @v>() b = ReduceMax(a, k) }}
+            <domain: "local", opset_import: ["" : 18, "local" : 1]>
+            F (a) => (y) {{ y = {outer or "Abs (a)"} }}""")
+        if said:
+            with pytest.raises(InvalidModelError, match=f"{said}; mend the model"):
+                admit(found)
+        else:
+            admit(found)
+
+
+@pytest.mark.parametrize(
     ("text", "opset", "message"),
     [
         ("MaxPool <kernel_shape = [2], strides = [1, 1, 1]> (x)", 7, "strides has incorrect size"),

@@ -11,6 +11,7 @@ from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.equations import Equations
+from onnxreduce_cli.model.gate.references import References
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, Scope
@@ -101,7 +102,7 @@ class _Nodes:
         equations: Equations,
     ) -> None:
         self._model, self._bodies, self._functions = model, bodies, functions
-        self._equations = equations
+        self._equations, self._references = equations, References()
 
     def check(self, scope: Scope) -> None:
         """Refuse what is wrong with the nodes of a scope."""
@@ -150,8 +151,11 @@ class _Nodes:
         if found is not None:
             return found
         if function is not None:
-            found = functions.misfit(node, function, self._functions)
-            return found or self._equations.call_problem(node, function)
+            return (
+                functions.misfit(node, function, self._functions)
+                or self._references.call_problem(node, function)
+                or self._equations.call_problem(node, function)
+            )
         read_at = opset if default else imports.get(domain)
         if read_at is None:
             return None
