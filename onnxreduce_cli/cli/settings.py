@@ -123,17 +123,9 @@ def _stated() -> tuple[Path | None, dict[str, Any]]:
         return None, {}
     try:
         text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise click.UsageError(f"{path} cannot be read: {error}") from error
-    if "onnxreduce" not in text:
-        return path, {}  # Parsing one takes some milliseconds.
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        table = tomllib.loads(text).get("tool", {}).get("onnxreduce", {})
-    except tomllib.TOMLDecodeError as error:
+        # To parse one takes some milliseconds.
+        table = _table_of(text) if "onnxreduce" in text else {}
+    except (OSError, ValueError) as error:  # It is not UTF-8, or no TOML.
         raise click.UsageError(f"{path} cannot be read: {error}") from error
     found = {}
     for name, value in table.items():
@@ -147,3 +139,12 @@ def _stated() -> tuple[Path | None, dict[str, Any]]:
                 f"{path}: {name} of {_TABLE} is {error}, not {value!r}"
             ) from None
     return path, found
+
+
+def _table_of(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    found: dict[str, Any] = tomllib.loads(text).get("tool", {}).get("onnxreduce", {})
+    return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from onnx import AttributeProto, NodeProto, helper
+from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
 
 def find(node: NodeProto, name: str) -> AttributeProto | None:
@@ -15,6 +15,11 @@ def find(node: NodeProto, name: str) -> AttributeProto | None:
         if attribute.name == name:
             return attribute
     return None
+
+
+def of_call(call: NodeProto, function: FunctionProto) -> dict[str, AttributeProto]:
+    """Return the attributes of a call of a function by name, with the function's defaults."""
+    return {item.name: item for item in (*function.attribute_proto, *call.attribute)}
 
 
 def drop(node: NodeProto, names: Collection[str]) -> None:

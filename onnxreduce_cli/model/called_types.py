@@ -312,7 +312,7 @@ def _call(
     tensors: Mapping[str, TensorProto],
 ) -> _Call:
     # References are resolved in the body that holds the call, before it is gone through.
-    bound = {item.name: item for item in (*function.attribute_proto, *node.attribute)}
+    bound = attributes.of_call(node, function)
     names: dict[str, str] = {}
     inputs: list[ValueType | None] = []
     for name in node.input:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, ValueInfoProto
 
+from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits
 from onnxreduce_cli.model.names import Names
@@ -178,7 +179,7 @@ class _Body:
         ]
 
     def _bind(self, call: NodeProto, function: FunctionProto) -> None:
-        bound = {item.name: item for item in (*function.attribute_proto, *call.attribute)}
+        bound = attributes.of_call(call, function)
         waiting = list(self.nodes)
         while waiting:
             node = waiting.pop()

@@ -16,7 +16,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, function_key
 
 #: Lists of more sizes, and larger ranks, are left to a process apart.
 _MOST = 1 << 20
@@ -161,7 +161,7 @@ class _Bounds:
 
     def __init__(self, functions: Iterable[FunctionProto], depth: int = 0) -> None:
         self.largest = 0.0
-        self._functions = {_name(item): item for item in functions}
+        self._functions = {function_key(item): item for item in functions}
         self._depth, self._left = depth, _MOST_NODES
         self._elements: dict[str, int] = {}
         self._ranks: dict[str, int] = {}
@@ -250,10 +250,6 @@ class _Bounds:
         if not known:
             return None
         return sum(known) if op_type == "Concat" else max(known)
-
-
-def _name(function: FunctionProto) -> tuple[str, str, str]:
-    return function.domain, function.name, function.overload
 
 
 def _constant(attribute: AttributeProto) -> int:

@@ -24,7 +24,7 @@ from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import fewer_parts, infer_shapes
-from onnxreduce_cli.model.scope import Scope, scopes, with_inner
+from onnxreduce_cli.model.scope import Scope, function_key, scopes, with_inner
 from onnxreduce_cli.model.shapes_by_values import (
     Known,
     StatedShapes,
@@ -278,7 +278,7 @@ class ShapeInference:
         tree = self._trees[id(root)]
         known = function if root.like is None else root.like.container
         assert isinstance(known, FunctionProto)
-        name = (known.domain, known.name, known.overload)
+        name = function_key(known)
         accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
-from onnxreduce_cli.model.attributes import find
+from onnxreduce_cli.model.attributes import find, of_call
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.equations import is_equation
 from onnxreduce_cli.model.scope import FunctionKey, Scope, function_label
@@ -51,7 +51,7 @@ class Equations:
     def call_problem(self, node: NodeProto, function: FunctionProto) -> str | None:
         """Return what is wrong with what a call of a function hands on; None if nothing is."""
         names = self._handed_on.get(id(function), ())
-        given = {item.name: item for item in (*function.attribute_proto, *node.attribute)}
+        given = of_call(node, function)
         for name in sorted(names):
             equation = given.get(name)
             if equation is not None and not _is_sound(equation):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from onnx import AttributeProto, FunctionProto, NodeProto
 
+from onnxreduce_cli.model.attributes import of_call
 from onnxreduce_cli.model.scope import function_label, with_inner
 from onnxreduce_cli.text import quoted
 
@@ -17,7 +18,7 @@ class References:
 
     def call_problem(self, node: NodeProto, function: FunctionProto) -> str | None:
         """Return what is wrong with the attributes of a call; None if nothing is."""
-        given = {item.name: item for item in (*function.attribute_proto, *node.attribute)}
+        given = of_call(node, function)
         if not given:
             return None
         for (name, wanted), op_type in self._of(function).items():
