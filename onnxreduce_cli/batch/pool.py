@@ -6,8 +6,11 @@ from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass
 from itertools import islice
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
+
+#: In seconds: so long is waited for a result before signals are looked at.
+_PAUSE = 0.5
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -65,7 +68,20 @@ def call_apart(
                 future.add_done_callback(done.put)
             if not under_way:
                 return
-            future = done.get()
+            future = _first(done)
             yield under_way.pop(future), future.result()
     finally:
         pool.shutdown(cancel_futures=True)
+
+
+def _first(done: SimpleQueue[Future[Any]]) -> Future[Any]:
+    """Wait for a call to be done.
+
+    A signal between the interpreter's last look and the wait ends no wait: it would be handled
+    once a call is done, which may be much later.
+    """
+    while True:
+        try:
+            return done.get(timeout=_PAUSE)
+        except Empty:
+            continue

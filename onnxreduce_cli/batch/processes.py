@@ -126,8 +126,8 @@ def serve() -> None:
     requests = os.fdopen(0, "rb", closefd=False)
     threading.Thread(target=_receive, args=(requests, calls), daemon=True).start()
     with suppress(OSError):
-        while True:
-            function, arguments = pickle.loads(calls.get())
+        while request := calls.get():
+            function, arguments = pickle.loads(request)
             answer = pickle.dumps(function(*arguments))
             answers.write(answer)
             answers.flush()
@@ -138,6 +138,8 @@ def _receive(requests: BinaryIO, calls: SimpleQueue[bytes]) -> None:
     with suppress(EOFError, OSError, pickle.UnpicklingError):
         while True:
             calls.put(pickle.load(requests))
+    # Should the signal come just before it begins to wait for a call, it would be waiting on.
+    calls.put(b"")
     os.kill(os.getpid(), signal.SIGTERM)
 
 

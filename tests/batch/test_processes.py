@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
+
+import pytest
 
 from onnxreduce_cli.batch.pool import Died, call_apart
 from onnxreduce_cli.batch.processes import Processes
@@ -84,3 +88,17 @@ def test_leaving_early_stops_what_is_at_work(tmp_path):
         time.sleep(0.01)
     calls.close()
     assert path.read_text() == "cleared up"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its processes handle no such signal")
+def test_a_process_without_calls_ends_with_its_caller_whatever_becomes_of_signals():
+    serve = "from onnxreduce_cli.batch import processes; "
+    serve += "processes.os.kill = lambda *_: None; processes.serve()"
+    begun = subprocess.Popen(
+        [sys.executable, "-c", serve], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    try:
+        begun.communicate(timeout=20)
+        assert begun.returncode == 0
+    finally:
+        begun.send_signal(signal.SIGKILL)
