@@ -339,7 +339,9 @@ def _convert_many(
 ) -> int:
     from onnxreduce_cli.batch.run import convert_many, exit_code
     from onnxreduce_cli.batch.summary import summary_text
+    from onnxreduce_cli.verification.process import end_all
 
+    end_all()  # What was started to check one model is of no use: each pool has its own.
     outcomes = {}
     results = convert_many(
         list(places),

@@ -17,6 +17,7 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.batch import run
 from onnxreduce_cli.batch.record import NAME
+from onnxreduce_cli.verification import process
 from onnxreduce_cli.verification.limits import Limits, current
 from tests.support import model
 
@@ -119,6 +120,20 @@ def wait_for_the_end_of(group):
             os.killpg(group, 0)
             time.sleep(0.01)
         raise AssertionError("some process goes on")
+
+
+def test_the_process_that_checks_one_model_does_not_stay(onnxreduce, models, monkeypatch):
+    one = process.start("onnxruntime")
+    alive = []
+    convert = run.convert_many
+
+    def convert_many(*given, **named):
+        alive.append(one.alive)
+        return convert(*given, **named)
+
+    monkeypatch.setattr(run, "convert_many", convert_many)
+    assert onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out").code == 0
+    assert alive == [False]
 
 
 def test_one_failure_does_not_stop_the_others(onnxreduce, models):
@@ -332,14 +347,14 @@ def test_a_crash_is_that_models_alone(onnxreduce, models, plant):
 )
 def test_a_run_that_is_ended_can_be_resumed(onnxreduce, models, plant, at_once, number, code):
     onnx.save(planted("slow"), models / "c.onnx")
-    process = start("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
+    begun = start("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out")
     wait_for(models.parent / "out" / "b.onnx")
-    os.killpg(process.pid, number) if number != signal.SIGTERM else process.terminate()
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == code
+    os.killpg(begun.pid, number) if number != signal.SIGTERM else begun.terminate()
+    _, err = begun.communicate(timeout=60)
+    assert begun.returncode == code
     assert "Traceback" not in err
     assert sorted(os.listdir("out")) == [NAME, "a.onnx", "b.onnx"]
-    wait_for_the_end_of(process.pid)
+    wait_for_the_end_of(begun.pid)
     onnx.save(model(GOOD), models / "c.onnx")
     result = onnxreduce("convert", "models/*.onnx", "--opset", 13, "--out-dir", "out", "--resume")
     assert result.code == 0
