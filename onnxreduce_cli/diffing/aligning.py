@@ -10,7 +10,7 @@ from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoPro
 
 from onnxreduce_cli.diffing.content import content_key
 from onnxreduce_cli.model.names import without_absent_last
-from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.scope import Scope, called_key, subgraphs, with_inner
 
 #: From a node to what pairs it with another; None for nothing.
 _Key = Callable[[NodeProto], Hashable]
@@ -203,7 +203,7 @@ def inputs_of(node: NodeProto, names: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _structure(node: NodeProto, names: Mapping[str, str]) -> Hashable:
-    operator = (node.domain, node.op_type, node.overload, len(node.output))
+    operator = (*called_key(node), len(node.output))
     present = tuple(bool(name) for name in node.output)
     return (*operator, present, attributes_of(node), inputs_of(node, names))
 

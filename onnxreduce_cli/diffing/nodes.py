@@ -15,7 +15,7 @@ from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.dead_values import reads
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, called_key, with_inner
 from onnxreduce_cli.text import listed
 
 #: What says nothing of what a node computes.
@@ -83,7 +83,7 @@ class Nodes:
                     before, after = self._a.describe(node), self._b.describe(other)
                     self.renamed.append(Difference(node.op_type, before, after, self._a.label))
         return (
-            _operator(node) == _operator(other)
+            called_key(node) == called_key(other)
             and inputs_of(node, {}) == inputs_of(other, {})
             and list(node.output) == list(other.output)
             and attributes_of(node) == attributes_of(other)
@@ -172,10 +172,6 @@ class Nodes:
                     yield Difference(name, before, after, scope.label)
 
 
-def _operator(node: NodeProto) -> tuple[str, str, str]:
-    return node.domain, node.op_type, node.overload
-
-
 def _is_constant(node: NodeProto) -> bool:
     return node.op_type == "Constant" and not node.domain
 
@@ -218,7 +214,7 @@ def _tensors(scope: Scope) -> Iterator[tuple[str, TensorProto]]:
 
 def _other_edits(node: NodeProto, other: NodeProto) -> Iterator[str]:
     """Tell what differs that no operator's definition knows of."""
-    if _operator(node) != _operator(other):
+    if called_key(node) != called_key(other):
         yield f"overload {node.overload!r} → {other.overload!r}"
     for what, mine, its in (
         ("inputs", node.input, other.input),

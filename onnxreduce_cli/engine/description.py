@@ -16,7 +16,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, blocker_lines
 from onnxreduce_cli.model.domains import MICROSOFT
 from onnxreduce_cli.model.edit import outer_constants
-from onnxreduce_cli.model.scope import Scope, function_key, function_label, with_inner
+from onnxreduce_cli.model.scope import Scope, called_key, function_key, function_label, with_inner
 from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.text import count, html_table, listed
 from onnxreduce_cli.told import Told
@@ -186,9 +186,7 @@ def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int
         return ()
     own = {function_key(function) for function in model.functions}
     nodes = (node for scope in scopes for node in scope.nodes if node.domain == MICROSOFT)
-    found = Counter(
-        node.op_type for node in nodes if (node.domain, node.op_type, node.overload) not in own
-    )
+    found = Counter(node.op_type for node in nodes if called_key(node) not in own)
     return tuple(found.items())
 
 

@@ -29,9 +29,16 @@ from onnx import (
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import FunctionKey, function_key, subgraphs, with_inner
+from onnxreduce_cli.model.scope import FunctionKey, called_key, function_key, subgraphs, with_inner
 from onnxreduce_cli.model.skeleton import call_skeleton
-from onnxreduce_cli.model.values import ValueType, from_proto, merge, stated_in, tensor_type
+from onnxreduce_cli.model.values import (
+    CONSTANT_DTYPES,
+    ValueType,
+    from_proto,
+    merge,
+    stated_in,
+    tensor_type,
+)
 
 #: Nodes that onnx may go through by itself, as many as it does in half a second.
 LIMIT = 100_000
@@ -45,14 +52,6 @@ BODIES = 1000
 
 #: Elements of a constant that shapes may follow from, at most.
 _SMALL = 1024
-
-#: How a Constant gives numbers that are no tensor.
-_DTYPES = {
-    "value_int": np.int64,
-    "value_ints": np.int64,
-    "value_float": np.float32,
-    "value_floats": np.float32,
-}
 
 #: The types of a call's outputs; None for those that are not known.
 _Types = Sequence[TypeProto | None]
@@ -96,7 +95,7 @@ def sizes(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, i
             if key in found:
                 waiting.pop()
                 continue
-            called = list(map(_key, with_inner(functions[key].node)))
+            called = list(map(called_key, with_inner(functions[key].node)))
             inner = [item for item in called if item in functions]
             missing = [item for item in inner if item not in found]
             if missing and key not in under_way:
@@ -189,7 +188,7 @@ class CalledTypes:
         nodes: list[NodeProto] = []
         between: list[NodeProto] = []
         for node in graph.node:
-            function = self._functions.get(_key(node))
+            function = self._functions.get(called_key(node))
             if function is None:
                 between.append(node)
                 tensor = _constant(node) if node.op_type == "Constant" else None
@@ -295,14 +294,10 @@ def _constant(node: NodeProto) -> TensorProto | None:
             tensor = TensorProto.FromString(attribute.t.SerializeToString())
             tensor.name = node.output[0]
             return tensor
-        if attribute.name in _DTYPES:
-            array = np.array(attributes.value(attribute), _DTYPES[attribute.name])
+        if attribute.name in CONSTANT_DTYPES:
+            array = np.array(attributes.value(attribute), CONSTANT_DTYPES[attribute.name])
             return numpy_helper.from_array(array, node.output[0])
     return None
-
-
-def _key(node: NodeProto) -> FunctionKey:
-    return node.domain, node.op_type, node.overload
 
 
 def _call(

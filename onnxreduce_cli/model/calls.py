@@ -10,7 +10,7 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, helper
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.scope import FunctionKey, Scope, function_key, subgraphs
+from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, function_key, subgraphs
 
 #: The identity of a function, and the name of one of its attributes.
 _Reference = tuple[int, str]
@@ -46,7 +46,7 @@ class Calls:
     def function_of(self, node: NodeProto) -> FunctionProto | None:
         """The model-local function that a node calls, if it is such a call."""
         redirected = self._redirected.get(id(node)) if self._redirected else None
-        return redirected or self.functions.get((node.domain, node.op_type, node.overload))
+        return redirected or self.functions.get(called_key(node))
 
     @property
     def all(self) -> Mapping[int, Sequence[Call]]:
@@ -106,7 +106,7 @@ class Calls:
         waiting = [node for scope in tree for node in scope.nodes]
         while waiting:
             node = waiting.pop()
-            function = self.functions.get((node.domain, node.op_type, node.overload))
+            function = self.functions.get(called_key(node))
             if function is not None and id(function) not in found:
                 found[id(function)] = function
                 waiting += function.node

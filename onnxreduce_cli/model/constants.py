@@ -21,7 +21,7 @@ from onnxreduce_cli.model.calls import Calls, Unknown
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.folding import Folded
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.values import MOST_DIMS, Dims, ValueType, numpy_dtype
+from onnxreduce_cli.model.values import CONSTANT_DTYPES, MOST_DIMS, Dims, ValueType, numpy_dtype
 
 Array = npt.NDArray[Any]
 
@@ -208,12 +208,8 @@ class Constants(ABC):
                 return self._array(value)
             if name == "sparse_value":
                 return self._dense(value)
-            if name in ("value_int", "value_ints"):
-                return np.array(value, np.int64)
-            if name in ("value_float", "value_floats"):
-                return np.array(value, np.float32)
-            if name in ("value_string", "value_strings"):
-                return np.array(value, object)
+            if name in CONSTANT_DTYPES:
+                return np.array(value, CONSTANT_DTYPES[name])
         return None
 
     def _array(self, tensor: TensorProto) -> Array | None:

@@ -19,7 +19,7 @@ from onnx import (
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope, function_key, scopes
+from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 
 #: Attributes that hold the number of a dtype.
@@ -126,7 +126,7 @@ class DtypeChange:
         return tensor.data_type == self._before
 
     def _change_node(self, node: NodeProto) -> None:
-        function = self._keys.get((node.domain, node.op_type, node.overload))
+        function = self._keys.get(called_key(node))
         named: Iterable[str] = _DTYPES
         if function is not None:
             named = self._parameters[function_key(function)]
@@ -197,7 +197,7 @@ def _parameters(model: ModelProto) -> Mapping[Any, set[str]]:
 
 def _referred(scope: Scope, found: Mapping[Any, set[str]]) -> Iterator[str]:
     for node in scope.nodes:
-        named = found.get((node.domain, node.op_type, node.overload), _DTYPES)
+        named = found.get(called_key(node), _DTYPES)
         for attribute in node.attribute:
             if attribute.ref_attr_name and attribute.name in named:
                 yield attribute.ref_attr_name

@@ -18,6 +18,7 @@ from onnxreduce_cli.model.scope import (
     FunctionKey,
     Scope,
     by_root,
+    called_key,
     function_key,
     scopes,
     subgraphs,
@@ -25,10 +26,6 @@ from onnxreduce_cli.model.scope import (
 from onnxreduce_cli.model.skeleton import bind
 
 _Functions = Mapping[FunctionKey, FunctionProto]
-
-
-def _called(node: NodeProto) -> FunctionKey:
-    return node.domain, node.op_type, node.overload
 
 
 def can_inline(model: ModelProto, function: FunctionProto) -> bool:
@@ -65,7 +62,7 @@ def inline(model: ModelProto, keys: Sequence[FunctionKey]) -> dict[FunctionKey, 
     # Inner graphs first: edits move nodes, and what is found of them with that.
     for scope in reversed(found):
         if scope.function is not None or not any(
-            _called(item) in functions for item in scope.nodes
+            called_key(item) in functions for item in scope.nodes
         ):
             continue
         root = scope.root
@@ -94,7 +91,7 @@ def _inline_in(
     edits = Edits()
     infos: list[ValueInfoProto] = []
     for node in scope.nodes:
-        if _called(node) in functions:
+        if called_key(node) in functions:
             nodes = list(_expanded(node, functions, names, calls, infos))
             edits.replace(node, nodes, [], {}, [])
     stated = {info.name for info in graph.value_info}
@@ -118,7 +115,7 @@ def _expanded(
     waiting = [call]
     while waiting:
         node = waiting.pop()
-        function = functions.get(_called(node))
+        function = functions.get(called_key(node))
         if function is not None:
             name = node.name or next((name for name in node.output if name), function.name)
             calls[function_key(function)].append(name)

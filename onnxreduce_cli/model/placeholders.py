@@ -15,7 +15,7 @@ from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import MICROSOFT, is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, subgraphs
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
 
 LEARNING = "ai.onnx.ml"
 
@@ -66,7 +66,7 @@ def put_placeholders(graph: GraphProto, opset: int, functions: Container[Functio
         for node in [n for n in graphs.pop().node if n.op_type in looked_at or n.domain]:
             graphs += [subgraph for _, subgraph in subgraphs(node)]
             key = ("" if is_default(node.domain) else node.domain, node.op_type)
-            called = (node.domain, node.op_type, node.overload) in functions
+            called = called_key(node) in functions
             rule = None if called else _RULES.get(key)
             found = rule(node, opset) if opset and rule is not None and node.input else None
             if found is not None:

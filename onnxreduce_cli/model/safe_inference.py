@@ -16,7 +16,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, function_key
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, called_key, function_key
 
 #: Lists of more sizes, and larger ranks, are left to a process apart.
 _MOST = 1 << 20
@@ -199,7 +199,7 @@ class _Bounds:
 
     def _call(self, node: NodeProto) -> bool:
         """Follow the function that a node calls; return whether it calls one."""
-        function = self._functions.get((node.domain, node.op_type, node.overload))
+        function = self._functions.get(called_key(node))
         if function is None:
             return False
         inner = _Bounds((), self._depth + 1)

@@ -323,6 +323,11 @@ def function_key(function: FunctionProto) -> FunctionKey:
     return function.domain, function.name, function.overload
 
 
+def called_key(node: NodeProto) -> FunctionKey:
+    """Return the domain, name and overload of what a node calls, a function or an operator."""
+    return node.domain, node.op_type, node.overload
+
+
 def function_label(function: FunctionProto) -> str:
     """A function as messages name it: domain, name and overload."""
     return _label(*function_key(function))

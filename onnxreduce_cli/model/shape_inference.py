@@ -24,7 +24,7 @@ from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import fewer_parts, infer_shapes
-from onnxreduce_cli.model.scope import Scope, function_key, scopes, with_inner
+from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
 from onnxreduce_cli.model.shapes_by_values import (
     Known,
     StatedShapes,
@@ -230,7 +230,7 @@ class ShapeInference:
         sizes = called_types.sizes(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]
         nodes += [node for item in functions.values() for node in with_inner(item.node)]
-        calls = (sizes.get((node.domain, node.op_type, node.overload), 0) for node in nodes)
+        calls = (sizes.get(called_key(node), 0) for node in nodes)
         return sum(calls) > called_types.LIMIT
 
     @cached_property

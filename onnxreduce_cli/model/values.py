@@ -26,6 +26,16 @@ Dims = tuple[int | str | None, ...]
 #: The most dimensions that an array of NumPy has.
 MOST_DIMS = 64
 
+#: By the attributes that give a Constant's value, from opset 12 on, as no tensor: its dtype.
+CONSTANT_DTYPES: dict[str, npt.DTypeLike] = {
+    "value_int": np.int64,
+    "value_ints": np.int64,
+    "value_float": np.float32,
+    "value_floats": np.float32,
+    "value_string": object,
+    "value_strings": object,
+}
+
 
 class ValueType(NamedTuple):
     """The type of one value.

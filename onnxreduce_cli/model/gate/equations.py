@@ -9,7 +9,7 @@ from onnx import AttributeProto, FunctionProto, NodeProto
 from onnxreduce_cli.model.attributes import find, of_call
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.equations import is_equation
-from onnxreduce_cli.model.scope import FunctionKey, Scope, function_label
+from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, function_label
 from onnxreduce_cli.text import quoted
 
 
@@ -85,7 +85,7 @@ def _calls(
     found: dict[int, list[tuple[FunctionProto, NodeProto]]] = {}
     for scope in bodies:
         for node in scope.nodes:
-            called = functions.get((node.domain, node.op_type, node.overload))
+            called = functions.get(called_key(node))
             if called is not None and scope.function is not None:
                 found.setdefault(id(called), []).append((scope.function, node))
     return found

@@ -11,7 +11,7 @@ from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.names import without_absent_last
-from onnxreduce_cli.model.scope import FunctionKey, Scope, function_label, with_inner
+from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, function_label, with_inner
 from onnxreduce_cli.text import listed, quoted
 
 
@@ -76,7 +76,7 @@ def _missed(
             if left_out.isdisjoint(inner.input):
                 continue
             found = _without(inner, left_out)
-            called = functions.get((inner.domain, inner.op_type, inner.overload))
+            called = functions.get(called_key(inner))
             if called is not None:
                 waiting.append((found, called))
             elif opset is not None and is_default(inner.domain):
@@ -113,7 +113,7 @@ def check_recursion(
         if scope.like is not None and id(scope.like.container) not in calls:
             continue  # As the one that it is like it calls none.
         for node in scope.nodes:
-            callee = functions.get((node.domain, node.op_type, node.overload))
+            callee = functions.get(called_key(node))
             if callee is not None:
                 calls.setdefault(id(caller), set()).add(id(callee))
     # Who calls none goes round in no circle.

@@ -14,18 +14,8 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS
 from onnxreduce_cli.model.folding import LIMIT
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.values import CONSTANT_DTYPES, dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import down
-
-#: The attributes that 12 added.
-_VALUES = (
-    "value_int",
-    "value_ints",
-    "value_float",
-    "value_floats",
-    "value_string",
-    "value_strings",
-)
 
 
 def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
@@ -47,7 +37,7 @@ def _as_tensor(context: Context, names: tuple[str, ...]) -> None:
 @down("Constant", 12, "value_int, value_floats, ...: a tensor of the same value", blocks="unknown")
 def scalars_to_tensor(context: Context) -> None:
     """``Constant<value_ints=[1, 2]>`` becomes ``Constant<value=tensor>``."""
-    _as_tensor(context, _VALUES)
+    _as_tensor(context, tuple(CONSTANT_DTYPES))
 
 
 @down(
