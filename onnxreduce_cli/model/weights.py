@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from onnx import ModelProto, TensorProto, numpy_helper
@@ -70,10 +71,14 @@ def move_out(document: Document, threshold: int, location: str) -> list[ByteRang
     return content
 
 
-def mappable(document: Document) -> ModelProto:
+def mappable(document: Document, folder: str = "") -> ModelProto:
     """The model, edited so that each tensor outside it says in full which part of which file it is.
 
     What was left out of it is a part of the file that it was read from.
+
+    Args:
+        document: the model; it is edited.
+        folder: the folder that names of files are relative to; empty for absolute ones.
 
     Raises:
         InvalidModelError: external data is outside the folder, or a file does not have what a
@@ -85,7 +90,9 @@ def mappable(document: Document) -> ModelProto:
         if tensor.data_location == TensorProto.EXTERNAL:
             (data,) = data_of(document, tensor, stored)
             if isinstance(data, FileRange):
-                _refer(tensor, data.file.path, data.start, len(data))
+                path = data.file.path
+                named = os.path.relpath(path, folder) if folder else path
+                _refer(tensor, named, data.start, len(data))
             else:
                 clear_data(tensor)
                 tensor.raw_data = data.read() if isinstance(data, Recoded) else bytes(data)

@@ -7,7 +7,7 @@ from typing import Any
 
 from onnxreduce_cli.verification.compare import Errors, Tolerance, compare
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
-from onnxreduce_cli.verification.isolated import open_isolated
+from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
 from onnxreduce_cli.verification.results import Divergence
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.value_graph import ValueGraph
@@ -122,29 +122,56 @@ class _Search:
         return sorted(found, key=self._order.__getitem__)
 
 
-def inner_values(
-    side: tuple[Source, str], names: Sequence[str], feeds: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Run a model in an executor for values of its main graph; those it cannot give are left out.
+class Inner:
+    """A model in an executor that is run for values of its main graph.
+
+    It stays open for those that it was last run for: of a model of gigabytes, opening it is what
+    takes long.
 
     Args:
         side: the model and the executor.
-        names: the values.
-        feeds: the inputs.
     """
-    source, executor = side
-    if not names:
-        return {}
-    try:
-        return open_isolated(source, executor, extra=names).run(feeds, names)
-    except (CannotRunError, RunFailedError):
-        if len(names) == 1:
+
+    def __init__(self, side: tuple[Source, str]) -> None:
+        self._source, self._executor = side
+        self._open: tuple[Sequence[str], IsolatedRunner] | None = None
+        self._never: set[str] = set()
+
+    def values(self, names: Sequence[str], feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Run it once, and return the values by name; those that it cannot give are left out.
+
+        Args:
+            names: the values.
+            feeds: the inputs.
+        """
+        names = [name for name in names if name not in self._never]
+        if not names:
             return {}
-    # Some value that cannot be an output stands in the way of the others.
-    found: dict[str, Any] = {}
-    for half in (names[: len(names) // 2], names[len(names) // 2 :]):
-        found.update(inner_values(side, half, feeds))
-    return found
+        try:
+            return self._runner(names).run(feeds, names)
+        except CannotRunError:
+            if len(names) == 1:
+                self._never.add(names[0])
+                return {}
+        except RunFailedError:
+            if len(names) == 1:
+                return {}
+        # Some value that cannot be an output stands in the way of the others.
+        halves = names[: len(names) // 2], names[len(names) // 2 :]
+        return {name: value for half in halves for name, value in self.values(half, feeds).items()}
+
+    def _runner(self, names: Sequence[str]) -> IsolatedRunner:
+        if self._open is None or self._open[0] != names:
+            self._open = None  # One of them in memory at a time.
+            self._open = names, open_isolated(self._source, self._executor, extra=names)
+        return self._open[1]
+
+
+def inner_values(
+    side: tuple[Source, str], names: Sequence[str], feeds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what `Inner.values` does of a model that is not kept open."""
+    return Inner(side).values(names, feeds)
 
 
 def _probe(

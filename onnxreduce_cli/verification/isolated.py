@@ -6,12 +6,14 @@ ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import count, islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from onnx import ModelProto, ValueInfoProto
 
 from onnxreduce_cli.errors import UsageError
@@ -67,7 +69,7 @@ class IsolatedRunner:
         """
         self.key = next(_keys)
         self.executor = executor
-        self._limits = replace(limits or current(), mapped=source.mapped)
+        self._limits = limits or current()
         self.source = source
         self._extra = tuple(extra)
         self._threads = threads
@@ -125,18 +127,17 @@ class IsolatedRunner:
         return dict(zip(names, found, strict=True))
 
     def _open(self) -> Reply:
-        source = self.source
-        by_path = source.path is not None and not (self._extra and self.executor == "onnxruntime")
+        form = _form(self.source, self.executor, self._extra)
         header = {
             "do": "open",
             "key": self.key,
-            "path": source.path,
-            "base_dir": source.base_dir,
+            "path": form.path,
+            "base_dir": form.base_dir,
             "threads": self._threads,
         }
-        content = None if by_path else _content(source, self.executor, self._extra)
+        self._limits = replace(self._limits, mapped=form.mapped)
         self.process = start(self.executor)
-        return self.process.send([(header, [content])], self._limits, small=True)
+        return self.process.send([(header, [form.content])], self._limits, small=True)
 
 
 def run_all(
@@ -188,23 +189,48 @@ def _values(result: list[Any] | Exception) -> list[Any]:
     return result
 
 
-def _content(source: Source, executor: str, extra: Sequence[str]) -> Any:
-    """The model's bytes with more outputs: protobuf joins messages that follow each other.
+class _Form(NamedTuple):
+    """How a model goes to a process: in a file, as content, or as both, one behind the other.
 
-    Its weights are not parsed for that.
+    Attributes:
+        path: the file.
+        base_dir: the folder that external data is relative to.
+        mapped: how many bytes of external data there are.
+        content: bytes.
+    """
+
+    path: str | None
+    base_dir: str
+    mapped: int
+    content: npt.NDArray[np.uint8] | None
+
+
+def _form(source: Source, executor: str, extra: Sequence[str]) -> _Form:
+    """Return how a model goes to a process that is to give some values beside its outputs.
+
+    To ONNX Runtime these are outputs, which are put behind the others without parsing its weights,
+    as protobuf joins messages that follow each other. A large file's weights are mapped then: they
+    are to be looked at again and again. As the file is, it is read for its outputs.
 
     Raises:
         CannotRunError: protobuf has no form for a model of 2 GB and more.
     """
+    path, base_dir, mapped, content = source.path, source.base_dir, source.mapped, b""
+    if source.model is not None:
+        try:
+            content = source.model.SerializeToString()
+        except ValueError as error:
+            raise CannotRunError(f"it cannot be given to {CALLED[executor]}: {error}") from error
     suffix = ModelProto()
-    present = source.outputs
-    suffix.graph.output.extend(ValueInfoProto(name=name) for name in extra if name not in present)
-    try:
-        content = source.content()
-    except ValueError as error:
-        raise CannotRunError(f"it cannot be given to {CALLED[executor]}: {error}") from error
-    content += suffix.SerializeToString() if suffix.graph.output else b""
-    return np.frombuffer(content, np.uint8)
+    if executor == "onnxruntime":
+        more = [name for name in extra if name not in source.outputs]
+        suffix.graph.output.extend(ValueInfoProto(name=name) for name in more)
+    if suffix.graph.output:
+        if path is not None and source.in_place is not None:
+            mapped = os.path.getsize(path)
+            path, (content, base_dir) = None, source.in_place
+        content += suffix.SerializeToString()
+    return _Form(path, base_dir, mapped, np.frombuffer(content, np.uint8) if content else None)
 
 
 def open_isolated(

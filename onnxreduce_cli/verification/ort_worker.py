@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Mapping, Sequence
+from mmap import ACCESS_READ, mmap
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class _Session:
     """A session of ONNX Runtime on the CPU, its optimisations off."""
 
     def __init__(self, runtime: Any, step: Mapping[str, Any], content: Any) -> None:
-        """Open it, by path where there is no content, so that external data is mapped."""
+        """Open it: content, a file by its path, or both, of which the content follows."""
         options = runtime.SessionOptions()
         options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_DISABLE_ALL
         options.log_severity_level = 4
@@ -46,7 +47,7 @@ class _Session:
                 "session.model_external_initializers_file_folder_path", step["base_dir"]
             )
         self._session = runtime.InferenceSession(
-            step["path"] if content is None else content.tobytes(),
+            _given(step["path"], content),
             options,
             providers=["CPUExecutionProvider"],
             enable_fallback=False,
@@ -76,6 +77,16 @@ class _Session:
         if not isinstance(value, np.ndarray):
             raise NotImplementedError("sequences beside dtypes that NumPy lacks")
         return self._value.ortvalue_from_numpy(value)
+
+
+def _given(path: str | None, content: Any) -> str | bytes:
+    """What ONNX Runtime opens: a file by its path, so that external data is mapped, or bytes."""
+    if path is None:
+        return bytes(content.data)
+    if content is None:
+        return path
+    with open(path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
+        return b"".join((mapped, content.data))
 
 
 def _taken(value: Any) -> Any:

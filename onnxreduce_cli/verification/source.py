@@ -13,6 +13,7 @@ from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.gate import check
 from onnxreduce_cli.model.scope import scopes, with_inner
 from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.weights import mappable
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
 
@@ -59,6 +60,7 @@ class Source:
         self.path: str | None = None
         self.mapped = 0
         self.base_dir = base_dir
+        self._large = False
         if isinstance(given, ModelProto):
             self.model = given
             if not generated:
@@ -74,6 +76,7 @@ class Source:
         self.skeleton = model_skeleton(document.model)
         if document.format == "protobuf" and _is_text(os.fspath(given)):
             self.path = os.path.abspath(given)
+            self._large = bool(document.outline)
             files = data_files(document, allow_outside=True)
             self.mapped = sum(os.path.getsize(f.path) for f in files if os.path.isfile(f.path))
         else:
@@ -99,6 +102,24 @@ class Source:
         nodes += self.skeleton.graph.node
         return any(node.op_type == "Loop" for node in with_inner(nodes))
 
+    @cached_property
+    def in_place(self) -> tuple[bytes, str] | None:
+        """A large file's model without its weights, for which it refers to that file, and a folder.
+
+        The reference is relative to the folder. None where there is no such form: of a model that
+        has weights elsewhere too, or elsewhere than in the initializers of its graph.
+        """
+        if self.path is None or not self._large:
+            return None
+        # ONNX Runtime follows no link that leads out of the folder.
+        document = load(os.path.realpath(self.path))
+        outline, initializers = document.outline, document.model.graph.initializer
+        held = sum(outline.of(tensor) is not None for tensor in initializers)
+        if not held or held < len(outline) or data_files(document, allow_outside=True):
+            return None
+        folder = document.base_dir
+        return mappable(document, folder).SerializeToString(), folder
+
     def whole(self) -> ModelProto:
         """A copy of the model; external data stays where it is."""
         if self.model is None:
@@ -106,19 +127,6 @@ class Source:
         copy = ModelProto()
         copy.CopyFrom(self.model)
         return copy
-
-    def content(self) -> bytes:
-        """The model in protobuf form; external data stays where it is.
-
-        Raises:
-            ValueError: protobuf has no form for a model of 2 GB and more.
-        """
-        if self.path is not None:
-            with open(self.path, "rb") as file:
-                return file.read()
-        assert self.model is not None
-        content: bytes = self.model.SerializeToString()
-        return content
 
 
 def _is_text(path: str) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from onnxreduce_cli.verification.compare import Tolerance, compare, is_float
-from onnxreduce_cli.verification.divergence import inner_values
+from onnxreduce_cli.verification.divergence import Inner
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.value_graph import OF_SHAPES, ValueGraph
 
@@ -192,9 +192,10 @@ def _look(
 ) -> dict[str, list[tuple[int, tuple[Any, Any]]]]:
     """Inner values of both sides, by name and with the number of the trial."""
     found: dict[str, list[tuple[int, tuple[Any, Any]]]] = {name: [] for name in names}
+    sides = Inner(first), Inner(second)
     for number, inputs in enumerate(feeds):
-        left = inner_values(first, names, inputs)
-        right = inner_values(second, [name for name in names if name in left], inputs)
+        left = sides[0].values(names, inputs)
+        right = sides[1].values([name for name in names if name in left], inputs)
         for name, value in right.items():
             found[name].append((number, (left[name], value)))
     return found
