@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
 from onnxreduce_cli.targets.elsewhere import Alike
 
 
@@ -81,12 +81,25 @@ def _by_operands(scope: Scope, places: Sequence[int]) -> Iterable[list[int]]:
 
 def _results(plan: SitePlan, site: Site, op_types: Collection[str] | None) -> Iterator[Alike]:
     """The nodes that take the place of one, each by itself."""
+    opset, workspace = plan.route.target, plan.carrier.workspace(site.scope)
     # Graphs of the node itself are scopes of their own.
     own = site.node.op_type in GRAPH_OPERATORS
-    for node in site.result if own else with_inner(site.result):
+    for scope, node in _placed(site.scope, site.result, None if own else opset):
         if (op_types is None or node.op_type in op_types) and is_default(node.domain):
-            ask = partial(_facts, plan, site.scope, [node].__getitem__)
-            yield Alike(node.op_type, 1, ask)
+            facts = NodeFacts(node, scope, opset, workspace, Lookups())
+            yield Alike(node.op_type, 1, [facts].__getitem__)
+
+
+def _placed(
+    scope: Scope, nodes: Iterable[NodeProto], opset: int | None
+) -> Iterator[tuple[Scope, NodeProto]]:
+    """Generated nodes, each with its scope; with those in their graphs if read at an opset."""
+    for node in nodes:
+        yield scope, node
+        if opset is not None:
+            for name, graph in subgraphs(node):
+                inner = Scope(graph, scope, opset, f"{node.name}.{name}", subgraph=True)
+                yield from _placed(inner, inner.nodes, opset)
 
 
 def _of_template(plan: SitePlan, sites: Sequence[Site]) -> Alike:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto
@@ -28,6 +29,22 @@ from onnxreduce_cli.model.values import (
 _Value = tuple[int, str]
 
 
+class _Generated(NamedTuple):
+    """What makes a generated value.
+
+    Attributes:
+        node: the node; its outputs may have other names by now, see `simplification.simplified`.
+        opset: that by which it is read.
+        scope: where it is.
+        place: which of its outputs the value is, from 0.
+    """
+
+    node: NodeProto
+    opset: int
+    scope: Scope
+    place: int
+
+
 class ConversionFacts(Constants):
     """Types and constants of the values that a conversion generates, and of the model's own.
 
@@ -42,7 +59,7 @@ class ConversionFacts(Constants):
         """Begin a conversion of a model of which `model` is known."""
         super().__init__(model.calls, model.base_dir)
         self.model = model
-        self._generated: dict[_Value, tuple[NodeProto, int, Scope]] = {}
+        self._generated: dict[_Value, _Generated] = {}
         self._types: dict[_Value, ValueType | None] = {}
         self._kinds: dict[_Value, str] = {}
         self._arrays: dict[_Value, Array] = {}
@@ -53,9 +70,9 @@ class ConversionFacts(Constants):
 
     def declare(self, scope: Scope, node: NodeProto, opset: int, names: Iterable[str]) -> None:
         """Declare that a generated node, read at `opset`, computes the named values."""
-        for name in map(str, names):
-            if name:
-                self._generated[id(scope.root), name] = (node, opset, scope)
+        places = {name: place for place, name in enumerate(node.output)}
+        for name in filter(None, map(str, names)):
+            self._generated[id(scope.root), name] = _Generated(node, opset, scope, places[name])
 
     def declare_type(self, scope: Scope, name: str, value_type: ValueType | None) -> None:
         """Make a generated value's type known outright."""
@@ -69,7 +86,7 @@ class ConversionFacts(Constants):
     def generated(self, scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
         """Return the generated node that makes a value, and where it is; None for the model's."""
         found = self._generated.get((id(scope.root), name))
-        return None if found is None else (found[2], found[0])
+        return None if found is None else (found.scope, found.node)
 
     # Types
 
@@ -111,12 +128,11 @@ class ConversionFacts(Constants):
         return None if found is None else found.kind
 
     def _infer(self, key: _Value) -> ValueType | None:
-        node, opset, scope = self._generated[key]
+        node, opset, scope, place = self._generated[key]
         if not is_default(node.domain):
             return None
         if node.op_type == "If":
             # Its branches read values around them, of which the inference of one node knows none.
-            place = list(node.output).index(key[1])
             graphs = [item.g for item in node.attribute if item.HasField("g")]
             return common([self._type_within(scope, opset, graph, place) for graph in graphs])
         return self._infer_node(key) or self._type_of_inputs(key)
@@ -137,7 +153,7 @@ class ConversionFacts(Constants):
 
     def _type_of_inputs(self, key: _Value) -> ValueType | None:
         """The type that a generated node's output shares with an input, or that a Cast names."""
-        node, opset, scope = self._generated[key]
+        node, opset, scope, _ = self._generated[key]
         if node.op_type == "Cast" and opset < 6:
             known = self.type(scope, node.input[0])
             to = attributes.find(node, "to")
@@ -150,11 +166,11 @@ class ConversionFacts(Constants):
         """The kind of a generated node's output that its schema says is that of an input."""
         if key in self._kinds:
             return self._kinds[key]
-        node, opset, scope = self._generated[key]
+        node, opset, scope, place = self._generated[key]
         if not is_default(node.domain):
             return None
         outputs = schemas.inputs_of_same_type(node.op_type, opset)
-        inputs = outputs[min(node.output[:].index(key[1]), len(outputs) - 1)]
+        inputs = outputs[min(place, len(outputs) - 1)]
         for index, name in enumerate(node.input[:]):
             alike = bool(name) and inputs[min(index, len(inputs) - 1)]
             kind = self.kind(scope, name) if alike else None
@@ -165,7 +181,7 @@ class ConversionFacts(Constants):
 
     def _infer_node(self, key: _Value) -> ValueType | None:
         """Return the type that onnx's inference of a single node gives for one of its outputs."""
-        node, opset, scope = self._generated[key]
+        node, opset, scope, place = self._generated[key]
         if node.op_type == "Scan" and opset < 9:
             return None  # It looks into the body, which onnx 1.19 cannot do there, and dies.
         try:
@@ -179,7 +195,7 @@ class ConversionFacts(Constants):
             # It cannot be there with these types, or holds graphs deeper than onnx reads; whoever
             # needs the type says so.
             return None
-        proto = outputs.get(key[1])
+        proto = outputs.get(node.output[place])
         return None if proto is None else from_proto(proto)
 
     # Constants
@@ -205,7 +221,7 @@ class ConversionFacts(Constants):
         if key in self._arrays:
             return Folded.whole(self._arrays[key])
         if key in self._generated:
-            node, opset, scope = self._generated[key]
+            node, opset, scope, _ = self._generated[key]
             return (yield from self._fold_node(scope, node, opset))
         return (yield from self._fold_in_container(owner, name))
 
