@@ -112,7 +112,10 @@ class Source:
         if self.path is None or not self._large:
             return None
         # ONNX Runtime follows no link that leads out of the folder.
-        document = load(os.path.realpath(self.path))
+        path = os.path.realpath(self.path)
+        if not _is_text(path):
+            return None
+        document = load(path)
         outline, initializers = document.outline, document.model.graph.initializer
         held = sum(outline.of(tensor) is not None for tensor in initializers)
         if not held or held < len(outline) or data_files(document, allow_outside=True):
