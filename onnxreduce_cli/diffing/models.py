@@ -17,7 +17,7 @@ from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.scope import Scope, function_key, function_label
 from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.text import count, listed, shortened
+from onnxreduce_cli.text import as_text, count, listed, shortened
 
 #: Fields that are compared by themselves.
 _MODEL = frozenset({"ir_version", "opset_import", "graph", "functions", "training_info"})
@@ -133,7 +133,7 @@ def type_text(info: ValueInfoProto) -> str:
         if not tensor.HasField("shape"):
             return name
         dims = [
-            str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"
+            str(dim.dim_value) if dim.HasField("dim_value") else as_text(dim.dim_param) or "?"
             for dim in tensor.shape.dim
         ]
         return f"{name}[{','.join(dims)}]"
@@ -180,7 +180,7 @@ def _fields(label: str, a: Any, b: Any, apart: frozenset[str]) -> Iterator[Diffe
 def _field_text(value: Any) -> str:
     if isinstance(value, (str, bytes, int, float)):
         return shortened(repr(value), 60)
-    keys = [getattr(item, "key", "") for item in value]
+    keys = [as_text(getattr(item, "key", "")) for item in value]
     return f"{len(value)} ({listed(keys)})" if any(keys) else str(len(value))
 
 
