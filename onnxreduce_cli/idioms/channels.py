@@ -68,8 +68,10 @@ def _in_instances(facts: NodeFacts, found: Found) -> dict[str, Any]:
         NoMatchError: it is over other axes, or its parameters may not be for channels.
     """
     dims = known_dims(facts, found["data"])
+    if len(dims) < 3:
+        raise NoMatchError("its data has no dimensions beside batch and channels")
     axes = sorted(axis % len(dims) for axis in found.axes or ())
-    if len(dims) < 3 or axes != list(range(2, len(dims))):
+    if axes != list(range(2, len(dims))):
         raise NoMatchError(f"its axes {axes} are not all but the first two")
     _require_channels(facts, found, dims)
     return found.numbers

@@ -178,6 +178,8 @@ def _over_last_axes(facts: NodeFacts, found: Found) -> dict[str, Any]:
     dims = known_dims(facts, found["data"])
     _refuse_doubles(facts, found)
     rank = len(dims)
+    if not rank:
+        raise NoMatchError("its data is a scalar")
     axes = sorted(axis % rank for axis in found.axes or range(rank))
     if axes != list(range(rank - len(axes), rank)):
         raise NoMatchError(f"its axes {axes} are not the last of {rank}")
