@@ -32,6 +32,8 @@ _ODD = (3, 5, 7)
 _SIZES = (2, 3, 4, 1, 8, 16, 32, 64, 128, 224, 512)
 _RANKS = (2, 3, 4, 1, 5, 0)
 LARGEST = max(_SIZES)
+#: NumPy counts bytes up to 2^63, of a dimension 0 as of a 1; elements have 16 at most.
+_MOST_ELEMENTS = 1 << 59
 #: Constants of more elements are no limits.
 _FEW = 1024
 
@@ -230,11 +232,9 @@ class Drawer:
         negative: bool,
     ) -> Array:
         shape = _shape(name, _dense(proto), attempt)
-        if len(shape) > MOST_DIMS:
-            error = InputError(
-                f"{name!r} has {len(shape)} dimensions, and an array of NumPy has {MOST_DIMS} at "
-                "most"
-            )
+        reason = _no_array(shape)
+        if reason is not None:
+            error = InputError(f"{name!r} has {reason}")
             error.exit_code = 3  # Nobody can give it either: nothing is known.
             raise error
         elem_type = proto.tensor_type.elem_type
@@ -289,6 +289,15 @@ def _shape(name: str, dims: Dims | None, attempt: Attempt) -> tuple[int, ...]:
         dim if isinstance(dim, int) else attempt.sizes.get(dim_key(name, axis, dim), attempt.size)
         for axis, dim in enumerate(dims)
     )
+
+
+def _no_array(shape: tuple[int, ...]) -> str | None:
+    """Why NumPy has no array of a shape, even of no elements; None if it has."""
+    if len(shape) > MOST_DIMS:
+        return f"{len(shape)} dimensions, and an array of NumPy has {MOST_DIMS} at most"
+    if 0 in shape and math.prod(filter(None, shape)) > _MOST_ELEMENTS:
+        return "no elements, and other dimensions too large for an array of NumPy"
+    return None
 
 
 def _bounded(

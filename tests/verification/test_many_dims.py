@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import onnx
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, helper
 
@@ -55,4 +56,14 @@ def test_they_are_converted_and_what_cannot_be_tried_is_said(name: str, opset: i
 def test_nothing_is_known_of_what_they_compute() -> None:
     with pytest.raises(onnxreduce_cli.InputError, match="'x' has 70 dimensions") as caught:
         verification.verify(MODELS["reduced"], trials=1)
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("dims", ["0, 4611686018427387904, 4", "2, 0" + ", 4" * 40])
+@pytest.mark.parametrize("dtype", ["float", "int8", "bool", "string", "complex128"])
+def test_no_elements_and_sizes_that_no_array_has(dims: str, dtype: str) -> None:
+    found = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 16]>
+        g ({dtype}[{dims}] x) => ({dtype}[n] y) {{ y = Identity(x) }}""")
+    with pytest.raises(onnxreduce_cli.InputError, match="'x' has no elements, and") as caught:
+        verification.verify(found, trials=1)
     assert caught.value.exit_code == 3
