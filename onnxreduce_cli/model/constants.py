@@ -172,6 +172,8 @@ class Constants(ABC):
             return self._measured(scope, node, values)
         if isinstance(values.get("value"), TensorProto):
             values["value"] = self._array(values["value"])
+            if values["value"] is None:
+                return None
         inputs = []
         for name in node.input:
             inputs.append((yield scope, name))

@@ -115,3 +115,18 @@ def test_sizes_that_are_kept_whatever_they_are() -> None:
     assert conversion.elements(then, "shape") == (None, 3)
     assert conversion.kept_dims(then, "shape", "x") == (True, False)
     assert conversion.kept_dims(main, "x", "x") == ()
+
+
+def test_what_a_constant_of_a_shape_is_filled_with_is_not_there() -> None:
+    """Its tensor says that its data is in a file, and names none."""
+    found = model("""<ir_version: 8, opset_import: ["" : 18]>
+        g (float[2] x) => (float[a] y, int64[b] z) <int64[1] n = {2}> {
+            z = ConstantOfShape<value = int64[1] {1}>(n)
+            y = Neg(x)
+        }""")
+    tensor = found.graph.node[0].attribute[0].t
+    tensor.ClearField("raw_data")
+    tensor.data_location = onnx.TensorProto.EXTERNAL
+    facts, (main,) = facts_of(found)
+    assert facts.constant(main, "z") is None
+    assert facts.elements(main, "z") == (None, None)
