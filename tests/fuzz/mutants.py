@@ -21,14 +21,17 @@ _FOLDERS = (_TESTS / "data" / "models", _TESTS / "data" / "exports", _TESTS.pare
 
 #: Larger models are no better seeds, and slower.
 _LARGEST = 50_000
-#: Every n-th of onnx's node cases is a seed.
-_CASES = 9
 #: Every n-th mutant is of a model that is read as large ones are, without its weights.
 _OUTLINED = 25
 
 _COMMANDS = (
     ("convert", "--no-check"), ("convert",), ("convert", "--verify", "--timeout", "10"),
-    ("inspect",), ("verify", "--trials", "1", "--timeout", "10"),
+    ("convert", "--for"), ("diff",), ("inspect",), ("run", "--timeout", "10"),
+    ("verify", "--trials", "1", "--timeout", "10"),
+)  # fmt: skip
+_RUNTIMES = (
+    "migraphx", "ncnn", "onnxruntime==1.8.1", "onnxruntime==1.14.1", "opencv==4.6.0", "openvino",
+    "tensorrt==8.6.1", "tract",
 )  # fmt: skip
 _OPSETS = (1, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 23, 25)
 #: What more a conversion is told. To contract needs nodes that some seeds have.
@@ -46,29 +49,33 @@ class Mutant:
         content: the file.
         arguments: what is typed after its name.
         command: what is typed before it.
+        second: the content of a file whose name is typed after the first one's; None for no file.
     """
 
     content: bytes
     command: str
     arguments: tuple[str, ...]
+    second: bytes | None = None
 
 
 @functools.cache
-def seeds() -> tuple[bytes, ...]:
+def seeds() -> tuple[tuple[bytes, ...], ...]:
     """Models of exporters, onnx's own cases, and idioms, serialised; the same order each time."""
     paths = sorted(path for folder in _FOLDERS for path in folder.glob("*.onnx"))
-    files = [path.read_bytes() for path in paths if ".opset" not in path.name]
-    cases = sorted(node_cases.cases(), key=lambda case: case.name)[::_CASES]
-    found = [*files, *(case.model.SerializeToString() for case in cases)]
+    cases = sorted(node_cases.cases(), key=lambda case: case.name)
     patterns = [pattern for idiom in IDIOMS for pattern in idiom.patterns]
-    found += [written(pattern).SerializeToString() for pattern in patterns]
-    return tuple(content for content in found if len(content) <= _LARGEST)
+    found = (
+        [path.read_bytes() for path in paths if ".opset" not in path.name],
+        [case.model.SerializeToString() for case in cases],
+        [written(pattern).SerializeToString() for pattern in patterns],
+    )
+    return tuple(tuple(item for item in kind if len(item) <= _LARGEST) for kind in found)
 
 
 def mutant(seed: int, number: int) -> Mutant:
     """The mutant of a number among those of a seed."""
     rng = random.Random(f"{seed} {number}")
-    content = rng.choice(seeds())
+    content = seed_model = rng.choice(rng.choices(seeds(), (1, 3, 1))[0])
     if rng.random() < 0.6:
         model = ModelProto.FromString(content)
         content = field_mutations.mutated(model, rng)
@@ -79,9 +86,13 @@ def mutant(seed: int, number: int) -> Mutant:
             content = _with_weights(content)
         content = wire_mutations.mutated(content, rng)
     command, *arguments = rng.choice(_COMMANDS)
-    if command == "convert":
+    if "--for" in arguments:
+        arguments += [rng.choice(_RUNTIMES), *rng.choice(_OPTIONS)]
+    elif command == "convert":
         arguments += ["--opset", str(rng.choice(_OPSETS)), *rng.choice(_OPTIONS)]
-    return Mutant(content, command, tuple(arguments))
+    if rng.random() < 0.2:
+        arguments.append("--json")
+    return Mutant(content, command, tuple(arguments), seed_model if command == "diff" else None)
 
 
 def _with_weights(content: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import sys
 import tempfile
 import time
@@ -66,11 +67,18 @@ def ending(found: Mutant) -> Ended:
     """Give a mutant to its command, and look at how it ends."""
     _raised.clear()
     began = time.process_time()
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "mutant.onnx"
+    with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as beside:
+        path, second = Path(folder) / "mutant.onnx", Path(beside) / "second.onnx"
         path.write_bytes(found.content)
-        code, out, err = _run([found.command, str(path), *found.arguments])
-        wrong = [*_in_text(out, err), *_in_files(path, found.content, code)]
+        if found.second is not None:
+            second.write_bytes(found.second)
+        files = [path] if found.second is None else [path, second]
+        code, out, err = _run([found.command, *map(str, files), *found.arguments])
+        if "--json" in found.arguments:
+            wrong = [*_in_json(out), *_in_text("", err)]
+        else:
+            wrong = _in_text(out, err)
+        wrong += _in_files(path, found.content, code)
     if code not in EXIT_CODES:
         wrong.append(f"exit code {code}")
     if "a bug in onnxreduce" in err:
@@ -115,6 +123,14 @@ def _in_text(report: str, messages: str) -> list[str]:
     if len(messages) > _MOST or any(len(line) > _LONGEST for line in text.splitlines()):
         wrong.append("a message too long to read")
     return wrong
+
+
+def _in_json(report: str) -> list[str]:
+    try:
+        json.loads(report)
+    except ValueError:
+        return ["no JSON"]
+    return []
 
 
 def _in_files(source: Path, content: bytes, code: int | str | None) -> list[str]:

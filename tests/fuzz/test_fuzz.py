@@ -70,6 +70,17 @@ def test_what_is_written_to_the_terminal_is_looked_at() -> None:
     assert subject._in_text("x" * 3000, "") == ["a message too long to read"]
 
 
+def test_a_report_is_json() -> None:
+    assert subject.ending(Mutant(SOUND, "inspect", ("--json",))) == ("exit code 0", [])
+    assert subject.ending(Mutant(SOUND[:9], "inspect", ("--json",))) == ("exit code 2", [])
+    assert subject._in_json("{") == ["no JSON"]
+
+
+def test_two_models_are_compared() -> None:
+    assert subject.ending(Mutant(SOUND, "diff", (), SOUND)) == ("exit code 0", [])
+    assert subject.ending(Mutant(SOUND, "diff", ())).how == "exit code 2"
+
+
 def test_time_is_the_processor_s(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subject, "SECONDS", 0.0)
     assert subject.ending(Mutant(SOUND, "inspect", ())).problems[0].startswith("more than 0 sec")
