@@ -278,6 +278,7 @@ def _expanded(context: Context, data: str, axis: int, count: int, rank: int) -> 
     value = context.input(2)
     if not value:
         elem_type = context.need_elem_type(data, "it is padded with the zero of its dtype")
-        value = context.array(np.zeros((), numpy_dtype(elem_type)), "nothing")
+        zero = "" if elem_type == TensorProto.STRING else 0
+        value = context.array(np.array(zero, numpy_dtype(elem_type)), "nothing")
     dims = [count if at == axis else size_of(context, data, at) for at in range(rank)]
     return context.op.Expand(value, as_shape(context, dims))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from onnxreduce_cli import executor
 from tests.support import (
     blockers,
     converts,
@@ -229,3 +230,12 @@ def test_there_is_nothing_to_wrap():
     x, pads = np.zeros((2, 0)), np.array([0, 1, 0, 2])
     source = one_node("Pad", 19, {"x": x, "p": pads}, initializers=("p",), mode="wrap")
     assert "axis of size 0" in blockers(source, 18)[0].reason
+
+
+@pytest.mark.parametrize("target", [8, 13, 17])
+def test_strings_are_padded_with_empty_ones(target):
+    inputs = {"x": np.array([["a", "b", "c"], ["d", "e", "f"]], object), "shape": np.array([4, 2])}
+    source = one_node("CenterCropPad", 18, inputs, initializers=("shape",))
+    found = converts(source, target, inputs, exact=True, in_numpy=True)
+    wanted = [["", ""], ["a", "b"], ["d", "e"], ["", ""]]
+    assert executor.run(found, {"x": inputs["x"]})["y0"].tolist() == wanted
