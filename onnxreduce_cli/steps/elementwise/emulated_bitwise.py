@@ -8,6 +8,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import reduced, unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
@@ -29,6 +30,8 @@ def bitwise(context: Context) -> None:
     """
     op, names = context.op, context.node.input[:]
     elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
+    if {context.elem_type(name) for name in names} - {elem_type, None}:
+        raise Blocked("its inputs have two dtypes", "mend the model")
     width = np.iinfo(numpy_dtype(elem_type)).bits
     context.warn(f"each element is taken apart into {width} bits of int64: memory for all of them")
     if elem_type == TensorProto.INT64:

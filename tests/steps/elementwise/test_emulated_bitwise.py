@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
-from tests.support import converts, one_node
+from tests.support import blockers, converts, one_node
 
 _KINDS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
@@ -36,3 +37,11 @@ def test_bitwise_of_size_0(shape: Any) -> None:
         source = one_node("BitwiseAnd", 18, inputs, shapes=shapes, hidden=hidden)
         for target in (17, 8):
             converts(source, target, inputs)
+
+
+def test_inputs_of_two_dtypes() -> None:
+    x = np.zeros(2, np.uint64)
+    source = one_node("BitwiseXor", 18, {"x": x, "y": x})
+    source.graph.input[1].type.tensor_type.elem_type = TensorProto.UINT16
+    (blocker,) = blockers(source, 8)
+    assert "two dtypes" in str(blocker)
