@@ -279,6 +279,8 @@ class ContextStep:
         bound: dict[str, str] = {}
         try:
             check_types(formals, args, bound, "input")
+            if self.place.operator == "Attention":
+                _check_keys(args)
         except Invalid as error:
             raise self.place.invalid(str(error)) from None
         types = tuple(_type_bytes(value) for value in args)
@@ -298,6 +300,14 @@ class ContextStep:
             check_types(outputs, results, bound, "output")
         except Invalid as error:
             raise self.place.invalid(str(error)) from None
+
+
+def _check_keys(args: Sequence[Value]) -> None:
+    """Raise `Invalid` unless keys and values are as many: the function body repeats one value."""
+    for key in (1, 4):
+        pair = [value.shape for value in args[key : key + 2] if isinstance(value, np.ndarray)]
+        if len(pair) == 2 and pair[0][:-1] != pair[1][:-1]:
+            raise Invalid(f"keys of shape {pair[0]} have no values of shape {pair[1]}")
 
 
 def _run_body(

@@ -457,3 +457,13 @@ def test_dtypes_that_are_not_of_onnx() -> None:
     assert number_of(np.dtype("U3")) == TensorProto.STRING
     assert type_string(np.array(["a"])) == "tensor(string)"
     assert type_string(np.zeros(1, "datetime64[s]")) == "tensor(datetime64[s])"
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("length", [1, 3])
+def test_keys_that_have_no_values(length: int) -> None:
+    """The function body of Attention repeats a single value for each of the keys."""
+    q, k = np.ones((1, 1, 2, 4), np.float32), np.ones((1, 1, 6, 4), np.float32)
+    inputs = {"q": q, "k": k, "v": k[:, :, :length]}
+    with pytest.raises(ExecutionError, match=r"keys of shape .* have no values of shape"):
+        run(one_node("Attention", 23, inputs), inputs)
