@@ -12,7 +12,15 @@ import sys
 from collections.abc import Iterable, Sequence
 
 import onnx
-from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    numpy_helper,
+)
 
 from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS
@@ -26,6 +34,12 @@ _DOUBLING = frozenset({"Concat", "Gather", "GatherND"})
 
 #: Operators whose outputs onnx knows no elements of, whatever it knows of their inputs.
 _WITHOUT_ELEMENTS = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
+
+#: Operators whose outputs are as large as integers say that they read.
+_SIZED = _WITHOUT_ELEMENTS | {"Pad", "Reshape", "Resize", "Upsample"}
+
+#: Lists of more integers are no sizes.
+_FEW = 1024
 
 #: Operators whose graphs inference goes into.
 _WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
@@ -112,7 +126,7 @@ def main() -> None:
 def _may_end(model: ModelProto) -> bool:
     """Return whether inference may end the process; most models need one look."""
     imports = [(entry.domain, entry.version) for entry in model.opset_import]
-    if _longest_input(model.graph) > _MOST:
+    if _has_long_lists(model.graph):
         return True
     for function in model.functions:
         imports += [(entry.domain, entry.version) for entry in function.opset_import]
@@ -128,10 +142,26 @@ def _may_end(model: ModelProto) -> bool:
     return bounds.largest > _MOST
 
 
-def _longest_input(graph: GraphProto) -> int:
-    """The length of a graph's longest input of rank 1: it may be taken for a list of sizes."""
-    shapes = [value.type.tensor_type.shape.dim for value in graph.input]
-    return max((dims[0].dim_value for dims in shapes if len(dims) == 1), default=0)
+def _has_long_lists(graph: GraphProto) -> bool:
+    """Return whether some value of rank 1 may be long: inference may take it for a list of sizes.
+
+    That is an input, what is computed of one with a dimension as large, or what has such a size
+    by a constant.
+    """
+    inputs = (value.type.tensor_type.shape.dim for value in graph.input)
+    if max((dim.dim_value for dims in inputs for dim in dims), default=0) > _MOST:
+        return True
+    large = {tensor.name for tensor in graph.initializer if _has_large_size(tensor)}
+    return bool(large) and any(
+        not large.isdisjoint(node.input) for node in graph.node if node.op_type in _SIZED
+    )
+
+
+def _has_large_size(tensor: TensorProto) -> bool:
+    """Return whether a list of a few integers holds a large one."""
+    if tensor.data_type != TensorProto.INT64 or math.prod(tensor.dims) > _FEW:
+        return False
+    return bool((numpy_helper.to_array(tensor) > _MOST).any())
 
 
 def _doublings(nodes: Iterable[NodeProto], ending: frozenset[str]) -> float:

@@ -47,6 +47,30 @@ def test_what_stays_small_is_inferred_here(monkeypatch: pytest.MonkeyPatch) -> N
     assert infer_shapes(doubling("Concat", 41, "x"), data_prop=True) is not None
 
 
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "a = Reshape(z, all) y = Add(a, a)",
+        "a = Range(zero, many, one) y = Mul(a, a)",
+        "a = Pad(x, pads) y = Add(a, a)",
+    ],
+)
+def test_a_list_that_is_computed_and_long_is_inferred_apart(
+    nodes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = "z" if "z" in nodes else "other"
+    found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 14]>
+        g (float[3] x, float[1073741824,1] {large}) => (float[] y)
+        <int64[1] all = {{-1}}, int64[2] pads = {{0, 1073741824}}, int64 zero = {{0}},
+        int64 one = {{1}}, int64 many = {{1073741824}}> {{ {nodes} }}""")
+    if large == "other":
+        del found.graph.input[1]
+    asked: list[ModelProto] = []
+    monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
+    assert infer_shapes(found, data_prop=True) is None
+    assert asked == [found]
+
+
 @pytest.mark.parametrize("node", ["Slice(x, s, s)", "Cast<to = 1>(s)"])
 def test_a_list_that_is_said_to_be_long_is_inferred_apart(
     node: str, monkeypatch: pytest.MonkeyPatch
