@@ -81,6 +81,12 @@ def allowed_types(op_type: str, opset: int) -> dict[str, frozenset[str]]:
     }
 
 
+def takes(op_type: str, opset: int, place: int, kind: str) -> bool:
+    """Return whether an operator takes a type as its input at `place`; True where it has none."""
+    allowed = allowed_types(op_type, opset).get(f"in{place}")
+    return allowed is None or kind in allowed
+
+
 @cache
 def inputs_of_same_type(op_type: str, opset: int) -> tuple[tuple[bool, ...], ...]:
     """For each formal output whether each formal input is of the same type, whatever that is."""

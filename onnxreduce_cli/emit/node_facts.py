@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy.typing as npt
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.model import attributes
@@ -293,7 +294,20 @@ class NodeFacts:
                 "state its type in the model's value_info",
                 dtype_of=name,
             )
+        self._check_type(name)
         return elem_type
+
+    def _check_type(self, name: str) -> None:
+        """Raise `Blocked` where a value is an input that the operator does not take."""
+        op_type, opset = self.node.op_type, self.source_opset
+        if name not in self.node.input or not schemas.exists(op_type, opset):
+            return
+        place = list(self.node.input).index(name)
+        kind = self.kind(name)
+        if kind is not None and not schemas.takes(op_type, opset, place, kind):
+            raise Blocked(
+                f"its input {name!r} is {kind}, which {op_type} does not take", "mend the model"
+            )
 
     def argument_is_set(self, name: str) -> bool:
         """Return whether the function's attribute `name` has a value in every call (else in none).

@@ -210,9 +210,8 @@ def infer_from(
 
 def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> str | None:
     """Return which input of a node its definition does not allow the type of, if there is one."""
-    allowed = schemas.allowed_types(node.op_type, opset)
     for index, (name, known, _) in enumerate(inputs):
-        if known is not None and known.kind not in allowed.get(f"in{index}", {known.kind}):
+        if known is not None and not schemas.takes(node.op_type, opset, index, known.kind):
             return f"its input {name!r} is {known.kind}, which {node.op_type} does not take"
     return None
 
