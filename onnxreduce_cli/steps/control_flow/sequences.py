@@ -6,6 +6,8 @@ tensors. Everything else `onnxreduce_cli.containers` writes out as tensors, in t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from onnx import NodeProto
 
@@ -80,20 +82,22 @@ def _part(context: Context, split: NodeProto, axis: int, index: int) -> tuple[in
     if sizes is None:
         raise refuse(context, _HOLDS)
     if sizes.ndim:
-        ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes.astype(np.int64))])
+        ends: Sequence[int] = [0, *np.cumsum(sizes.astype(np.int64)).tolist()]
         count = len(sizes)
     else:
         dim = known_size(context, split.input[0], axis)
         step = int(sizes)
+        if step < 1:
+            raise Blocked(f"it is split into parts of {step}", "mend the model")
         # Without the size, indices from the front are still known.
         if not isinstance(dim, int) and index < 0:
             raise refuse(context, _HOLDS)
         count = -(-dim // step) if isinstance(dim, int) else index + 1
-        ends = np.arange(count + 1) * step
+        ends = range(0, (count + 1) * step, step)
     if index < -count or index >= count:
         raise Blocked(f"it takes element {index} of {count}", "mend the model")
     index %= count
-    return int(ends[index]), int(ends[index + 1])
+    return ends[index], ends[index + 1]
 
 
 @introduced(

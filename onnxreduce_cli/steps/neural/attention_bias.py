@@ -12,6 +12,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.model.values import numpy_dtype
 
@@ -133,7 +134,11 @@ def _past_length(context: Context, past: Value) -> Value:
 
 def _places(context: Context, count: int | None, shape: str, axis: int) -> Value:
     """Return the numbers from 0 to before a dimension: `count`, or else that of a shape."""
-    if count is not None:
+    if count is not None and count <= LARGEST_CONSTANT:
         return context.array(np.arange(count, dtype=np.int64), "places")
-    end = context.op.Gather(shape, context.scalar(axis, "axis"), axis=0)
+    end = (
+        context.op.Gather(shape, context.scalar(axis, "axis"), axis=0)
+        if count is None
+        else context.scalar(count, "count")
+    )
     return context.op.Range(context.scalar(0, "zero"), end, context.scalar(1, "one"))

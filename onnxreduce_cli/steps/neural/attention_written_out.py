@@ -18,7 +18,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import as_name
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, as_name
 from onnxreduce_cli.emit.sizes import known_size, size_of
 from onnxreduce_cli.model.values import numpy_dtype, tensor_type
 from onnxreduce_cli.steps.function_operators import BLOCKS, check_causal, check_definition, inline
@@ -91,7 +91,7 @@ def _form(context: Context) -> _Form | None:
         if queries is not None and queries == keys:
             return _Form(elem_types.pop(), 4, 1, 1)
         heads, kv_heads = (dim if isinstance(dim, int) else 0 for dim in (queries, keys))
-    if heads < 1 or kv_heads < 1 or heads % kv_heads:
+    if not (1 <= heads <= LARGEST_CONSTANT) or kv_heads < 1 or heads % kv_heads:
         return None
     return _Form(elem_types.pop(), 3 if ranks == {3} else 4, heads, kv_heads)
 

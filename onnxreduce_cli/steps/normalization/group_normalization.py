@@ -54,7 +54,7 @@ def _repeated_for_channels(context: Context, name: str, groups: int, times: Numb
     """
     op = context.op
     known = context.constant(name)
-    if known is not None and isinstance(times, int):
+    if known is not None and isinstance(times, int) and known.size * times <= LARGEST_CONSTANT:
         return context.array(np.repeat(known, times), "for_channels")
     column = op.Unsqueeze(name, context.array([1], "axes"))
     if isinstance(times, int):

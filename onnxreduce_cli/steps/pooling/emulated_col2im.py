@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, as_shape, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, list_elements, size_of
-from onnxreduce_cli.model.values import dtype_name, numpy_dtype
+from onnxreduce_cli.model.values import MOST_DIMS, dtype_name, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 #: For each dtype the one in which it is added up; a Cast back lets integers wrap.
@@ -95,7 +95,10 @@ def _axes(context: Context) -> int:
     for name in (context.input(1), context.input(2)):
         known, dims = context.elements(name), known_dims(dims_of(context, name))
         if known is not None or dims is not None:
-            return len(known) if known is not None else (dims or (0,))[0]
+            count = len(known) if known is not None else (dims or (0,))[0]
+            if count > MOST_DIMS:
+                raise Blocked(f"it has {count:,} spatial axes", "mend the model")
+            return count
     for attribute in ("strides", "dilations", "pads"):
         per_axis = context.value(attribute)
         if per_axis:

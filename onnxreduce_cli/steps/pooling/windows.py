@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from onnxreduce_cli.emit.axes import unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, at_least_zero
@@ -171,6 +172,8 @@ def window_indices(context: Context, axis: Axis) -> Indices:
     """Return the indices in the padded value of each window's elements: int64, [count, kernel]."""
     op = context.op
     window = axis.window
+    if window.kernel > LARGEST_CONSTANT:
+        raise Blocked(f"its windows have {window.kernel:,} elements", "mend the model")
     within = window.dilation * np.arange(window.kernel, dtype=np.int64)
     if isinstance(axis.count, int) and axis.count * window.kernel <= LARGEST_CONSTANT:
         return window.stride * np.arange(axis.count, dtype=np.int64)[:, None] + within

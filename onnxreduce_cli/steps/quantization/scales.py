@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import sizes
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, sizes
 from onnxreduce_cli.emit.sizes import along_axis, arange, dims_of, size_of
 
 
@@ -99,7 +99,7 @@ def for_each_element(context: Context, name: str, of: Granularity) -> Value:
     else:
         shape = op.Shape(of.data)
         size = sizes(context, op.Gather(shape, context.array([axis], "axis"), axis=0))
-    if isinstance(size, int):
+    if isinstance(size, int) and size <= LARGEST_CONSTANT:
         blocks = context.array(np.arange(size, dtype=np.int64) // of.block_size, "blocks")
     else:
         length = context.array([of.block_size], "block_size")

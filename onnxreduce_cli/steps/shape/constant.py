@@ -131,7 +131,7 @@ def _sum_of_doubles(context: Context, array: npt.NDArray[Any], elem_type: int) -
 
 def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.float64] | None:
     """Return the array in double, or None where casting it back does not give the same."""
-    if elem_type == TensorProto.STRING:
+    if elem_type == TensorProto.STRING or array.dtype.kind == "c":
         return None
     double = array.astype(np.float64)
     if array.dtype.kind in "iu":  # Beyond the range of integers each processor casts its own way.

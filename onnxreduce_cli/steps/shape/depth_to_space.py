@@ -6,6 +6,7 @@ import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import down
@@ -51,7 +52,7 @@ def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> Value
     """
     op = context.op
     count = size_of(context, context.input(0), 1) * max(rows, 1)
-    if isinstance(count, int):
+    if isinstance(count, int) and count <= LARGEST_CONSTANT:
         numbers = np.arange(count, dtype=np.int64).reshape(rows, columns)
         return context.array(numbers.T.reshape(-1), "order")
     shape = context.array([rows, columns], "shape")

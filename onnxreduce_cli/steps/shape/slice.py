@@ -13,7 +13,7 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import ints_to_constant, known_axes, non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import sizes
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims
 from onnxreduce_cli.emit.sizes import known_size
@@ -98,7 +98,9 @@ def _indices(context: Context, index: int, axis: int, step: int) -> Value:
         start, end = starts[index], ends[index]
         # Going backwards, an end before the first element means "through the first".
         last = None if step < 0 and end < -dim else end
-        return context.array(list(range(dim)[start:last:step]), "indices")
+        taken = range(dim)[start:last:step]
+        if len(taken) <= LARGEST_CONSTANT:
+            return context.array(list(taken), "indices")
     return indices_at_run_time(context, index, axis, step)
 
 
