@@ -11,6 +11,7 @@ from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
 from onnxreduce_cli.emit.refusals import refuse
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import introduced
@@ -42,7 +43,7 @@ def tf_idf_vectorizer(context: Context) -> None:
     if rank == 0:
         data, rank = op.Reshape(data, context.array([1], "one")), 1
     last = -1 if rank is None else rank - 1
-    coordinates = context.value("ngram_indexes")
+    coordinates = _coordinates(context)
     size = max(coordinates) + 1
     counts_by_length: list[str] = []
     numbers: list[int] = []
@@ -100,6 +101,31 @@ def _weights_of_columns(weights: list[float], coordinates: list[int]) -> np.ndar
             )
         by_column[column] = weight
     return by_column
+
+
+def _coordinates(context: Context) -> list[int]:
+    """Return the column in which each n-gram of the pool is counted.
+
+    Raises:
+        Blocked: the attributes do not fit each other.
+    """
+    coordinates = list(context.value("ngram_indexes"))
+    bounds = [0, *context.value("ngram_counts"), len(context.value("pool_int64s") or ())]
+    if bounds != sorted(bounds):
+        raise Blocked(f"its ngram_counts are {bounds[1:-1]}, not in order", "mend the model")
+    grams = sum(
+        (end - start) // length for length, (start, end) in enumerate(pairwise(bounds[1:]), 1)
+    )
+    given = {len(coordinates), len(context.value("weights") or coordinates)}
+    if not grams or given != {grams}:
+        raise Blocked(
+            f"its pool has {grams} n-grams, and there are {min(given - {grams}, default=0)} places "
+            "or weights for them",
+            "mend the model",
+        )
+    if not 0 <= min(coordinates) <= max(coordinates) < LARGEST_CONSTANT:
+        raise Blocked("its ngram_indexes are no columns", "mend the model")
+    return coordinates
 
 
 def _pool(context: Context) -> list[dict[tuple[int, ...], int]]:

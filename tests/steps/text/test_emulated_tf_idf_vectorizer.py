@@ -111,3 +111,20 @@ def test_tf_idf_vectorizer_of_strings() -> None:
     )
     (blocker,) = blockers(source, 8)
     assert "nothing before opset 9 tells what is in a string" in str(blocker)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"ngram_indexes": [0, 1, 3]},
+        {"ngram_indexes": [0, 1, 3, 2, 5, 6, 4, 9, 1 << 40]},
+        {"ngram_counts": [0, 10, 4]},
+        {"ngram_counts": [-4, 4, 10]},
+        {"weights": [1.0], "mode": "TFIDF"},
+    ],
+)
+def test_attributes_that_do_not_fit_each_other(wrong: dict[str, Any]) -> None:
+    x = np.array([1, 2, 3])
+    source = node(x, **{"mode": "TF", **wrong})
+    (blocker,) = blockers(source, 8)
+    assert "mend the model" in str(blocker)
