@@ -648,3 +648,10 @@ def test_a_tile_of_many_repeats_is_no_concat() -> None:
     source = of_shapes("r = Constant<value_ints=[1, 65]>() y = Tile(x0, r)", 13, "2,3")
     (blocker,) = onnxreduce_cli.plan(source, runtime="opencv==4.10").blockers
     assert "repeats a dimension 0 times, or more than 64" in blocker.reason
+
+
+def test_a_constant_that_does_not_fit_the_stated_result() -> None:
+    source = onnx.parser.parse_model("""<ir_version: 7, opset_import: ["" : 11]>
+        g (float x) => (float[4] y) <float[1,4] c = {1, 2, 3, 4}> { y = Sub(x, c) }""")
+    (blocker,) = onnxreduce_cli.plan(source, runtime="opencv==4.6").blockers
+    assert "states another shape of the result than it has" in blocker.reason

@@ -6,6 +6,7 @@ It means the same at the same opset. Which runtime gets what wrong is in `target
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from onnx import TensorProto
@@ -108,9 +109,17 @@ def with_whole_constant(context: Context) -> None:
         array = context.constant(name)
         if array is None or array.size == 1 or list(array.shape) == known:
             inputs.append(name)
+        elif not _fits(array.shape, known):
+            raise Blocked("the model states another shape of the result than it has")
         else:
             inputs.append(context.array(np.broadcast_to(array, known).copy(), "whole"))
     context.replace(inputs=inputs)
+
+
+def _fits(shape: Sequence[int], result: Sequence[int]) -> bool:
+    """Return whether a tensor of a shape can be broadcast to that of the result."""
+    pairs = zip(reversed(shape), reversed(result), strict=False)
+    return len(shape) <= len(result) and all(size in (1, dim) for size, dim in pairs)
 
 
 @instead(("Div", "Mul"), {"norm", "norm of another"}, "written with both operands negated")
