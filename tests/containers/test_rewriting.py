@@ -587,3 +587,10 @@ def test_a_model_that_imports_no_opset_is_not_written_out() -> None:
     del source.opset_import[:]
     (blocker,) = onnxreduce_cli.plan(source, 9).blockers
     assert "not imported" in blocker.reason
+
+
+def test_an_optional_value_that_nothing_makes() -> None:
+    source = onnx.parser.parse_model("""<ir_version: 10, opset_import: ["" : 18]>
+        g (float[2] x) => (float[2] y) { y = OptionalGetElement(q) }""")
+    (blocker,) = onnxreduce_cli.plan(source, 13).blockers
+    assert "the type of 'q' is not known" in blocker.reason

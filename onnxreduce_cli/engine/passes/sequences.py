@@ -50,6 +50,8 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
         site.blocked = Blocked(error.cause.reason, error.cause.advice)
         blocked = [site]
     else:
+        if not written:
+            return None  # What blocks reads what nothing makes.
         blocked = [] if plan.route.emulate else list(_emulated(plan, written))
     if not blocked:
         return copy, tuple(written)
