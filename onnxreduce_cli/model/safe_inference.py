@@ -161,6 +161,8 @@ def _has_large_size(tensor: TensorProto) -> bool:
     """Return whether a list of a few integers holds a large one."""
     if tensor.data_type != TensorProto.INT64 or math.prod(tensor.dims) > _FEW:
         return False
+    if tensor.data_location == TensorProto.EXTERNAL or not (tensor.raw_data or tensor.int64_data):
+        return False
     return bool((numpy_helper.to_array(tensor) > _MOST).any())
 
 

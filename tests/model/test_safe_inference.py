@@ -148,3 +148,15 @@ def test_an_operator_of_what_has_no_type(domain: str, opset: int, op_type: str) 
         graph, opset_imports=[helper.make_opsetid(*item) for item in imports.items()]
     )
     assert infer_shapes(found, data_prop=True) is None
+
+
+def test_sizes_in_files_are_not_read() -> None:
+    found = parser.parse_model("""<ir_version: 8, opset_import: ["" : 14]>
+        g (float[2,3] x) => (float[] y) <int64[1] all = {6}> { y = Reshape(x, all) }""")
+    sizes = found.graph.initializer[0]
+    sizes.ClearField("raw_data")
+    sizes.ClearField("int64_data")
+    sizes.data_location = TensorProto.EXTERNAL
+    sizes.external_data.add(key="location", value="none.bin")
+    inferred = infer_shapes(found, data_prop=True)
+    assert inferred is not None
