@@ -25,7 +25,7 @@ def test_data_of_a_rank(rank: int | None) -> None:
                 for size in (2, 3, 4, 5, 8)[5 - rank :] if place == 0 or rank == 0 else (8,):
                     tensor.shape.dim.add(dim_value=size)
         try:
-            Conversion(found, 25, contract=("all",))
+            Conversion(found, 24, contract=("all",))
         except InvalidModelError:
             continue
         planned += 1
