@@ -1,4 +1,7 @@
-"""Checking one distinct site: both sides on many small inputs, and what their results say."""
+"""Checking a pair: both sides on many small inputs, and what their results say.
+
+A pair is all that is needed: what plans conversions is not imported.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,11 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
-from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.verification.compare import Errors, Tolerance
-from onnxreduce_cli.verification.errors import InputError, UncheckableError
+from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
 from onnxreduce_cli.verification.profiles import MULTIPLIED, UNUSUAL
@@ -22,9 +24,8 @@ from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.site_batches import lost, open_runners
 from onnxreduce_cli.verification.site_cost import work
 from onnxreduce_cli.verification.site_doubles import settled
-from onnxreduce_cli.verification.site_models import Pair, PairMaker
+from onnxreduce_cli.verification.site_pair import Pair
 from onnxreduce_cli.verification.site_runs import Refusals, run_sides
-from onnxreduce_cli.verification.site_smaller import smaller
 from onnxreduce_cli.verification.source import Source
 
 #: For replacements that compute in another way, in one executor and between two.
@@ -38,9 +39,7 @@ _COMPUTED_AS_FLOAT = replace(_COMPUTED, factor=_COMPUTED.factor * _AS_FLOAT)
 _BETWEEN_AS_FLOAT = replace(_BETWEEN, factor=_BETWEEN.factor * _AS_FLOAT)
 
 #: Elements that one run may compute: more of them take seconds, and hundreds of megabytes.
-_MOST = 1 << 23
-#: The same where nothing smaller is left to try.
-_AT_LAST = 1 << 25
+MOST = 1 << 23
 
 #: The opset from which on axes may be negative in general.
 _NEGATIVE_AXES = 11
@@ -49,7 +48,8 @@ _UNDETERMINED = (
     "ONNX Runtime and the NumPy executor differ from each other, before the conversion too, in "
     "what becomes of NaN or infinities; the replacement gives something else again"
 )
-_TOO_LARGE = "its tensors are too large to try"
+#: Why a pair is not checked that would compute more.
+TOO_LARGE = "its tensors are too large to try"
 
 
 @dataclass
@@ -75,42 +75,20 @@ class Found:
     remarks: list[str] = field(default_factory=list)
 
 
-def check_site(maker: PairMaker, site: Site, pair: Pair, seed: int) -> Found:
-    """Check one of some sites that are alike, of which `pair` is made."""
-    found = _within_limits(pair, seed)
-    if pair.full and found.unchecked != _TOO_LARGE:
-        return found
-    if (found.failure or found.unchecked) and not pair.full:
-        # The replacement may rest on the true dimensions and constants, so only they can tell.
-        pair = maker.pair(site, full=True)
-        found = _within_limits(pair, seed)
-        if pair.full and found.unchecked != _TOO_LARGE:
-            return found
-    if found.failure or found.unchecked:
-        try:
-            return _within_limits(smaller(pair, site, maker.conversion, seed), seed, _AT_LAST)
-        except UncheckableError as error:
-            if pair.full:
-                found = _within_limits(pair, seed, _AT_LAST)
-            if not pair.full or found.unchecked == _TOO_LARGE:
-                return Found(unchecked=f"{_TOO_LARGE}; {error}")
-    return found
-
-
-def _within_limits(pair: Pair, seed: int, most: int = _MOST) -> Found:
-    """Check a pair unless a run would compute more elements."""
+def check_pair(pair: Pair, seed: int, most: int = MOST) -> Found:
+    """Check a pair unless a run would compute more elements than `most`."""
     if work(pair.before) + work(pair.after) > most:
-        return Found(unchecked=_TOO_LARGE)
-    found = _check_pair(pair, seed)
+        return Found(unchecked=TOO_LARGE)
+    found = _compared(pair, seed)
     if found.refused and pair.promised:
         # The shapes that a model states may be wrong; agreement without them still counts.
-        without = _check_pair(pair._replace(promised={}), seed)
+        without = _compared(pair._replace(promised={}), seed)
         if not without.failure:
             return without
     return found
 
 
-def _check_pair(pair: Pair, seed: int) -> Found:
+def _compared(pair: Pair, seed: int) -> Found:
     found = Found(pair)
     problem = _invalid(pair)
     if problem:

@@ -18,7 +18,7 @@ from onnxreduce_cli.verification.compare import is_float
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side
 from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner
-from onnxreduce_cli.verification.site_models import Pair
+from onnxreduce_cli.verification.site_pair import Pair
 
 Array = npt.NDArray[Any]
 

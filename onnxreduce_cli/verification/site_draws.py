@@ -24,7 +24,7 @@ from onnxreduce_cli.verification.profiles import (
     ZEROS,
 )
 from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.site_models import Pair
+from onnxreduce_cli.verification.site_pair import Pair
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})

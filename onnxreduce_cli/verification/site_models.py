@@ -22,6 +22,7 @@ from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.site_bodies import Converted, models_with_bodies
 from onnxreduce_cli.verification.site_names import Renaming, described, made
 from onnxreduce_cli.verification.site_nodes import RANDOM, bound, refuse_external
+from onnxreduce_cli.verification.site_pair import Pair, Sizes
 from onnxreduce_cli.verification.site_sources import nodes_behind
 from onnxreduce_cli.verification.site_types import (
     INTEGERS,
@@ -35,42 +36,6 @@ from onnxreduce_cli.verification.site_types import (
 Array = npt.NDArray[Any]
 #: Constants that are larger are drawn even where all others keep their values.
 _MOST = 1 << 20
-
-#: A partly known list of integers: each one's value, or the tensor and axis of which it is the
-#: size, or None.
-Sizes = tuple[int | tuple[str, int] | None, ...]
-
-
-class Pair(NamedTuple):
-    """The node and its replacement as models of the same inputs and outputs.
-
-    Attributes:
-        before: the original node at its own opset.
-        after: its replacement at the target opset.
-        moved: whether only attributes and inputs moved: the same operator, once.
-        full: whether it is the site as it stands: no dimension was made smaller, no constant drawn.
-        promised: the dimensions that the model states of its outputs, by output, where none was
-            made smaller: smaller inputs lead to others.
-        sizes: the known elements of lists of integers that are drawn, by input.
-        constants: the inputs that are constants of the model, which are drawn.
-        stabler: whether the replacement may differ where inner values over- or underflow.
-    """
-
-    before: ModelProto
-    after: ModelProto
-    moved: bool
-    full: bool
-    promised: dict[str, Dims]
-    sizes: dict[str, Sizes]
-    constants: tuple[str, ...] = ()
-    stabler: bool = False
-
-    @property
-    def key(self) -> bytes:
-        """A key by which distinct sites are recognised: equal keys, equal sites."""
-        sides = (self.before, self.after)
-        parts = [side.SerializeToString(deterministic=True) for side in sides]
-        return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
 
 
 class _Parts(NamedTuple):

@@ -24,7 +24,7 @@ from onnxreduce_cli.verification.site_draws import (
     special_profile,
     windows_hold_elements,
 )
-from onnxreduce_cli.verification.site_models import Pair
+from onnxreduce_cli.verification.site_pair import Pair
 from onnxreduce_cli.verification.source import Source
 
 #: What a node refused of smaller tensors it will hardly take of larger ones.

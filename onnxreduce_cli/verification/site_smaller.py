@@ -25,7 +25,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import OnnxreduceError
 from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.profiles import ORDINARY, draw_array
-from onnxreduce_cli.verification.site_models import Pair
+from onnxreduce_cli.verification.site_pair import Pair
 from onnxreduce_cli.verification.site_types import (
     Array,
     fixed_dims,

@@ -16,8 +16,10 @@ from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.site_check import Found, check_site
-from onnxreduce_cli.verification.site_models import Pair, PairMaker
+from onnxreduce_cli.verification.pair_check import Found
+from onnxreduce_cli.verification.site_check import check_site
+from onnxreduce_cli.verification.site_models import PairMaker
+from onnxreduce_cli.verification.site_pair import Pair
 from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 

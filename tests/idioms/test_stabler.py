@@ -10,7 +10,8 @@ import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.verification.outcomes import Outcome, Side
 from onnxreduce_cli.verification.site_doubles import settled
-from onnxreduce_cli.verification.site_models import Pair, PairMaker
+from onnxreduce_cli.verification.site_models import PairMaker
+from onnxreduce_cli.verification.site_pair import Pair
 from onnxreduce_cli.verification.sites import check_sites
 from tests.idioms.exported import GROUPS, KERAS, MOMENTS, SCORES, SHIFTS, attention
 from tests.support import model, op_types, run
