@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
 
 def prepare_checks(model: ModelProto, opset: int | None) -> None:
-    """Let ONNX Runtime's process start while this one plans, if the model is of another opset.
+    """Let a process that checks start while this one plans, if the model is of another opset.
 
     Which one is not known yet where it is None.
     """
+    from onnxreduce_cli.verification.pair_process import prepared
     from onnxreduce_cli.verification.process import prepare
 
-    if opset != default_opset(model):
+    if opset != default_opset(model) and prepared() is None:
         prepare("onnxruntime")
 
 

@@ -18,7 +18,7 @@ from onnxreduce_cli.cli.preparing import preparation_options
 from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
-from onnxreduce_cli.cli.starting import prepared
+from onnxreduce_cli.cli.starting import end_prepared, prepared
 from onnxreduce_cli.cli.stating import type_option
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, about
@@ -339,9 +339,8 @@ def _convert_many(
 ) -> int:
     from onnxreduce_cli.batch.run import convert_many, exit_code
     from onnxreduce_cli.batch.summary import summary_text
-    from onnxreduce_cli.verification.process import end_all
 
-    end_all()  # What was started to check one model is of no use: each pool has its own.
+    end_prepared()  # What was started to check one model is of no use: each pool has its own.
     outcomes = {}
     results = convert_many(
         list(places),

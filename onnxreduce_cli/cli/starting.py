@@ -20,26 +20,40 @@ def prepared(command: Callable[..., None]) -> Callable[..., None]:
         if options["no_check"] or (options["dry_run"] and not options["verify"]):
             import_numpy()
         else:
-            _prepare_checks()
+            _prepare_checks(verify=options["verify"])
         command(**options)
 
     return call
 
 
-def _prepare_checks() -> None:
-    """Import NumPy, and let the process start that runs ONNX Runtime.
+def _prepare_checks(*, verify: bool) -> None:
+    """Import NumPy, and let the processes start that check: each node, and whole models.
 
-    Where this process can be copied, that is a copy, which needs not import NumPy again.
+    Where this process can be copied, they are copies, which need not import NumPy again.
     """
+    from onnxreduce_cli.verification import pair_process
     from onnxreduce_cli.verification.copying import can_be_copied
     from onnxreduce_cli.verification.process import prepare
 
     # What others have imported, of a library or of tests, should not be copied.
-    if "numpy" not in sys.modules and _BLAS_THREADS not in os.environ:
-        import_numpy()
-        prepare("onnxruntime", copied=can_be_copied())
-    else:
+    if "numpy" in sys.modules or _BLAS_THREADS in os.environ:
         prepare("onnxruntime")
+        return
+    import_numpy()
+    copied = can_be_copied()
+    alone = not copied or len(os.sched_getaffinity(0)) == 1
+    if alone or verify:
+        prepare("onnxruntime", copied=copied)
+    if not alone:
+        pair_process.prepare()
+
+
+def end_prepared() -> None:
+    """End the processes that would check."""
+    from onnxreduce_cli.verification import pair_process, process
+
+    pair_process.end()
+    process.end_all()
 
 
 def import_numpy() -> None:

@@ -101,7 +101,8 @@ def _taken(value: Any) -> Any:
     return Bits(name, np.frombuffer(bytes(memory), bits).reshape(shape))
 
 
-def _prepare() -> Answer:
+def prepare() -> Answer:
+    """Import ONNX Runtime; return what opens models and runs them."""
     import onnxruntime
 
     sessions: dict[int, _Session] = {}
@@ -145,4 +146,4 @@ def _message(error: Exception) -> str:
 def main() -> None:
     """Answer requests until there are none: open a model, or run one that is open."""
     # The bits of dtypes that NumPy lacks are all that ONNX Runtime takes of them.
-    serve(_prepare, restore=lambda bits: bits)
+    serve(prepare, restore=lambda bits: bits)

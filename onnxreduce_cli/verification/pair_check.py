@@ -5,8 +5,7 @@ A pair is all that is needed: what plans conversions is not imported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -24,7 +23,7 @@ from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.site_batches import lost, open_runners
 from onnxreduce_cli.verification.site_cost import work
 from onnxreduce_cli.verification.site_doubles import settled
-from onnxreduce_cli.verification.site_pair import Pair
+from onnxreduce_cli.verification.site_pair import TOO_LARGE, Found, Pair
 from onnxreduce_cli.verification.site_runs import Refusals, run_sides
 from onnxreduce_cli.verification.source import Source
 
@@ -48,31 +47,6 @@ _UNDETERMINED = (
     "ONNX Runtime and the NumPy executor differ from each other, before the conversion too, in "
     "what becomes of NaN or infinities; the replacement gives something else again"
 )
-#: Why a pair is not checked that would compute more.
-TOO_LARGE = "its tensors are too large to try"
-
-
-@dataclass
-class Found:
-    """The result of checking one pair.
-
-    Attributes:
-        pair: what was run.
-        errors: the differences, where both sides agree.
-        failure: why the sides are not the same; empty if they are, or nothing is known.
-        unchecked: why nothing is known; empty if something is.
-        refused: whether that is because the node accepted no inputs that were drawn.
-        inputs: those on which the sides differ.
-        remarks: what people should know of the executors.
-    """
-
-    pair: Pair | None = None
-    errors: Errors = field(default_factory=Errors)
-    failure: str = ""
-    unchecked: str = ""
-    refused: bool = False
-    inputs: dict[str, Any] = field(default_factory=dict)
-    remarks: list[str] = field(default_factory=list)
 
 
 def check_pair(pair: Pair, seed: int, most: int = MOST) -> Found:

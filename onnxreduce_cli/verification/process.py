@@ -161,8 +161,7 @@ class Process:
             self._process = _copied(executor) if copied else _new(executor)
         except OSError as error:
             raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
-        # It may be in a loop without end, so it is killed.
-        self._end = weakref.finalize(self, _end, self._process, self._owner)
+        self._end = ends_with(self, self._process)
         self._awaited: deque[Reply] = deque()
 
     @property
@@ -197,12 +196,7 @@ class Process:
         if not all(reply.small for reply in self._awaited):
             # Else each process may wait for the other to read.
             self.settle()
-        forgotten, self.forgotten = self.forgotten, []
-        described = [{"forget": [], **step, "count": len(values)} for step, values in steps]
-        described[0]["forget"] = forgotten
-        memory = limits.memory + limits.mapped
-        header = {"steps": described, "seconds": limits.timeout, "memory": memory}
-        values = [value for _, values in steps for value in values]
+        header, values = self.request(steps, limits)
         requests = self._process.stdin
         assert requests is not None
         reply = Reply(self, limits, small=small)
@@ -215,6 +209,17 @@ class Process:
             self._end()  # Else it would take the next request for the rest of this one.
             raise
         return reply
+
+    def request(
+        self, steps: Sequence[Step], limits: Limits
+    ) -> tuple[Mapping[str, Any], Sequence[Any]]:
+        """What a request holds: its header, and its values. What was to be forgotten then is."""
+        forgotten, self.forgotten = self.forgotten, []
+        described = [{"forget": [], **step, "count": len(values)} for step, values in steps]
+        described[0]["forget"] = forgotten
+        memory = limits.memory + limits.mapped
+        header = {"steps": described, "seconds": limits.timeout, "memory": memory}
+        return header, [value for _, values in steps for value in values]
 
     def receive(self) -> None:
         """Read the reply that comes next."""
@@ -270,11 +275,22 @@ def start(executor: str, *, copied: bool = False) -> Process:
     Raises:
         CannotRunError: the system starts no process.
     """
-    processes: dict[str, Process] = _local.__dict__.setdefault("processes", {})
+    processes = _processes()
     current = processes.get(executor)
     if current is None or not current.alive:
         current = processes[executor] = Process(executor, copied=copied)
     return current
+
+
+def use(executor: str, process: Process) -> None:
+    """Let a process be the one of this thread that runs models."""
+    _processes()[executor] = process
+
+
+def _processes() -> dict[str, Process]:
+    """Those of this thread, by executor."""
+    found: dict[str, Process] = _local.__dict__.setdefault("processes", {})
+    return found
 
 
 def prepare(executor: str, *, copied: bool = False) -> None:
@@ -288,7 +304,7 @@ def let_go() -> None:
 
     Windows neither replaces nor removes a file that is open.
     """
-    for process in _local.__dict__.get("processes", {}).values():
+    for process in _processes().values():
         if process.alive and process.forgotten:
             step = {"do": "run", "keys": [], "feeds": [], "names": []}
             process.send([(step, [])], Limits(), small=True).receive()
@@ -300,7 +316,7 @@ def end_large() -> None:
     Allocators give little back, and others need it.
     """
     let_go()
-    for process in _local.__dict__.get("processes", {}).values():
+    for process in _processes().values():
         if process.grown > _KEPT:
             process.end()
 
@@ -326,6 +342,17 @@ def ended(code: int) -> str:
     except ValueError:
         return f"exit code {code}"
     return f"{name}, as when memory runs out" if name == "SIGKILL" else name
+
+
+def ends_with(user: object, process: subprocess.Popen[bytes] | Copy) -> weakref.finalize[..., Any]:
+    """Return what ends a process; its user's end does, too, and the end of this process.
+
+    It may be in a loop without end, so it is killed. A copy looks itself whether this process is
+    still there: to kill it takes as long as giving its memory back.
+    """
+    found = weakref.finalize(user, _end, process, os.getpid())
+    found.atexit = not isinstance(process, Copy)
+    return found
 
 
 def _end(process: subprocess.Popen[bytes] | Copy, owner: int) -> None:

@@ -51,7 +51,7 @@ def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
             header, values = messages.read(requests, restore)
         except EOFError:
             return
-        told, found = _answered(header, values, answer, watch)
+        told, found = answered(header, values, answer, watch)
         # What was read may be a model: nothing holds it while this process waits.
         del header, values
         try:
@@ -61,10 +61,17 @@ def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
         del told, found
 
 
-def _answered(
+def answered(
     header: Mapping[str, Any], values: Sequence[Any], answer: Answer, watch: Watch
 ) -> tuple[list[Any], list[Any]]:
-    """Take the steps of a request; return what a reply says of the results, and their values."""
+    """Take the steps of a request; return what a reply says of the results, and their values.
+
+    Args:
+        header: that of the request.
+        values: its values.
+        answer: takes each step.
+        watch: ends this process where a step goes beyond its limits.
+    """
     told: list[Any] = []
     found: list[Any] = []
     start = 0

@@ -1,12 +1,20 @@
-"""The two models that a distinct site is checked by."""
+"""The two models that a distinct site is checked by, and what that finds.
+
+What checks them takes long to import: this is for those who ask, too.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from onnx import ModelProto
 
 from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.verification.compare import Errors
+
+#: Why a pair is not checked that would compute too many elements.
+TOO_LARGE = "its tensors are too large to try"
 
 #: A partly known list of integers: each one's value, or the tensor and axis of which it is the
 #: size, or None.
@@ -43,3 +51,26 @@ class Pair(NamedTuple):
         sides = (self.before, self.after)
         parts = [side.SerializeToString(deterministic=True) for side in sides]
         return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
+
+
+@dataclass
+class Found:
+    """The result of checking one pair.
+
+    Attributes:
+        pair: what was run.
+        errors: the differences, where both sides agree.
+        failure: why the sides are not the same; empty if they are, or nothing is known.
+        unchecked: why nothing is known; empty if something is.
+        refused: whether that is because the node accepted no inputs that were drawn.
+        inputs: those on which the sides differ.
+        remarks: what people should know of the executors.
+    """
+
+    pair: Pair | None = None
+    errors: Errors = field(default_factory=Errors)
+    failure: str = ""
+    unchecked: str = ""
+    refused: bool = False
+    inputs: dict[str, Any] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)

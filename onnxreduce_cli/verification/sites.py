@@ -16,10 +16,10 @@ from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.pair_check import Found
+from onnxreduce_cli.verification.pair_process import check_here, prepared
 from onnxreduce_cli.verification.site_check import check_site
 from onnxreduce_cli.verification.site_models import PairMaker
-from onnxreduce_cli.verification.site_pair import Pair
+from onnxreduce_cli.verification.site_pair import Found, Pair
 from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 
@@ -46,8 +46,7 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
         groups[pair_key] = (pair, first, count + len(group))
     exact, loose, failures = 0, [], []
     remarks: dict[str, None] = {}
-    for pair, site, count in groups.values():
-        found = check_site(maker, site, pair, seed)
+    for site, count, found in _found(maker, groups.values(), seed):
         remarks.update(dict.fromkeys(f"{_where(site)}: {text}" for text in found.remarks))
         if found.unchecked:
             each.append(_leave(unchecked, site, count, found.unchecked))
@@ -101,6 +100,18 @@ def _pairs(
             except UncheckableError as error:
                 known[id(site)] = error
         yield group, known[id(site)]
+
+
+def _found(
+    maker: PairMaker, groups: Collection[tuple[Pair, Site, int]], seed: int
+) -> Iterator[tuple[Site, int, Found]]:
+    """One site of each group, the number of those, and what checking its pair finds."""
+    elsewhere = prepared()
+    if elsewhere is not None:
+        elsewhere.begin([pair for pair, _, _ in groups], seed)
+    check = check_here if elsewhere is None else elsewhere.check
+    for pair, site, count in groups:
+        yield site, count, check_site(maker, site, pair, seed, check)
 
 
 def _where(site: Site) -> str:

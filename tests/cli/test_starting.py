@@ -34,7 +34,8 @@ def test_numpy_is_imported_without_threads_unless_some_are_asked_for(given: str 
     assert printed.stdout.split() == expected
 
 
-#: Prints what runs ONNX Runtime, what of it is here, and what it makes of a model.
+#: Prints whether a process checks pairs, what runs ONNX Runtime, whether that is imported here, and
+#: what it makes of a model.
 _CHECKS = """
 import sys
 {before}
@@ -42,26 +43,35 @@ from onnxreduce_cli.cli.starting import prepared
 
 def command(**options):
     here = "onnxruntime" in sys.modules
-    from onnxreduce_cli.verification import process, run
+    from onnxreduce_cli.verification import pair_process, process, run
+    checks = pair_process.prepared() is not None
     kind = type(process.start("onnxruntime")._process).__name__
     feeds = {{"x": __import__("numpy").array([1, -1], "float32")}}
-    print(kind, here, *run(sys.argv[1], feeds)["y"].tolist())
+    print(checks, kind, here, *run(sys.argv[1], feeds)["y"].tolist())
 
-prepared(command)(no_check=False, dry_run=False, verify=False)
+prepared(command)(no_check=False, dry_run=False, verify={verify})
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only there processes are copied")
-@pytest.mark.parametrize("before", ["", "import numpy"])
-def test_a_copy_of_a_process_that_has_imported_numpy_alone_checks(
-    before: str, tmp_path: Path
+@pytest.mark.parametrize(
+    ("before", "verify", "expected"),
+    [
+        ("", False, "True Popen"),
+        ("", True, "True Copy"),
+        ("import os; os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])", False, "False Copy"),
+        ("import numpy", True, "False Popen"),
+    ],
+)
+def test_copies_of_a_process_that_has_imported_numpy_alone_check(
+    before: str, verify: bool, expected: str, tmp_path: Path
 ) -> None:
     source = model(
         '<ir_version: 8, opset_import: ["": 13]> g (float[2] x) => (float[2] y) { y = Relu(x) }'
     )
     onnx.save(source, tmp_path / "m.onnx")
-    program = [sys.executable, "-c", _CHECKS.format(before=before), str(tmp_path / "m.onnx")]
+    checks = _CHECKS.format(before=before, verify=verify)
+    program = [sys.executable, "-c", checks, str(tmp_path / "m.onnx")]
     env = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
     printed = subprocess.run(program, stdout=subprocess.PIPE, check=True, env=env, text=True)
-    kind = "Popen" if before else "Copy"
-    assert printed.stdout.split() == [kind, "False", "1.0", "0.0"]
+    assert printed.stdout.split() == [*expected.split(), "False", "1.0", "0.0"]

@@ -149,7 +149,7 @@ def test_the_process_imports_little() -> None:
     program = (
         "import sys\n"
         "from onnxreduce_cli.verification import ort_worker\n"
-        "ort_worker._prepare()\n"
+        "ort_worker.prepare()\n"
         "print(*sys.modules)\n"
     )
     printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)

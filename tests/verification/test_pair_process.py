@@ -1,0 +1,94 @@
+"""Checking pairs in a copy of a process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only there processes are copied")
+
+#: Checks what a copy was given, and prints whether it answers as this process does, and what was
+#: imported here for that.
+_PROGRAM = """
+import os, signal, sys
+from onnxreduce_cli.verification.pair_process import PairProcess, check_here
+
+elsewhere = PairProcess()
+from onnx.parser import parse_model
+from onnxreduce_cli.verification.site_pair import Pair
+
+def site(kind, opset, text):
+    return parse_model(
+        f'<ir_version: 8, opset_import: ["": {opset}]> site ({kind}[N,M] i0) => (o0) {{ {text} }}'
+    )
+
+def pair(kind, before, after, opsets=(13, 18), **given):
+    models = site(kind, opsets[0], before), site(kind, opsets[1], after)
+    return Pair(*models, **dict(moved=True, full=False, promised={}, sizes={}) | given)
+
+norm = "o0 = ReduceL2<axes=[1]>(i0)"
+moved = "c = Constant<value_ints=[1]>() o0 = ReduceL2(i0, c)"
+pairs = [
+    pair("float", norm, moved),
+    pair("bfloat16", norm, moved),
+    pair("double", norm, moved.replace("[1]", "[0]")),
+    pair("float", "o0 = Abs(i0)", "a = Neg(i0) o0 = Max(i0, a)", moved=False),
+    pair("int32", "o0 = Relu(i0)", "o0 = Relu(i0)"),
+    pair("float", "o0 = Nowhere(i0)", "o0 = Relu(i0)"),
+]
+
+def told(found):
+    inputs = {name: value.tolist() for name, value in found.inputs.items()}
+    return found.failure, found.unchecked, found.refused, found.errors, found.remarks, inputs
+
+"""
+
+_ANSWERS = """
+elsewhere.begin(pairs[:5], 0)
+answered = [told(elsewhere.check(pair, 0)) for pair in pairs[:3]]
+answered.append(told(elsewhere.check(pairs[5], 0)))
+answered += [told(elsewhere.check(pair, 0)) for pair in pairs[3:5]]
+print("onnxreduce_cli.executor" in sys.modules, "onnxruntime" in sys.modules)
+here = [told(check_here(pairs[at], 0)) for at in (0, 1, 2, 5, 3, 4)]
+print([first == second for first, second in zip(answered, here)])
+print([bool(item[0]) for item in here], [bool(item[1]) for item in here])
+"""
+
+_ENDS = """
+elsewhere.begin(pairs[:3], 0)
+elsewhere.check(pairs[0], 0)
+os.kill(elsewhere._copy.pid, signal.SIGKILL)
+elsewhere._copy.wait()
+if len(sys.argv) > 1:
+    elsewhere.end()
+print([told(elsewhere.check(pair, 0)) == told(check_here(pair, 0)) for pair in pairs])
+"""
+
+
+def _printed(program: str, *arguments: str) -> list[str]:
+    env = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
+    ran = subprocess.run(
+        [sys.executable, "-c", _PROGRAM + program, *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env=env,
+    )
+    return ran.stdout.splitlines()
+
+
+def test_a_copy_finds_what_this_process_would() -> None:
+    imported, same, outcomes = _printed(_ANSWERS)
+    assert imported == "False False"
+    assert same == str([True] * 6)
+    # The axis is another, an integer has no Relu at 13, and there is no such operator.
+    failures, unchecked = [0, 0, 1, 0, 0, 0], [0, 0, 0, 1, 0, 1]
+    assert outcomes == f"{[*map(bool, failures)]} {[*map(bool, unchecked)]}"
+
+
+@pytest.mark.parametrize("arguments", [(), ("end",)])
+def test_what_a_copy_has_not_answered_is_checked_here(arguments: tuple[str, ...]) -> None:
+    assert _printed(_ENDS, *arguments) == [str([True] * 6)]
