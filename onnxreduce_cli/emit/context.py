@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy as shallow_copy
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +16,7 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.edit import reference_node
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
+from onnxreduce_cli.records import dataclass
 
 
 def as_array(values: Any, dtype: np.dtype[Any]) -> Array:

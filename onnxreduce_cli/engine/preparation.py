@@ -6,7 +6,7 @@ Few want anything: what does it is imported where it is wanted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import NamedTuple, TypedDict
 
 from onnx import FunctionProto, ModelProto
@@ -23,6 +23,7 @@ from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.inlining import can_inline, inline
 from onnxreduce_cli.model.metadata import Strip, strip_metadata
 from onnxreduce_cli.model.scope import function_key, function_label, scopes
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, size_text
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from onnx import (
 
 from onnxreduce_cli.model.domains import default_imports
 from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.records import dataclass
 
 
 class Constants:

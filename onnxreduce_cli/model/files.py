@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO
 
@@ -25,6 +25,7 @@ from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, s
 from onnxreduce_cli.model.foreign import foreign
 from onnxreduce_cli.model.outline import Outline
 from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.records import dataclass
 
 #: Stands for standard input and output.
 STREAM = "-"

@@ -8,12 +8,14 @@ that, which is done for many nodes side by side.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 from onnx import NodeProto
+
+from onnxreduce_cli.records import dataclass
 
 #: The first byte of each field of a serialised node.
 _INPUT, _OUTPUT, _NAME, _OP_TYPE, _ATTRIBUTE = (number << 3 | 2 for number in range(1, 6))

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.spans import span
 
