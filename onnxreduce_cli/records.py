@@ -1,8 +1,8 @@
 """Dataclasses that are quickly made.
 
 Python's own compile each method of each class where it is imported, the six of a frozen one in most
-of a millisecond, and a conversion needs some thirty.
-Of these only the constructor is compiled; the other methods look at the fields.
+of a millisecond, and a conversion needs some thirty. Of these only the constructor is compiled; the
+other methods look at the fields.
 """
 
 from __future__ import annotations
