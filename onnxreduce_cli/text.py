@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
 
@@ -128,6 +127,8 @@ def width(text: str) -> int:
 
 def character_width(character: str) -> int:
     """How many columns of a terminal a character takes."""
+    import unicodedata  # Hardly any text needs it.
+
     if unicodedata.category(character) in _NO_WIDTH:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1

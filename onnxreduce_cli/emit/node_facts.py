@@ -18,7 +18,6 @@ from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.specialisation import could_know_more
 from onnxreduce_cli.model.values import ValueType
 from onnxreduce_cli.records import dataclass
 
@@ -262,7 +261,11 @@ class NodeFacts:
             Blocked: a copy of the function for some of its calls may know it.
         """
         function = self.scope.function
-        if function is not None and could_know_more(self._facts.model, function):
+        if function is None:
+            return
+        from onnxreduce_cli.model.specialisation import could_know_more
+
+        if could_know_more(self._facts.model, function):
             raise Blocked(
                 f"{fact} is not the same in all calls of the function", "inline the function"
             )

@@ -12,10 +12,10 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
-from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.model.specialisation import Specialisation
     from onnxreduce_cli.targets.requirement import Target
 
 
