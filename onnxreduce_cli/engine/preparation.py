@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.description import Inlined, Plan
@@ -56,26 +56,6 @@ class Preparation:
     def wanted(self) -> bool:
         """True if there is anything to do."""
         return bool(self.strip_metadata or self.inline_functions or self.dims or self.dtypes)
-
-
-class PreparationOptions(TypedDict, total=False):
-    """What is done to a whole model first, before it is moved to an opset.
-
-    Attributes:
-        strip_metadata: of what to drop metadata and doc strings: ``"nodes"``, ``"functions"`` with
-            all in them, or ``"all"``.
-        inline_functions: put the bodies of model-local functions in the place of their calls.
-        dims: sizes by the names of symbolic dimensions, which are fixed: ``{"batch": 1}``; those
-            without a name are ``input[axis]``.
-        dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
-        keep_interface: let inputs and outputs keep their dtypes, by a Cast each.
-    """
-
-    strip_metadata: Strip | None
-    inline_functions: bool
-    dims: Mapping[str, int]
-    dtypes: Mapping[str, str]
-    keep_interface: bool
 
 
 class Prepared(NamedTuple):
