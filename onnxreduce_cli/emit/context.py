@@ -16,7 +16,6 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.edit import reference_node
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import ValueType, numpy_dtype, tensor_type
-from onnxreduce_cli.records import dataclass
 
 
 def as_array(values: Any, dtype: np.dtype[Any]) -> Array:
@@ -44,11 +43,11 @@ class Emitted(NamedTuple):
     opset: int
 
 
-@dataclass
 class _Description:
     """What a step says of what it does to this node; one for all bindings of a context."""
 
-    text: str = ""
+    def __init__(self) -> None:
+        self.text = ""
 
 
 class Context(NodeFacts):
