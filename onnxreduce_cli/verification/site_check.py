@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError, UncheckableError
 from onnxreduce_cli.verification.inputs import Drawer
