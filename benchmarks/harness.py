@@ -1,12 +1,14 @@
 """Measuring: each run in a process of its own, the contenders in turns, the least of all rounds.
 
 Turns, so that whatever else the machine does hits all alike; a process each, so that peak memory is
-the contender's own. What is measured is the work from file to file: imports are made before.
+the contender's own. What is measured is the work from file to file: imports are made before; or
+whole commands, starting up included.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -93,6 +95,41 @@ def _spawn(*arguments: object) -> str | None:
         print(f"    {arguments[1]} failed: {done.stderr.strip()[-200:]}", file=sys.stderr)
         return None
     return done.stdout.splitlines()[-1] if done.stdout else ""
+
+
+#: The command as its users start it.
+PROGRAM = str(Path(sys.executable).with_name("onnxreduce"))
+
+
+def least(commands: Sequence[Sequence[str]], target: str, rounds: int) -> list[tuple[float, float]]:
+    """What whole commands take at least, in seconds of the clock and of processors.
+
+    They run in the folder of the target, which should be in no project, as they read the settings
+    of one. A first turn does not count, in which modules are compiled, and what they become is
+    kept even where the environment says that Python should not.
+
+    Args:
+        commands: the commands.
+        target: a file that some of them write; it is removed before each.
+        rounds: how often each has its turn.
+    """
+    for command in commands:
+        _took(command, target)
+    runs = [[_took(command, target) for command in commands] for _ in range(rounds)]
+    return [
+        (min(wall for wall, _ in own), min(cpu for _, cpu in own))
+        for own in zip(*runs, strict=True)
+    ]
+
+
+def _took(command: Sequence[str], target: str) -> tuple[float, float]:
+    # `convert` waits for the disk before a file takes the place of another; onnx does not.
+    Path(target).unlink(missing_ok=True)
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    start, before = time.perf_counter(), os.times()
+    subprocess.run(command, check=True, capture_output=True, env=kept, cwd=Path(target).parent)
+    wall, after = time.perf_counter() - start, os.times()
+    return wall, sum(after[2:4]) - sum(before[2:4])
 
 
 def table(title: str, found: dict[str, Figures | None]) -> str:

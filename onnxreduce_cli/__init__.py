@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api import convert, convert_file, convert_version, diff, plan, run, verify
+    from onnxreduce_cli.api.by_name import FileOptions, PreparationOptions
     from onnxreduce_cli.api.file_conversion import Converted
-    from onnxreduce_cli.api.options import FileOptions
     from onnxreduce_cli.diffing.results import Diff, Difference, DiffNode
     from onnxreduce_cli.engine.changes import Change
     from onnxreduce_cli.engine.description import Inlined, Plan, Specialised
-    from onnxreduce_cli.engine.preparation import PreparationOptions
     from onnxreduce_cli.errors import (
         Blocker,
         CheckError,
@@ -75,13 +74,13 @@ _HOMES = {
     "Diff": "diffing.results",
     "DiffNode": "diffing.results",
     "Difference": "diffing.results",
-    "FileOptions": "api.options",
+    "FileOptions": "api.by_name",
     "Inlined": "engine.description",
     "InputError": "verification.errors",
     "InvalidModelError": "errors",
     "OnnxreduceError": "errors",
     "Plan": "engine.description",
-    "PreparationOptions": "engine.preparation",
+    "PreparationOptions": "api.by_name",
     "RunFailedError": "verification.errors",
     "Specialised": "engine.description",
     "Tolerance": "verification.compare",

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import sys
-import unicodedata
 from collections.abc import Iterable, Sequence
 from shutil import get_terminal_size
 
@@ -27,18 +26,16 @@ _LISTED = 60
 LISTED = 3
 
 #: What differs between texts that say the same: what is quoted, in brackets, and numbers.
-_VALUES = re.compile(
-    r"""'[^']*'|"[^"]*"|\[[^\]]*\]|(?<![\w.])-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?![\w])"""
-)
+_VALUES = r"""'[^']*'|"[^"]*"|\[[^\]]*\]|(?<![\w.])-?\d+(?:[.,]\d+)*(?:e[+-]?\d+)?(?![\w])"""
 
 #: Categories of the marks that join with, or shape, the character before them.
 _NO_WIDTH = ("Mn", "Me", "Cf")
 
 #: A word, and the blanks after it.
-_WORD = re.compile(r"([^ ]+)( *)")
+_WORD = r"([^ ]+)( *)"
 
 #: An option to type, with its value.
-_OPTION = re.compile(r"(?<!\S)(--[a-z-]+) (\S+)")
+_OPTION = r"(?<!\S)(--[a-z-]+) (\S+)"
 
 
 def columns(elsewhere: int = _COLUMNS) -> int:
@@ -104,14 +101,14 @@ def wrapped(lines: Iterable[str], elsewhere: int = _COLUMNS) -> str:
     for line in joined(lines).split("\n"):
         text = line.lstrip(" ")
         indent = " " * (len(line) - len(text))
-        found += _over_lines(_OPTION.sub(r"\1\0\2", text), total, indent)
+        found += _over_lines(re.sub(_OPTION, r"\1\0\2", text), total, indent)
     return "\n".join(found).replace("\0", " ")
 
 
 def _over_lines(text: str, total: int, indent: str) -> list[str]:
     """A text broken at blanks where it is wider than so many columns, with its indent."""
     lines, line, begun = list[str](), indent, False
-    for word, blanks in _WORD.findall(text.rstrip()):
+    for word, blanks in re.findall(_WORD, text.rstrip()):
         if begun and width(f"{line}{word}") > total:
             lines.append(line.rstrip())
             line = f"{indent}    "
@@ -128,6 +125,8 @@ def width(text: str) -> int:
 
 def character_width(character: str) -> int:
     """How many columns of a terminal a character takes."""
+    import unicodedata  # Hardly any text needs it.
+
     if unicodedata.category(character) in _NO_WIDTH:
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
@@ -162,15 +161,15 @@ def size_text(size: int) -> str:
 
 def without_values(text: str) -> str:
     """Return a text with ``...`` for what it quotes, for lists and for numbers."""
-    return _VALUES.sub("...", text)
+    return re.sub(_VALUES, "...", text)
 
 
 def common(texts: Sequence[str]) -> str:
     """Return what texts that differ in values alone all say, with ``...`` where they differ."""
     found = list(dict.fromkeys(texts))
-    values = zip(*map(_VALUES.findall, found), strict=False)
+    values = zip(*[re.findall(_VALUES, item) for item in found], strict=False)
     kept = iter([those[0] if len(set(those)) == 1 else "..." for those in values])
-    return _VALUES.sub(lambda _: next(kept, "..."), found[0])
+    return re.sub(_VALUES, lambda _: next(kept, "..."), found[0])
 
 
 def html_table(rows: Iterable[Sequence[object]], caption: str = "") -> str:

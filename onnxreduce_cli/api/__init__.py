@@ -10,9 +10,9 @@ from onnx import ModelProto
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
 from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
-from onnxreduce_cli.api.request import Request, RequestOptions, converting
+from onnxreduce_cli.api.request import Request, converting
 from onnxreduce_cli.engine.description import Plan
-from onnxreduce_cli.engine.preparation import Preparation, PreparationOptions
+from onnxreduce_cli.engine.preparation import Preparation
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
@@ -21,26 +21,12 @@ if TYPE_CHECKING:
     from onnx_ir import Model
     from typing_extensions import Unpack
 
+    from onnxreduce_cli.api.by_name import ConvertOptions, FileOptions, PreparationOptions
     from onnxreduce_cli.api.file_conversion import Converted
-    from onnxreduce_cli.api.options import FileOptions
     from onnxreduce_cli.diffing.results import Diff
     from onnxreduce_cli.verification import Tolerance, VerifyReport
 
 ModelOrPath = ModelProto | str | os.PathLike[str]
-
-
-class ConvertOptions(RequestOptions, total=False):
-    """What `convert` takes by name.
-
-    Attributes:
-        in_place: edit the given model and return it.
-        check: run each distinct node that changes, before against after.
-        strict: refuse a conversion of which some node could not be checked.
-    """
-
-    in_place: bool
-    check: bool
-    strict: bool
 
 
 @overload

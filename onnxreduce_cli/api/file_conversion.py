@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
-from typing import IO, TYPE_CHECKING, Any
+from contextlib import contextmanager
+from dataclasses import field, replace
+from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
-from onnxreduce_cli.api.options import Comparing, Options
+from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.api.output import check_path, output_path
 from onnxreduce_cli.api.request import converting
 from onnxreduce_cli.api.save import SavedData, check_placement, save, try_out
@@ -25,14 +25,16 @@ from onnxreduce_cli.errors import (
     OnnxreduceError,
     UncheckedError,
 )
-from onnxreduce_cli.model.files import STREAM, Document, load, make_folder, temporary
+from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.elsewhere import Wrong
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.limits import limited
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.api.comparison import Comparison
     from onnxreduce_cli.verification import VerifyReport
     from onnxreduce_cli.verification.site_report import SiteReport
 
@@ -178,21 +180,17 @@ def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | 
 
 def _comparison(
     document: Document, source: str, options: Options, progress: Progress | None
-) -> _Comparison | None:
-    """Return the comparison of the whole models, real data read; None where none is asked for.
+) -> Comparison | None:
+    """Return the comparison of the whole models; None where none is asked for.
 
     Raises:
         InputError: real data cannot be read, or does not fit the model.
     """
     if not options.verify:
         return None
-    from onnxreduce_cli.verification import read_inputs
+    from onnxreduce_cli.api.comparison import comparison_of
 
-    how = options.comparing
-    real = how.pairs or how.inputs is not None
-    inputs = read_inputs(document.model, how.pairs, how.inputs) if real else None
-    casting = bool(options.preparation.dtypes)
-    return _Comparison(document, source, how, inputs, progress, casting)
+    return comparison_of(document, source, options, progress)
 
 
 def _try_out(
@@ -200,7 +198,7 @@ def _try_out(
     document: Document,
     conversion: Conversion,
     options: Options,
-    comparison: _Comparison | None,
+    comparison: Comparison | None,
 ) -> Converted:
     """Compare the whole models, and write none.
 
@@ -219,7 +217,7 @@ def _write(
     document: Document,
     conversion: Conversion,
     options: Options,
-    comparison: _Comparison | None,
+    comparison: Comparison | None,
     stdout: IO[bytes] | None,
     copying: Progress | None,
 ) -> Converted:
@@ -258,59 +256,3 @@ def _write(
         sizes=(given, os.path.getsize(path)) if given else None,
         wrong=wrong,
     )
-
-
-@dataclass
-class _Comparison:
-    """Compares a model as it was read with the one that was written.
-
-    Attributes:
-        document: the model as it was read.
-        source: its path; ``-`` for standard input.
-        options: how to compare them.
-        inputs: real data; None to draw all inputs.
-        progress: called with the steps of comparing that are done, those in all, and the current.
-        casting: whether the converted model may take and give other dtypes.
-        report: what was found; None before.
-    """
-
-    document: Document
-    source: str
-    options: Comparing
-    inputs: list[dict[str, Any]] | None
-    progress: Progress | None
-    casting: bool
-    report: VerifyReport | None = None
-
-    def __call__(self, written: str) -> None:
-        """Compare with the model at a path.
-
-        Raises:
-            VerificationError: they are not equal, or nothing could tell.
-            InputError: the inputs or dimensions given do not fit the model.
-        """
-        from onnxreduce_cli.verification import Tolerance, VerificationError, verify
-        from onnxreduce_cli.verification.process import end_all, let_go
-
-        with ExitStack() as stack:
-            source = label = self.source
-            if source == STREAM:
-                label = "standard input"
-                source = stack.enter_context(temporary([self.document.source]))
-            # What fails keeps the models that it was about, and their files, open.
-            stack.push(lambda kind, *_: None if kind is None else end_all())
-            self.report = verify(
-                source,
-                written,
-                inputs=self.inputs,
-                dims=self.options.dims,
-                trials=self.options.trials,
-                seed=self.options.seed,
-                tolerance=Tolerance(self.options.rtol, self.options.atol),
-                progress=self.progress,
-                labels=(label, "the converted model"),
-                casting=self.casting,
-            )
-            let_go()
-        if self.report.exit_code:
-            raise VerificationError(self.report)

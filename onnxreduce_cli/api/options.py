@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal
+from dataclasses import field, fields, replace
+from typing import Any
 
-from onnxreduce_cli.api.request import Request, RequestOptions
+from onnxreduce_cli.api.request import Request
 from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.engine.preparation import Preparation
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.limits import Limits, current
 
 
@@ -112,47 +113,3 @@ _PARTS: dict[str, Any] = {
     "limits": Limits,
     "placement": Placement,
 }
-
-
-class FileOptions(RequestOptions, total=False):
-    """What `convert_file` takes by name.
-
-    Attributes:
-        dry_run: write nothing: only plan, or also compare with `verify`.
-        force: overwrite a file that exists.
-        in_place: let the output be the input.
-        check: run each distinct node that changes, before against after; the default.
-        strict: write nothing if some node could not be checked.
-        verify: compare the whole models, too.
-        pairs: real data to compare with, ``name=file.npy`` each.
-        inputs: real data to compare with: an .npz file or a test_data_set folder.
-        trials: how many sets of inputs to draw.
-        seed: of what is drawn.
-        rtol: the relative tolerance of the comparison; None for the dtype's own.
-        atol: the absolute tolerance of the comparison; None for the dtype's own.
-        timeout: the seconds that a whole model may take to load, and to run.
-        memory: the bytes of memory that running a whole model may take.
-        external_data: how external data goes along to another folder.
-        allow_outside: let external data lie outside the model's folder.
-        threshold: weights of at least so many bytes become external data; None to leave them.
-        inline: put external data into the model's file.
-    """
-
-    dry_run: bool
-    force: bool
-    in_place: bool
-    check: bool
-    strict: bool
-    verify: bool
-    pairs: tuple[str, ...]
-    inputs: str | None
-    trials: int
-    seed: int
-    rtol: float | None
-    atol: float | None
-    timeout: float
-    memory: int
-    external_data: Literal["link", "copy", "keep"]
-    allow_outside: bool
-    threshold: int | None
-    inline: bool

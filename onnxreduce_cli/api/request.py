@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion, check_request, contracted
-from onnxreduce_cli.engine.preparation import Preparation, PreparationOptions, prepare
+from onnxreduce_cli.engine.preparation import Preparation, prepare
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.stating import parse_type, stating
+from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
@@ -89,28 +90,6 @@ class Request:
         if own is None:
             raise UsageError("the model imports no default domain; say which opset: --opset N")
         return own
-
-
-class RequestOptions(PreparationOptions, total=False):
-    """The parts of a `Request` but the opset, each by itself.
-
-    Attributes:
-        runtime: where the model is to run, as ``"onnxruntime==1.8"``.
-        allow_ops: the only operators that may be left.
-        expand: operators to replace by their function bodies.
-        contract: operators, or groups, to put in place of nodes that stand for them.
-        ir_version: the IR version of a model that changes.
-        types: the types of values where nothing else tells.
-        emulate: let control flow, or very many nodes, stand for a node.
-    """
-
-    runtime: str | None
-    allow_ops: Collection[str]
-    expand: Collection[str]
-    contract: Collection[str]
-    ir_version: Wanted
-    types: Mapping[str, str] | None
-    emulate: bool
 
 
 def _allowed(operators: Collection[str]) -> Target | None:

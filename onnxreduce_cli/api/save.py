@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import IO, Literal, NamedTuple
 
 from onnxreduce_cli.engine.conversion import Conversion
@@ -14,7 +14,7 @@ from onnxreduce_cli.model.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing, temporary
 from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.model.weights import move_in, move_out
+from onnxreduce_cli.records import dataclass
 
 #: Of external data that was converted so much at least becomes external data again.
 _MOVED = 1024
@@ -199,10 +199,12 @@ def _place_weights(
     Raises:
         UsageError: another file is where they would go.
     """
-    if placement.inline:
-        return move_in(document, files), _NewData()
-    if placement.threshold is None:
+    if not placement.inline and placement.threshold is None:
         return False, _NewData()
+    from onnxreduce_cli.model.weights import move_in, move_out
+
+    if placement.inline or placement.threshold is None:
+        return move_in(document, files), _NewData()
     data_path = _data_path(path, force=force)
     content = move_out(document, placement.threshold, os.path.basename(data_path))
     return (True, _NewData(data_path, content)) if content else (False, _NewData())

@@ -18,10 +18,10 @@ import json
 import os
 import stat
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.records import dataclass
 
 #: Its name in the folder of the outputs.
 NAME = ".onnxreduce.jsonl"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableSequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.diffing.content import content_key
 from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.scope import Scope, called_key, subgraphs, with_inner
+from onnxreduce_cli.records import dataclass
 
 #: From a node to what pairs it with another; None for nothing.
 _Key = Callable[[NodeProto], Hashable]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy as shallow_copy
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -44,11 +43,11 @@ class Emitted(NamedTuple):
     opset: int
 
 
-@dataclass
 class _Description:
     """What a step says of what it does to this node; one for all bindings of a context."""
 
-    text: str = ""
+    def __init__(self) -> None:
+        self.text = ""
 
 
 class Context(NodeFacts):

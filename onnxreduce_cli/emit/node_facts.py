@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -18,8 +18,8 @@ from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.specialisation import could_know_more
 from onnxreduce_cli.model.values import ValueType
+from onnxreduce_cli.records import dataclass
 
 Array = npt.NDArray[Any]
 
@@ -261,7 +261,11 @@ class NodeFacts:
             Blocked: a copy of the function for some of its calls may know it.
         """
         function = self.scope.function
-        if function is not None and could_know_more(self._facts.model, function):
+        if function is None:
+            return
+        from onnxreduce_cli.model.specialisation import could_know_more
+
+        if could_know_more(self._facts.model, function):
             raise Blocked(
                 f"{fact} is not the same in all calls of the function", "inline the function"
             )

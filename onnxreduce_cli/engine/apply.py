@@ -6,7 +6,6 @@ from collections import defaultdict
 
 from onnx import GraphProto, ModelProto
 
-from onnxreduce_cli.engine.alike import copy_alike
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
 from onnxreduce_cli.model.edit import Edits, apply_edits, set_ir_version, set_opset
@@ -61,7 +60,10 @@ def _edit(plan: SitePlan) -> None:
             set_opset(function, route.target)
     if plan.unread:
         remove_imports(subject.model, plan.unread)
-    copy_alike(plan)
+    if subject.alike:
+        from onnxreduce_cli.engine.alike import copy_alike
+
+        copy_alike(plan)
 
 
 def _edits(plan: SitePlan) -> defaultdict[int, Edits]:

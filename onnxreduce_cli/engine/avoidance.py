@@ -38,24 +38,23 @@ class Rewritten(NamedTuple):
 class Avoidance:
     """What one runtime gets wrong or refuses at one opset."""
 
-    def __init__(self, runtime: Target | None, opset: int) -> None:
+    def __init__(self, runtime: Target, opset: int) -> None:
         """Prepare.
 
         Args:
-            runtime: the runtime; None where the model is for no runtime in particular.
+            runtime: the runtime.
             opset: the opset that the model will have.
         """
         self._runtime = runtime
         self._opset = opset
-        quirks = () if runtime is None else runtime.quirks
-        found = (quirk.operators for quirk in quirks if quirk.at(opset))
+        found = (quirk.operators for quirk in runtime.quirks if quirk.at(opset))
         self._operators: frozenset[str] = frozenset().union(*found)
 
     def attends(self, op_type: str) -> bool:
         """Return whether there may be something to avoid of nodes of an operator."""
         if op_type in self._operators:
             return True
-        return self._runtime is not None and self._runtime.lacks(op_type, self._opset) is not None
+        return self._runtime.lacks(op_type, self._opset) is not None
 
     def hit(self, site: Site, context: Context) -> Hit | None:
         """Return what the runtime gets wrong of a node, or why it refuses it, and note it.
@@ -65,7 +64,7 @@ class Avoidance:
             context: the node, as it would be in the model.
         """
         op_type = context.node.op_type
-        if self._runtime is None or not self.attends(op_type):
+        if not self.attends(op_type):
             return None
         from onnxreduce_cli.targets.verdict import hits
 
@@ -110,7 +109,7 @@ class Avoidance:
             failed: why other ways to write it cannot be; the first is told.
         """
         source = "" if hit.source is None else f" ({hit.source})"
-        advice = "" if self._runtime is None else self._runtime.advice
+        advice = self._runtime.advice
         reason = (
             f"{self._label} {_does(hit)}, and nothing else can be written in its place at opset "
             f"{self._opset}{source}"
@@ -122,7 +121,7 @@ class Avoidance:
 
     @property
     def _label(self) -> str:
-        return "" if self._runtime is None else self._runtime.label
+        return self._runtime.label
 
 
 def _does(hit: Hit) -> str:

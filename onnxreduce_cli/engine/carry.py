@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from onnx import GraphProto, NodeProto
@@ -11,7 +11,6 @@ from onnx import GraphProto, NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
-from onnxreduce_cli.engine.avoidance import Avoidance, Tried
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
@@ -22,9 +21,11 @@ from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.values import kind_of
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.engine.avoidance import Avoidance, Tried
     from onnxreduce_cli.engine.contraction import Contraction, Contractor, NearMiss
 
 
@@ -83,7 +84,11 @@ class Carrier:
         self._names: dict[int, Names] = {}
         self._workspaces: dict[int, Workspace] = {}
         self._next_steps: dict[tuple[str, int], NextStep | None] = {}
-        self._avoidance = Avoidance(route.runtime, route.target)
+        self._avoidance: Avoidance | None = None
+        if route.runtime is not None:
+            from onnxreduce_cli.engine.avoidance import Avoidance
+
+            self._avoidance = Avoidance(route.runtime, route.target)
         self._contractor: Contractor | None = None
         if route.contract:
             from onnxreduce_cli.engine.contraction import Contractor
@@ -104,7 +109,9 @@ class Carrier:
 
     def attends(self, op_type: str, opset: int) -> bool:
         """Return whether nodes of an operator may have to change: by a step, or for a runtime."""
-        return self.next_step(op_type, opset) is not None or self._avoidance.attends(op_type)
+        if self.next_step(op_type, opset) is not None:
+            return True
+        return self._avoidance is not None and self._avoidance.attends(op_type)
 
     def carry(
         self,
@@ -245,7 +252,9 @@ class Carrier:
             Blocked: the runtime does not take it, nor anything that can be written.
         """
         target, avoidance = self._route.target, self._avoidance
-        if not is_default(node.domain) or not avoidance.attends(node.op_type):
+        if avoidance is None or not is_default(node.domain):
+            return [node]
+        if not avoidance.attends(node.op_type):
             return [node]
         context = Context(
             node, scope, target, target, target, site.base, self.workspace(site.scope), site.lookups

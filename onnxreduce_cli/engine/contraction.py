@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onnx import NodeProto
@@ -22,6 +21,7 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:
     from onnxreduce_cli.idioms.idiom import Idiom

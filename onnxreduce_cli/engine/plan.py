@@ -11,7 +11,6 @@ from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
-from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.carry import Carrier
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
@@ -20,7 +19,6 @@ from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.engine.templates import Template, Templates
-from onnxreduce_cli.engine.unknown_types import report
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
@@ -93,6 +91,10 @@ class SitePlan:
     @property
     def blockers(self) -> tuple[Blocker, ...]:
         """What is reported of the blocked nodes: one for all those behind one unknown type."""
+        if not self.blocked:
+            return ()
+        from onnxreduce_cli.engine.unknown_types import report
+
         return report(self.blocked, self.facts)
 
     @property
@@ -183,6 +185,8 @@ class SitePlan:
         """Block nodes of domains that are not converted where the runtime does not take them."""
         if self.route.runtime is None:
             return
+        from onnxreduce_cli.engine.avoidance import blocked_by_domain
+
         imports = {entry.domain: entry.version for entry in self.subject.model.opset_import}
         for scope, node in self._of_other_domains():
             if self.facts.calls.function_of(node) is not None:

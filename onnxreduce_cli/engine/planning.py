@@ -1,19 +1,12 @@
-"""Planning: the passes over the whole model where nodes block without them, then every node."""
+"""Planning: the passes over the whole model where nodes block without them, then every node.
+
+Few models need a pass: they are imported where one does.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from onnx import ModelProto
-
-from onnxreduce_cli.engine.alike import add_alike
-from onnxreduce_cli.engine.passes.inlining import helps, inline_functions
-from onnxreduce_cli.engine.passes.specialisation import specialise_functions
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.subject import Route, Subject
-
-if TYPE_CHECKING:
-    from onnxreduce_cli.containers.rewriting import Written
 
 
 def make_plan(subject: Subject, route: Route) -> SitePlan:
@@ -28,14 +21,23 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
         if plan.blocked:  # So is what blocks.
             plan = SitePlan(subject, route)
         else:
+            from onnxreduce_cli.engine.alike import add_alike
+
             add_alike(plan, subject)
     return completed(plan)
 
 
 def completed(plan: SitePlan) -> SitePlan:
     """Complete a plan of a model as it is: where nodes block, by a pass over the whole model."""
+    if not plan.blocked:
+        plan.finish()
+        return plan
+    from onnxreduce_cli.engine.passes.inlining import helps, inline_functions
+    from onnxreduce_cli.engine.passes.sequences import write_out_sequences
+    from onnxreduce_cli.engine.passes.specialisation import specialise_functions
+
     subject, route = plan.subject, plan.route
-    found = _without_sequences(plan)
+    found = write_out_sequences(plan)
     if found is not None:
         copy, written = found
         result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
@@ -49,12 +51,3 @@ def completed(plan: SitePlan) -> SitePlan:
             return result
     plan.finish()
     return plan
-
-
-def _without_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]] | None:
-    """A copy of the model in which sequences are written out; None where they don't block."""
-    if not plan.blocked:
-        return None
-    from onnxreduce_cli.engine.passes.sequences import write_out_sequences
-
-    return write_out_sequences(plan)

@@ -6,24 +6,19 @@ Few want anything: what does it is imported where it is wanted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypedDict
-
-from onnx import FunctionProto, ModelProto
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.description import Inlined, Plan
-from onnxreduce_cli.engine.passes.inlining import MOST_NODES
-from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
-from onnxreduce_cli.model.called_types import sizes
-from onnxreduce_cli.model.calls import Calls
-from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.errors import Blocker, UsageError
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.inlining import can_inline, inline
-from onnxreduce_cli.model.metadata import Strip, strip_metadata
-from onnxreduce_cli.model.scope import function_key, function_label, scopes
-from onnxreduce_cli.text import count, size_text
+from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.text import size_text
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.model.metadata import Strip
 
 
 @dataclass(frozen=True)
@@ -61,26 +56,6 @@ class Preparation:
     def wanted(self) -> bool:
         """True if there is anything to do."""
         return bool(self.strip_metadata or self.inline_functions or self.dims or self.dtypes)
-
-
-class PreparationOptions(TypedDict, total=False):
-    """What is done to a whole model first, before it is moved to an opset.
-
-    Attributes:
-        strip_metadata: of what to drop metadata and doc strings: ``"nodes"``, ``"functions"`` with
-            all in them, or ``"all"``.
-        inline_functions: put the bodies of model-local functions in the place of their calls.
-        dims: sizes by the names of symbolic dimensions, which are fixed: ``{"batch": 1}``; those
-            without a name are ``input[axis]``.
-        dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
-        keep_interface: let inputs and outputs keep their dtypes, by a Cast each.
-    """
-
-    strip_metadata: Strip | None
-    inline_functions: bool
-    dims: Mapping[str, int]
-    dtypes: Mapping[str, str]
-    keep_interface: bool
 
 
 class Prepared(NamedTuple):
@@ -161,7 +136,11 @@ def prepare(document: Document, wanted: Preparation) -> Prepared:
     found = Prepared(nodes=sum(len(scope.nodes) for scope in facts.scopes))
     lines: list[str] = []
     if wanted.inline_functions:
-        found = found._replace(inlined=_inlined(model, facts.calls))
+        from onnxreduce_cli.engine.passes.inlining import inline_all
+
+        calls = inline_all(model, facts.calls)
+        inlined = tuple(Inlined(label, tuple(names)) for label, names in calls.items())
+        found = found._replace(inlined=inlined)
         if not found.inlined:
             lines.append("no functions to inline")
     if wanted.dims:
@@ -178,42 +157,9 @@ def prepare(document: Document, wanted: Preparation) -> Prepared:
         changes = (*found.changes, *dtypes.changes)
         found = found._replace(changes=changes, moved=dtypes.moved, casts=dtypes.casts)
     if wanted.strip_metadata is not None:
+        from onnxreduce_cli.model.metadata import strip_metadata
+
         size = strip_metadata(model, wanted.strip_metadata)
         of = {"all": "the model and all in it"}.get(wanted.strip_metadata, wanted.strip_metadata)
         lines.append(f"metadata of {of} stripped: {size_text(size)} less")
     return found._replace(lines=tuple(lines))
-
-
-def _inlined(model: ModelProto, calls: Calls) -> tuple[Inlined, ...]:
-    """Inline all functions of a model, in place.
-
-    Raises:
-        ConversionError: one is of another opset than the model, or there would be too many nodes.
-    """
-    functions = list(model.functions)
-    for function in functions:
-        if not can_inline(model, function):
-            raise ConversionError(
-                f"function {function_label(function)} is of opset {default_opset(function)}, the "
-                f"model of {default_opset(model)}, so it cannot be inlined: convert the model "
-                "first, and inline what comes out of it"
-            )
-    most = max(MOST_NODES, 10 * sum(len(scope.nodes) for scope in scopes(model)))
-    if _nodes_inlined(functions, calls) > most:
-        raise ConversionError(
-            f"its functions would become more than {count(most, 'node')}; leave --inline-functions "
-            "out"
-        )
-    labels = {function_key(item): function_label(item) for item in functions}
-    found = inline(model, list(labels))
-    return tuple(Inlined(labels[key], tuple(names)) for key, names in found.items())
-
-
-def _nodes_inlined(functions: list[FunctionProto], calls: Calls) -> int:
-    written = sizes({function_key(function): function for function in functions})
-    return sum(
-        written[function_key(function)]
-        for function in functions
-        for scope, _ in calls.of(function)
-        if scope.function is None
-    )

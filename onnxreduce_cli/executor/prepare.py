@@ -7,7 +7,7 @@ and attributes, names that nothing defines, nodes that no kernel computes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from onnxreduce_cli.executor.registry import (
     find,
     plain_attribute,
 )
+from onnxreduce_cli.records import dataclass
 
 FunctionKey = tuple[str, str, str]
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)

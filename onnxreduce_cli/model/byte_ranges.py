@@ -6,10 +6,10 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import IO, BinaryIO, NamedTuple
 
 from onnxreduce_cli.errors import InvalidModelError
+from onnxreduce_cli.records import dataclass
 
 #: So much is copied in one call, so that progress can be reported and a signal comes through.
 _CHUNK = 1 << 28

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy.typing as npt
@@ -44,7 +43,6 @@ class Constants:
         return self._names.get(key)
 
 
-@dataclass
 class Edits:
     """The edits of one scope.
 
@@ -61,15 +59,16 @@ class Edits:
         removed_values: names of the values to remove, with all that the graph states of them.
     """
 
-    replaced: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
-    originals: dict[int, NodeProto] = field(default_factory=dict)
-    successors: dict[int, Sequence[NodeProto]] = field(default_factory=dict)
-    taken_over: dict[int, Mapping[str, str]] = field(default_factory=dict)
-    initializers: list[TensorProto] = field(default_factory=list)
-    first: list[NodeProto] = field(default_factory=list)
-    in_place: list[tuple[NodeProto, Callable[[NodeProto], None]]] = field(default_factory=list)
-    removed_nodes: set[int] = field(default_factory=set)
-    removed_values: set[str] = field(default_factory=set)
+    def __init__(self) -> None:
+        self.replaced: dict[int, Sequence[NodeProto]] = {}
+        self.originals: dict[int, NodeProto] = {}
+        self.successors: dict[int, Sequence[NodeProto]] = {}
+        self.taken_over: dict[int, Mapping[str, str]] = {}
+        self.initializers: list[TensorProto] = []
+        self.first: list[NodeProto] = []
+        self.in_place: list[tuple[NodeProto, Callable[[NodeProto], None]]] = []
+        self.removed_nodes: set[int] = set()
+        self.removed_values: set[str] = set()
 
     def replace(
         self,

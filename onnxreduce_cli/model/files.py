@@ -9,7 +9,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import IO
 
@@ -22,9 +22,9 @@ from onnx.serialization import registry
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import nesting
 from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of, write
-from onnxreduce_cli.model.foreign import foreign
 from onnxreduce_cli.model.outline import Outline
 from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.records import dataclass
 
 #: Stands for standard input and output.
 STREAM = "-"
@@ -172,6 +172,8 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
 
 def _is_foreign(content: bytes, name: str) -> str | None:
     """Return what is said of a file that is known to be something else; None if it is not."""
+    from onnxreduce_cli.model.foreign import foreign
+
     found = foreign(content)
     return None if found is None else f"{name} is no ONNX model but {found}"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from onnx import (
     AttributeProto,
@@ -17,9 +18,7 @@ from onnx import (
     NodeProto,
 )
 
-from onnxreduce_cli.model import called_types
 from onnxreduce_cli.model.alike_types import Alike, AlikeTypes, suits
-from onnxreduce_cli.model.called_types import CalledTypes
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
@@ -33,6 +32,9 @@ from onnxreduce_cli.model.shapes_by_values import (
 )
 from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.model.called_types import CalledTypes
 
 
 class ShapeInference:
@@ -204,6 +206,8 @@ class ShapeInference:
 
     @cached_property
     def _called_types(self) -> CalledTypes:
+        from onnxreduce_cli.model.called_types import CalledTypes
+
         found = [(tree[0].container, tree[0].like) for tree in self._trees.values()]
         first = {
             id(function): like.function
@@ -225,6 +229,8 @@ class ShapeInference:
         functions = self._calls.functions
         if not functions:
             return False
+        from onnxreduce_cli.model import called_types
+
         if sum(map(len, self._calls.all.values())) * len(functions) > called_types.NAMES:
             return True
         sizes = called_types.sizes(functions)
@@ -275,6 +281,8 @@ class ShapeInference:
     # Functions
 
     def _infer_function(self, root: Scope, function: FunctionProto) -> None:
+        from onnxreduce_cli.model.called_types import frozen
+
         tree = self._trees[id(root)]
         known = function if root.like is None else root.like.container
         assert isinstance(known, FunctionProto)
@@ -283,7 +291,7 @@ class ShapeInference:
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)
             bound = self._calls.bound(function, caller, call)
-            key = (name, types, called_types.frozen(bound))
+            key = (name, types, frozen(bound))
             if key not in self._accounts:
                 self._accounts[key] = self._account(tree, function, types, bound)
             accounts[key] = self._accounts[key]

@@ -8,7 +8,6 @@ where in the function itself only what all calls agree on holds. The model is no
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 
 from onnx import FunctionProto, ModelProto
 
@@ -16,6 +15,7 @@ from onnxreduce_cli.model.alike_functions import call_key
 from onnxreduce_cli.model.calls import Call
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import LABEL, Scope, by_root, function_label, function_scopes
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import shortened
 
 #: Nodes that copies of functions may have together; functions for which it is not enough stay.

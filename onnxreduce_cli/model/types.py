@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, ModelProto
 
@@ -11,8 +12,10 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.shape_inference import ShapeInference
-from onnxreduce_cli.model.unification import Unification
 from onnxreduce_cli.model.values import ValueType, elem_type_of, merge
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.model.unification import Unification
 
 
 class Types:
@@ -80,6 +83,8 @@ class Types:
         """Return the type constraints of one tree's nodes; no tree's constraints affect another."""
         found = self._unified.get(id(root))
         if found is None:
+            from onnxreduce_cli.model.unification import Unification
+
             tree = self._trees[id(root)]
             found = Unification(tree, self._opsets(root), self._known_kind)
             self._unified[id(root)] = found

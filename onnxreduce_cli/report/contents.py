@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from onnx import TensorProto
 
@@ -14,6 +13,7 @@ from onnxreduce_cli.model.external import data_files
 from onnxreduce_cli.model.files import STREAM, Document
 from onnxreduce_cli.model.scope import function_label
 from onnxreduce_cli.model.values import dtype_name
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import as_text, count, joined, listed, quoted, shortened, size_text
 

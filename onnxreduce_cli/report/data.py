@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from onnxreduce_cli.api.file_conversion import Converted
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.contents import Contents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import alike

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from onnx import AttributeProto, ModelProto, NodeProto
@@ -13,6 +13,7 @@ from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import runtimes_taking
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import as_text, count, shortened
 from onnxreduce_cli.verification.site_report import SiteReport
 

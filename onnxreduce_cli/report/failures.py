@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from onnxreduce_cli.errors import OnnxreduceError
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import joined
 
 

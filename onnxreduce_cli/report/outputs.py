@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, joined, shortened
 
 #: The values of larger outputs are not shown.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import span
 from onnxreduce_cli.steps.registry import Direction, Status, Step

@@ -17,7 +17,7 @@ The file lists, for each opset, records of operators that changed in the same wa
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,19 +39,22 @@ class Change(NamedTuple):
 
 def change(op_type: str, boundary: int) -> Change | None:
     """Return what changed in an operator at a boundary; None where the audit does not say."""
-    return boundaries().get(op_type, {}).get(boundary)
+    # Few are asked for: the others are not made up.
+    for record in _records().get(str(boundary), ()):
+        if op_type in record["operators"]:
+            return _read(record)
+    return None
 
 
 @cache
 def boundaries() -> Mapping[str, Mapping[int, Change]]:
-    """Return every declared change by operator and opset, both ascending; read from the file once.
+    """Return every declared change by operator and opset, both ascending.
 
     Raises:
         ValueError: the file declares a boundary twice.
     """
-    text = Path(__file__).with_name("audit.json").read_text(encoding="utf-8")
     declared: dict[str, dict[int, Change]] = {}
-    for opset, records in json.loads(text).items():
+    for opset, records in _records().items():
         for record in records:
             read = _read(record)
             for op_type in record["operators"]:
@@ -60,6 +63,14 @@ def boundaries() -> Mapping[str, Mapping[int, Change]]:
                     raise ValueError(f"two changes of {op_type} at opset {opset}")
                 changes[int(opset)] = read
     return {op_type: dict(sorted(declared[op_type].items())) for op_type in sorted(declared)}
+
+
+@cache
+def _records() -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """What the file says, by opset; read once."""
+    text = Path(__file__).with_name("audit.json").read_text(encoding="utf-8")
+    found: dict[str, list[dict[str, Any]]] = json.loads(text)
+    return found
 
 
 def _read(record: Mapping[str, Any]) -> Change:

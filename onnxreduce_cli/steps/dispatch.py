@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context, Emitted
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.steps import audit
-from onnxreduce_cli.steps.loading import load, load_all
+from onnxreduce_cli.steps.loading import load_all, load_alternatives, load_step
 from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS, Alternative, Direction, Step
 from onnxreduce_cli.steps.type_constraints import fit_types, leaves_types_out
 
@@ -104,7 +104,7 @@ def _removed(op_type: str) -> NextStep | None:
 
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across one boundary: from code, or else what the audit says of it."""
-    load(op_type, direction)
+    load_step(op_type, boundary, direction)
     step = STEPS.get((op_type, boundary, direction))
     if step is not None:
         return step
@@ -202,7 +202,7 @@ def alternatives(op_type: str, form: str) -> list[Alternative]:
     """
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
-    load(op_type, "instead")
+    load_alternatives(op_type)
     found = [item for item in ALTERNATIVES.get(op_type, ()) if form in item.forms]
 
     def before(context: Context) -> None:
@@ -219,8 +219,8 @@ def alternatives(op_type: str, form: str) -> list[Alternative]:
 
 def _as_before(op_type: str, context: Context) -> str:
     """Replace a node as below the opset at which its operator last changed, or came."""
-    load(op_type, "down")
     for boundary in reversed(schemas.versions(op_type)):
+        load_step(op_type, boundary, "down")
         step = STEPS.get((op_type, boundary, "down"))
         if boundary <= context.source_opset and step is not None and step.apply is not None:
             step.apply(context.at(boundary - 1))

@@ -1,33 +1,40 @@
 """Imports the modules that hold an operator's steps, once a node may have to take one.
 
-Most models take the steps of few operators, and importing all modules takes longer than converting
-a small model. `index.json` has the modules by operator, and by whether they lead up, down, or stand
-for a node that a runtime gets wrong: not kept by hand, but written by
+Most models take few steps, and importing all modules takes longer than converting a small model.
+`index.json` has the modules by operator: of steps up and down by the boundary that they cross, and
+of what stands for a node that a runtime gets wrong. It is not kept by hand, but written by
 ``python -m onnxreduce_cli.report.operators`` from what the modules register.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from onnxreduce_cli import steps
 from onnxreduce_cli.steps.registry import ALTERNATIVES, STEPS, Direction
-
-#: A direction of steps, or what stands for a node in the same opset.
-Wanted = Direction | Literal["instead"]
 
 INDEX = Path(__file__).with_name("index.json")
 
 
 @cache
-def load(op_type: str, what: Wanted) -> None:
-    """Import the modules that register an operator's steps in one direction, or alternatives."""
-    for name in _index().get(op_type, {}).get(what, ()):
+def load_step(op_type: str, boundary: int, direction: Direction) -> None:
+    """Import the module that registers an operator's step across a boundary, if any does."""
+    _import(_index().get(op_type, {}).get(direction, {}).get(str(boundary), ()))
+
+
+@cache
+def load_alternatives(op_type: str) -> None:
+    """Import the modules that register what stands for an operator in the same opset."""
+    _import(_index().get(op_type, {}).get("instead", ()))
+
+
+def _import(names: Iterable[str]) -> None:
+    for name in names:
         import_module(f"{steps.__name__}.{name}")
 
 
@@ -41,35 +48,33 @@ def load_all() -> None:
 
 
 @cache
-def _index() -> Mapping[str, Mapping[Wanted, list[str]]]:
-    found: dict[str, dict[Wanted, list[str]]] = json.loads(INDEX.read_text(encoding="utf-8"))
+def _index() -> Mapping[str, Mapping[str, Any]]:
+    found: dict[str, dict[str, Any]] = json.loads(INDEX.read_text(encoding="utf-8"))
     return found
 
 
 def index_text() -> str:
     """What the index has to be, by what all modules register."""
     load_all()
-    places: dict[str, dict[Wanted, set[str]]] = {}
+    start = f"{steps.__name__}."
+    found: dict[str, dict[str, Any]] = {}
+    for op_type, others in ALTERNATIVES.items():
+        modules = {item.apply.__module__.removeprefix(start) for item in others}
+        found[op_type] = {"instead": sorted(modules)}
     for step in STEPS.values():
         if step.apply is not None:
-            own = places.setdefault(step.op_type, {})
-            own.setdefault(step.direction, set()).add(step.apply.__module__)
-    for op_type, found in ALTERNATIVES.items():
-        places.setdefault(op_type, {})["instead"] = {item.apply.__module__ for item in found}
+            crossing = found.setdefault(step.op_type, {}).setdefault(step.direction, {})
+            crossing[str(step.boundary)] = [step.apply.__module__.removeprefix(start)]
     for step in STEPS.values():
-        if step.apply is None and step.op_type in places:
+        if step.apply is None and step.op_type in found:
             # A reason why there is no way stands in some module of the operator's others.
-            own = places[step.op_type]
-            own[step.direction] = set().union(*own.values())
-    start = f"{steps.__name__}."
+            own = found[step.op_type]
+            modules = {*own.get("instead", ())}
+            for direction in ("up", "down"):
+                modules.update(*own.get(direction, {}).values())
+            own.setdefault(step.direction, {})[str(step.boundary)] = sorted(modules)
     lines = [
-        f'  "{op_type}": '
-        + json.dumps(
-            {
-                what: sorted(name.removeprefix(start) for name in names)
-                for what, names in sorted(own.items())
-            }
-        )
-        for op_type, own in sorted(places.items())
+        f'  "{op_type}": {json.dumps(own, sort_keys=True)}'
+        for op_type, own in sorted(found.items())
     ]
     return "{\n" + ",\n".join(lines) + "\n}\n"

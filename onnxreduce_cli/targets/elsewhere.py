@@ -9,14 +9,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.forms import has_form
-from onnxreduce_cli.targets.spans import span
 
 INDEX = Path(__file__).with_name("wrong.json")
 
@@ -80,6 +79,8 @@ def wrong_elsewhere(
             versions.setdefault(name, set()).add(version)
     if not versions:
         return None
+    from onnxreduce_cli.targets.spans import span
+
     told = {name: span(_index()[name]["versions"], own) for name, own in sorted(versions.items())}
     return Wrong(opset, dict(+numbers), told)
 

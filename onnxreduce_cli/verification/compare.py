@@ -24,7 +24,7 @@ defaults are ten times as large; see `Tolerance.between_executors`.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -32,6 +32,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
+
+from onnxreduce_cli.records import dataclass
 
 Array = npt.NDArray[Any]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, html_table
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare import Errors

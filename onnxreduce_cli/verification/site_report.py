@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import onnx
 from onnx import ModelProto
 
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.data import write_inputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
 from onnxreduce_cli.verification.isolated import open_isolated

@@ -12,7 +12,8 @@ from onnx import version_converter
 
 import onnxreduce
 from onnxreduce import ConversionError, UsageError
-from onnxreduce_cli.api.options import FileOptions, Options
+from onnxreduce_cli.api.by_name import FileOptions
+from onnxreduce_cli.api.options import Options
 from tests.support import model
 
 SOURCE = """<ir_version: 8, opset_import: ["" : 18]>

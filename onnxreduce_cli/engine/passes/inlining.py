@@ -8,11 +8,15 @@ from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.subject import Subject
+from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.called_types import sizes
+from onnxreduce_cli.model.calls import Calls as ModelCalls
+from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.inlining import can_inline, inline
-from onnxreduce_cli.model.scope import FunctionKey, function_key
+from onnxreduce_cli.model.scope import FunctionKey, function_key, function_label, scopes
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import callers_first
+from onnxreduce_cli.text import count
 
 #: Nodes that inlining may make; where each function calls the next twice, there is no end of them.
 MOST_NODES = 50_000
@@ -54,21 +58,10 @@ def inline_functions(
     unreached = [function for function in functions if id(function) not in reached]
     for chosen in (functions, unreached):
         if chosen and all(can_inline(given.model, function) for function in chosen):
-            if _written_out(given, chosen) > MOST_NODES:
+            if _nodes_inlined(chosen, given.facts.calls) > MOST_NODES:
                 continue
             copy = without_weights(given.model)
             yield copy, chosen, inline(copy, [function_key(function) for function in chosen])
-
-
-def _written_out(given: Subject, functions: Sequence[FunctionProto]) -> int:
-    """Return how many nodes the calls of functions in a model's graphs become by inlining."""
-    found = sizes({function_key(function): function for function in functions})
-    return sum(
-        found[function_key(function)]
-        for function in functions
-        for scope, _ in given.facts.calls.of(function)
-        if scope.function is None
-    )
 
 
 def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> bool:
@@ -84,3 +77,42 @@ def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> b
         site for site in plan.blocked if id(plan.subject.own_function(site.scope)) not in identities
     ]
     return len(inlined.blocked) <= len(staying)
+
+
+def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
+    """Inline all functions of a model, in place.
+
+    Returns:
+        for each of them, as people call it, the names of the nodes that called it.
+
+    Raises:
+        ConversionError: one is of another opset than the model, or there would be too many nodes.
+    """
+    functions = list(model.functions)
+    for function in functions:
+        if not can_inline(model, function):
+            raise ConversionError(
+                f"function {function_label(function)} is of opset {default_opset(function)}, the "
+                f"model of {default_opset(model)}, so it cannot be inlined: convert the model "
+                "first, and inline what comes out of it"
+            )
+    most = max(MOST_NODES, 10 * sum(len(scope.nodes) for scope in scopes(model)))
+    if _nodes_inlined(functions, calls) > most:
+        raise ConversionError(
+            f"its functions would become more than {count(most, 'node')}; leave --inline-functions "
+            "out"
+        )
+    labels = {function_key(item): function_label(item) for item in functions}
+    found = inline(model, list(labels))
+    return {labels[key]: names for key, names in found.items()}
+
+
+def _nodes_inlined(functions: Sequence[FunctionProto], calls: ModelCalls) -> int:
+    """How many nodes the calls of functions in a model's graphs become by inlining."""
+    written = sizes({function_key(function): function for function in functions})
+    return sum(
+        written[function_key(function)]
+        for function in functions
+        for scope, _ in calls.of(function)
+        if scope.function is None
+    )
