@@ -29,7 +29,8 @@ def prepared(command: Callable[..., None]) -> Callable[..., None]:
 def _prepare_checks(*, verify: bool) -> None:
     """Import NumPy, and let the processes start that check: each node, and whole models.
 
-    Where this process can be copied, they are copies, which need not import NumPy again.
+    Where this process can be copied, they are copies, which need not import NumPy again, and what
+    checks nodes not onnx either.
     """
     from onnxreduce_cli.verification import pair_process
     from onnxreduce_cli.verification.copying import can_be_copied
@@ -45,6 +46,8 @@ def _prepare_checks(*, verify: bool) -> None:
     if alone or verify:
         prepare("onnxruntime", copied=copied)
     if not alone:
+        import onnx  # noqa: F401 - for both
+
         pair_process.prepare()
 
 
