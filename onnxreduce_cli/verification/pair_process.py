@@ -112,15 +112,16 @@ def _serve() -> None:
     from onnx.parser import parse_model
 
     from onnxreduce_cli.verification.process_here import ProcessHere
+    from onnxreduce_cli.verification.serving import streams
     from onnxreduce_cli.verification.site_pair import Pair
 
+    requests, replies = streams()
     use("onnxruntime", ProcessHere(Watch(int(sys.argv[1]))))
     # What is imported where it is used is so before the first pair that counts.
     trial = parse_model(
         '<ir_version: 8, opset_import: ["": 13]> site (float[N] i0) => (o0) { o0 = Exp (i0) }'
     )
     check_here(Pair(trial, trial, moved=False, full=False, promised={}, sizes={}), 0)
-    requests, replies = sys.stdin.buffer, sys.stdout.buffer
     while True:
         try:
             pairs = pickle.load(requests)

@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import IO, Any
 
 from onnxreduce_cli.verification import messages
 from onnxreduce_cli.verification.messages import Restore
@@ -39,10 +39,7 @@ def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
     """
     # An interrupt goes to all processes of a terminal: who started this one ends it then.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    requests = sys.stdin.buffer
-    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    # What native code prints must not come between the replies.
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    requests, replies = streams()
     watch = Watch(int(sys.argv[1]))
     answer = prepare()
     began = resident()
@@ -59,6 +56,13 @@ def serve(prepare: Callable[[], Answer], restore: Restore) -> None:
         except OSError:
             return
         del told, found
+
+
+def streams() -> tuple[IO[bytes], IO[bytes]]:
+    """Where requests come from and replies go to; what native code prints does not come between."""
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+    return sys.stdin.buffer, replies
 
 
 def answered(

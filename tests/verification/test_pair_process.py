@@ -92,3 +92,20 @@ def test_a_copy_finds_what_this_process_would() -> None:
 @pytest.mark.parametrize("arguments", [(), ("end",)])
 def test_what_a_copy_has_not_answered_is_checked_here(arguments: tuple[str, ...]) -> None:
     assert _printed(_ENDS, *arguments) == [str([True] * 6)]
+
+
+def test_what_is_printed_there_is_no_answer() -> None:
+    printed = _printed("""
+from onnxreduce_cli.verification import pair_check
+
+def check(pair, seed, most):
+    os.write(1, b"printed by native code")
+    print("and by Python", flush=True)
+    return true(pair, seed, most)
+
+elsewhere.end()
+true, pair_check.check_pair = pair_check.check_pair, check
+elsewhere = PairProcess()
+print("in the copy" if told(elsewhere.check(pairs[0], 0)) == told(true(pairs[0], 0)) else "")
+""")
+    assert printed == ["in the copy"]
