@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api import convert, convert_file, convert_version, diff, plan, run, verify
     from onnxreduce_cli.api.by_name import FileOptions, PreparationOptions
     from onnxreduce_cli.api.file_conversion import Converted
+    from onnxreduce_cli.api.library import (
+        convert,
+        convert_file,
+        convert_version,
+        diff,
+        plan,
+        run,
+        verify,
+    )
     from onnxreduce_cli.diffing.results import Diff, Difference, DiffNode
     from onnxreduce_cli.engine.changes import Change
     from onnxreduce_cli.engine.description import Inlined, Plan, Specialised
@@ -88,13 +96,13 @@ _HOMES = {
     "UsageError": "errors",
     "VerificationError": "verification.errors",
     "VerifyReport": "verification.results",
-    "convert": "api",
-    "convert_file": "api",
-    "convert_version": "api",
-    "diff": "api",
-    "plan": "api",
-    "run": "api",
-    "verify": "api",
+    "convert": "api.library",
+    "convert_file": "api.library",
+    "convert_version": "api.library",
+    "diff": "api.library",
+    "plan": "api.library",
+    "run": "api.library",
+    "verify": "api.library",
 }
 
 

@@ -19,7 +19,7 @@ def command(telling: Telling, a: str, b: str, verbose: bool, quiet: bool) -> int
     Nothing is printed of a copy. Exit code 0: nothing differs; 1: something does; 2: wrong usage or
     unreadable.
     """
-    from onnxreduce_cli.api import diff
+    from onnxreduce_cli.api.library import diff
     from onnxreduce_cli.model.files import load
     from onnxreduce_cli.report.diff import diff_text
     from onnxreduce_cli.report.drawing_two import diff_picture

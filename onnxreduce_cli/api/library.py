@@ -1,0 +1,294 @@
+"""The functions of the library, which `onnxreduce` and `onnxreduce_cli` show."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, overload
+
+from onnx import ModelProto
+
+from onnxreduce_cli.api.checks import check_conversion, prepare_checks
+from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
+from onnxreduce_cli.api.request import Request, converting
+from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.engine.preparation import Preparation
+from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.files import Document, load
+from onnxreduce_cli.model.ir_version import Wanted
+
+if TYPE_CHECKING:
+    from onnx_ir import Model
+    from typing_extensions import Unpack
+
+    from onnxreduce_cli.api.by_name import ConvertOptions, FileOptions, PreparationOptions
+    from onnxreduce_cli.api.file_conversion import Converted
+    from onnxreduce_cli.diffing.results import Diff
+    from onnxreduce_cli.verification import Tolerance, VerifyReport
+
+ModelOrPath = ModelProto | str | os.PathLike[str]
+
+
+@overload
+def convert(
+    model_or_path: ModelOrPath, opset: int | None = None, **options: Unpack[ConvertOptions]
+) -> ModelProto: ...
+
+
+@overload
+def convert(
+    model_or_path: Model, opset: int | None = None, **options: Unpack[ConvertOptions]
+) -> Model: ...
+
+
+def convert(
+    model_or_path: ModelOrPath | Model,
+    opset: int | None = None,
+    *,
+    runtime: str | None = None,
+    expand: Collection[str] = (),
+    contract: Collection[str] = (),
+    ir_version: Wanted = "auto",
+    types: Mapping[str, str] | None = None,
+    emulate: bool = False,
+    allow_ops: Collection[str] = (),
+    in_place: bool = False,
+    check: bool = True,
+    strict: bool = False,
+    **whole: Unpack[PreparationOptions],
+) -> ModelProto | Model:
+    """Move a model to an opset of the default domain, and return it there.
+
+    Args:
+        model_or_path: a model, or its path; an `onnx_ir.Model` gives one. No weights are loaded.
+        opset: the opset to reach, up or down; None for the one that is best for `runtime`.
+        runtime: where the model is to run, as ``"onnxruntime==1.8"``: it gets an opset and an IR
+            version of that; what that gets wrong or refuses is written in another way.
+        expand: operators to replace by their function bodies, such as ``["LogSoftmax"]``.
+        contract: operators, or groups, to put in place of nodes that stand for them, ``["all"]``.
+        ir_version: the IR version of a model that changes: ``"auto"`` for the one that `opset` came
+            with, or the least that the model needs; ``"keep"`` for its own; else a number.
+        types: the types of values where nothing else tells, which the model then states:
+            ``{"y": "uint8"}``, or with a shape ``{"y": "float[N,3,224]"}``.
+        emulate: let control flow, or more than 128 nodes, stand for a node; else that blocks.
+        allow_ops: the only operators that may be left, ``["Add", "Resize@11-"]``; all if empty.
+        in_place: edit the given model and return it; else it is left untouched.
+        check: run each distinct node that changes, before against after, on small inputs.
+        strict: check, and refuse a conversion of which some node could not be.
+        whole: what is done to the whole model first: see `PreparationOptions`.
+
+    Raises:
+        ConversionError: it cannot get there, or not have what was wanted, and is as it was.
+        CheckError, UncheckedError: a replacement is not equal, or not checked, with `strict`.
+        InvalidModelError: the file cannot be read, or the model contradicts itself.
+        UsageError: no such opset, runtime, operator, value, dtype or dimension; nothing to edit.
+    """
+    wanted = (opset, runtime, allow_ops, expand, contract, ir_version, types or {}, emulate)
+    request = Request(*wanted, Preparation(**whole))
+    if in_place and not isinstance(model_or_path, ModelProto):
+        raise UsageError("only a ModelProto can be edited in place")
+    # What is prepared is a copy: what fails later leaves the model as it is.
+    document = _read(model_or_path, copied=not in_place or request.preparation.wanted)
+    _convert(document, request, check=check or strict, strict=strict)
+    return _given_back(document, model_or_path, in_place=in_place)
+
+
+def _convert(document: Document, request: Request, *, check: bool, strict: bool) -> None:
+    """Convert a document in place."""
+    request.validate()
+    if check:
+        prepare_checks(document.model, request.opset)
+    with converting(document, request) as conversion:
+        if check:
+            check_conversion(conversion, strict=strict)
+        conversion.apply()
+
+
+def convert_version(model: ModelProto, target_version: int) -> ModelProto:
+    """Move a model to an opset, called as `onnx.version_converter.convert_version` is.
+
+    Args:
+        model: the model, which is left untouched.
+        target_version: the opset to reach.
+
+    Raises:
+        ConversionError: it cannot get there.
+        CheckError: a replacement is not equal.
+        InvalidModelError: the model contradicts itself.
+        UsageError: there is no such opset.
+    """
+    return convert(model, target_version)
+
+
+def convert_file(
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str] | None = None,
+    opset: int | None = None,
+    **options: Unpack[FileOptions],
+) -> Converted:
+    """Convert a file as `onnxreduce convert` does: it is written whole, or not at all.
+
+    Args:
+        path: the model's path.
+        out: where to write; None for ``MODEL.opsetN.onnx`` or ``MODEL.RUNTIME.onnx``.
+        opset: the opset to reach; None for the model's own, or the best for a runtime.
+        options: what the command's options say, by their names in `FileOptions`.
+
+    Raises:
+        UsageError: the options make no sense, or the output exists and may not be written.
+        InvalidModelError: the file cannot be read, or the model contradicts itself.
+        ConversionError: it cannot be converted; nothing was written.
+        CheckError, UncheckedError: a replacement is not equal, or not checked, with `strict`.
+        VerificationError: the whole models are not equal, with `verify`; nothing was written.
+        InputError: inputs or dimensions to compare with do not fit the model.
+        OSError: the output cannot be written; what was there is as it was.
+    """
+    from onnxreduce_cli.api.file_conversion import convert_file as convert
+    from onnxreduce_cli.api.options import Options
+
+    target = None if out is None else os.fspath(out)
+    return convert(os.fspath(path), target, Options.of(opset=opset, **options))
+
+
+def _given_back(
+    document: Document, given: ModelOrPath | Model, *, in_place: bool
+) -> ModelProto | Model:
+    """Return a result as the model was given, or in the one that was to be edited."""
+    if is_ir_model(given):
+        return to_ir(document)
+    result = document.whole()
+    if not in_place or not isinstance(given, ModelProto) or result is given:
+        return result
+    given.CopyFrom(result)
+    return given
+
+
+def plan(
+    model_or_path: ModelOrPath | Model,
+    opset: int | None = None,
+    *,
+    runtime: str | None = None,
+    expand: Collection[str] = (),
+    contract: Collection[str] = (),
+    ir_version: Wanted = "auto",
+    types: Mapping[str, str] | None = None,
+    emulate: bool = False,
+    allow_ops: Collection[str] = (),
+    **whole: Unpack[PreparationOptions],
+) -> Plan:
+    """Plan moving a model to an opset: the changes that it takes, and the nodes that block it.
+
+    Args and exceptions are those of `convert`, but blockers are part of the result. The model is
+    not touched.
+    """
+    wanted = (opset, runtime, allow_ops, expand, contract, ir_version, types or {}, emulate)
+    request = Request(*wanted, Preparation(**whole))
+    request.validate()
+    document = _read(model_or_path, copied=request.preparation.wanted)
+    with converting(document, request, keep=False) as conversion:
+        return conversion.plan()
+
+
+def verify(
+    a: ModelOrPath,
+    b: ModelOrPath | None = None,
+    *,
+    inputs: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None,
+    dims: Mapping[str, int] | None = None,
+    trials: int = 5,
+    seed: int = 0,
+    special: bool = False,
+    tolerance: Tolerance | None = None,
+    executors: Sequence[str] = ("onnxruntime", "numpy"),
+    save_failure: str | None = None,
+) -> VerifyReport:
+    """Say whether two models are the same function, or whether executors agree on one.
+
+    Args:
+        a: a model, or its path.
+        b: the other model; None to compare ONNX Runtime and the NumPy executor on `a`.
+        inputs: real data by input name, or several sets of it; what is missing is drawn.
+        dims: sizes of symbolic dimensions by name, of others by ``input[axis]``.
+        trials: how many sets of inputs to draw.
+        seed: of what is drawn; equal seeds give equal inputs.
+        special: whether the last trial of each five has NaN, infinities, both zeros and denormals.
+        tolerance: the allowed difference of values; by default a table by dtype.
+        executors: those to ask.
+        save_failure: a folder for the first inputs on which the models differ.
+
+    Raises:
+        InvalidModelError: a file cannot be read, or is no model.
+        InputError: the inputs or dimensions given do not fit the model, or cannot be drawn.
+        UsageError: there is no such executor.
+    """
+    # Imported here: converting needs neither executor.
+    from onnxreduce_cli import verification
+
+    return verification.verify(
+        a,
+        b,
+        inputs=inputs,
+        dims=dims,
+        trials=trials,
+        seed=seed,
+        special=special,
+        tolerance=tolerance,
+        executors=executors,
+        save_failure=save_failure,
+    )
+
+
+def diff(a: ModelOrPath, b: ModelOrPath) -> Diff:
+    """Return what differs between two models as graphs; nothing where one is a copy of the other.
+
+    Nodes are matched by their names, then by structure, and tensors by their content, wherever that
+    is stored. External data is read part by part.
+
+    Args:
+        a: a model, or its path.
+        b: the other model.
+
+    Raises:
+        InvalidModelError: a file cannot be read, or is no model.
+    """
+    from onnxreduce_cli.diffing.models import compare
+
+    labels = ["a model" if isinstance(item, ModelProto) else os.fspath(item) for item in (a, b)]
+    return compare(_read(a, copied=True), _read(b, copied=True), (labels[0], labels[1]))
+
+
+def run(
+    model_or_path: ModelOrPath, inputs: Mapping[str, Any], *, executor: str = "numpy"
+) -> dict[str, Any]:
+    """Run a model once, in the NumPy executor or in ONNX Runtime (``"onnxruntime"``).
+
+    Args:
+        model_or_path: the model, or its path.
+        inputs: arrays by input name; lists for sequences, None for an empty optional.
+        executor: ``numpy`` or ``onnxruntime`` (optimisations off).
+
+    Returns:
+        the outputs by name, in the model's order: `numpy.ndarray` of the dtype and shape that the
+        specification says, lists for sequences.
+
+    Raises:
+        CannotRunError: the executor cannot run the model.
+        RunFailedError: it failed on these inputs.
+        UsageError: there is no such executor.
+        InvalidModelError: the file cannot be read, or is no model.
+    """
+    from onnxreduce_cli import verification
+
+    return verification.run(model_or_path, inputs, executor=executor)
+
+
+def _read(model_or_path: ModelOrPath | Model, *, copied: bool = False) -> Document:
+    if is_ir_model(model_or_path):
+        return from_ir(model_or_path)
+    if not isinstance(model_or_path, ModelProto):
+        return load(model_or_path)
+    if not copied:
+        return Document(model_or_path)
+    copy = ModelProto()
+    copy.CopyFrom(model_or_path)
+    return Document(copy)
