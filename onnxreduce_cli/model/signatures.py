@@ -8,6 +8,7 @@ that, which is done for many nodes side by side.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -47,6 +48,7 @@ COLUMNS = 3
 Inputs = tuple[str, str, str]
 
 
+@dataclass
 class Walked:
     """What a walk over nodes finds, for each of them.
 
@@ -58,28 +60,13 @@ class Walked:
             fields tell.
     """
 
-    def __init__(
-        self,
-        signatures: list[Hashable],
-        outputs: list[str | None],
-        text: str = "",
-        places: Sequence[_Places] = (),
-        untold: Sequence[int] = (),
-    ) -> None:
-        """Take what was found.
-
-        Args:
-            signatures: see there.
-            outputs: see there.
-            text: what was walked over.
-            places: for each place of an input, where in the text the nodes' names begin and end.
-            untold: the nodes of which only the fields tell.
-        """
-        self.signatures = signatures
-        self.outputs = outputs
-        self._text = text
-        self._places = [*places]
-        self._untold = untold
+    signatures: list[Hashable]
+    outputs: list[str | None]
+    _text: str = ""
+    #: For each place of an input, where in the text the nodes' names begin and end.
+    _places: list[_Places] = field(default_factory=list)
+    #: The nodes of which only the fields tell.
+    _untold: Sequence[int] = ()
 
     @cached_property
     def inputs(self) -> list[Inputs | None]:
