@@ -75,3 +75,50 @@ def test_copies_of_a_process_that_has_imported_numpy_alone_check(
     env = {key: value for key, value in os.environ.items() if key != "OPENBLAS_NUM_THREADS"}
     printed = subprocess.run(program, stdout=subprocess.PIPE, check=True, env=env, text=True)
     assert printed.stdout.split() == [*expected.split(), "False", "1.0", "0.0"]
+
+
+#: Converts, and prints what was imported for that.
+_CONVERSION = """
+import os, sys
+from onnxreduce_cli.cli.main import program
+
+os._exit = lambda code: print(*sys.modules)
+program()
+"""
+
+#: What a plain conversion has no use for: each module takes a tenth of a millisecond at least.
+_UNUSED = {
+    "onnxruntime",
+    "onnxreduce_cli.api.by_name",
+    "onnxreduce_cli.api.comparison",
+    "onnxreduce_cli.api.library",
+    "onnxreduce_cli.batch.run",
+    "onnxreduce_cli.engine.alike",
+    "onnxreduce_cli.engine.avoidance",
+    "onnxreduce_cli.engine.passes",
+    "onnxreduce_cli.engine.unknown_types",
+    "onnxreduce_cli.model.called_types",
+    "onnxreduce_cli.model.specialisation",
+    "onnxreduce_cli.model.weights",
+    "onnxreduce_cli.report",
+    "onnxreduce_cli.steps.elementwise.binary_operators",
+    "onnxreduce_cli.targets.requirement",
+    "onnxreduce_cli.verification.process",
+    "shlex",
+    "unicodedata",
+}
+
+
+def test_a_plain_conversion_imports_what_it_needs(tmp_path: Path) -> None:
+    source, target = tmp_path / "a.onnx", tmp_path / "b.onnx"
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+    g (float[2,3] x) => (float[2,1] y) { a = Add(x, x) y = ReduceMean<axes=[1]>(a) }"""
+    onnx.save(model(text), source)
+    options = ["--opset", "18", "--no-check", "-q", "-o", str(target)]
+    command = [sys.executable, "-c", _CONVERSION, "convert", str(source), *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True, cwd=tmp_path)
+    names = done.stdout.split()
+    assert target.exists()
+    assert "onnxreduce_cli.steps.reduction.reduce" in names
+    assert _UNUSED.intersection(names) == set()
+    assert sum(name.startswith("onnxreduce_cli") for name in names) < 140
