@@ -35,6 +35,9 @@ class Template(NamedTuple):
         of_shapes: whether it holds for the shapes of the values around the node.
         dropped: the places of the node's inputs that are none of its own.
         constants: `inputs` where all are names; None where some are places.
+        given: the number of the node's inputs.
+        added: what a node gets that is the same for all, serialised: to read that into a node
+            takes a quarter of what adding messages takes.
     """
 
     description: tuple[str, ...] | None
@@ -45,6 +48,8 @@ class Template(NamedTuple):
     dropped: tuple[int, ...]
     of_shapes: bool = False
     constants: tuple[str, ...] | None = None
+    given: int = 0
+    added: bytes = b""
 
     @property
     def leaves_alone(self) -> bool:
@@ -79,6 +84,8 @@ class Template(NamedTuple):
         dropped = tuple(i for i, name in enumerate(node.input) if name and i not in read)
         op_type = made[0].op_type
         names = tuple(item for item in further if isinstance(item, str))
+        constants = names if len(names) == len(further) else None
+        added = NodeProto(op_type=op_type, attribute=attributes, input=constants or ())
         return Template(
             description,
             op_type,
@@ -87,7 +94,9 @@ class Template(NamedTuple):
             further,
             dropped,
             of_shapes,
-            names if len(names) == len(further) else None,
+            constants,
+            len(node.input),
+            added.SerializeToString(),
         )
 
     def reads(self, inputs: Sequence[str]) -> Sequence[str]:
@@ -101,18 +110,13 @@ class Template(NamedTuple):
 
     def fill(self, node: NodeProto) -> None:
         """Turn a node into the one that replaces it."""
-        if node.op_type != self.op_type:
-            node.op_type = self.op_type
         node.ClearField("attribute")
-        if self.attributes:
-            node.attribute.extend(self.attributes)
-        if not self.inputs and not self.dropped:
-            return
-        inputs = node.input
-        further = self._further(inputs)
-        if self.kept < len(inputs):
-            del inputs[self.kept :]
-        inputs.extend(further)
+        further = None if self.constants is not None else self._further(node.input[:])
+        if self.kept < self.given:
+            del node.input[self.kept :]
+        node.MergeFromString(self.added)
+        if further is not None:
+            node.input.extend(further)
 
     def filled(self, node: NodeProto) -> NodeProto:
         """Return the node that replaces another."""
