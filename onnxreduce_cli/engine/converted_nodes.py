@@ -23,7 +23,7 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
     asked about before the plan is applied.
     """
     changed = [site for site in plan.sites if site.blocked is None and site.like is None]
-    gone = {id(site.node) for site in changed}
+    gone = {*plan.dead.nodes, *[id(site.node) for site in changed]}
     times = Counter(map(id, plan.subject.alike.values()))
     for scope in plan.subject.distinct_scopes:
         for group in _kept(plan, scope, gone, op_types):
@@ -57,9 +57,7 @@ def _kept(
             continue
         if calls.functions and calls.function_of(first) is not None:
             continue
-        left = [place for place in group if id(nodes[place]) not in gone]
-        if plan.dead.names:
-            left = [place for place in left if not plan.dead.covers(nodes[place])]
+        left = [place for place in group if id(nodes[place]) not in gone] if gone else group
         for places in _by_operands(scope, left):
             node_of = partial(_node_at, scope, places)
             types = partial(_types, plan, scope, places)

@@ -8,7 +8,7 @@ are equal as well.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
@@ -21,6 +21,9 @@ from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 
 #: Constants of more elements are hardly ever equal.
 _SMALL = 64
+
+#: Nodes of which it is asked at once whether they are known to stay as they are.
+_BLOCK = 1024
 
 
 class Template(NamedTuple):
@@ -55,11 +58,6 @@ class Template(NamedTuple):
     def leaves_alone(self) -> bool:
         """True if there is nothing to be done about a node."""
         return self.description is None and not self.of_shapes
-
-    @property
-    def reads_on(self) -> bool:
-        """True if it reads all that the node reads."""
-        return not self.dropped
 
     @property
     def keeps_data_alone(self) -> bool:
@@ -108,21 +106,24 @@ class Template(NamedTuple):
             return self.constants
         return [inputs[item] if isinstance(item, int) else item for item in self.inputs]
 
-    def fill(self, node: NodeProto) -> None:
-        """Turn a node into the one that replaces it."""
-        node.ClearField("attribute")
-        further = None if self.constants is not None else self._further(node.input[:])
-        if self.kept < self.given:
-            del node.input[self.kept :]
-        node.MergeFromString(self.added)
-        if further is not None:
-            node.input.extend(further)
+    def fill(self, nodes: Iterable[NodeProto]) -> None:
+        """Turn nodes into those that replace them."""
+        kept, added, constants = self.kept, self.added, self.constants
+        cut = kept < self.given
+        for node in nodes:
+            node.ClearField("attribute")
+            further = self._further(node.input[:]) if constants is None else ()
+            if cut:
+                del node.input[kept:]
+            node.MergeFromString(added)
+            if further:
+                node.input.extend(further)
 
     def filled(self, node: NodeProto) -> NodeProto:
         """Return the node that replaces another."""
         found = NodeProto()
         found.CopyFrom(node)
-        self.fill(found)
+        self.fill([found])
         return found
 
 
@@ -192,9 +193,15 @@ class Templates:
         """For each node those that read and make values of the same types, where known."""
         return self._facts.groups(self._scope) or [None] * len(self._scope.nodes)
 
-    def leave(self, place: int) -> bool:
-        """Return whether it is known that the nodes like that at a place stay as they are."""
-        return bool(self._left) and self._groups[place] in self._left
+    def to_ask(self, places: Sequence[int]) -> Iterator[int]:
+        """Those of some places whose nodes are not known to stay as they are, as ones alike do."""
+        left = self._left
+        for begin in range(0, len(places), _BLOCK):
+            block = places[begin : begin + _BLOCK]
+            if left:
+                groups = self._groups
+                block = [place for place in block if groups[place] not in left]
+            yield from block
 
     def find(
         self, node: NodeProto, op_type: str, signature: Hashable, place: int

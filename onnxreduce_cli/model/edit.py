@@ -44,6 +44,10 @@ class Constants:
         return self._names.get(key)
 
 
+#: What changes nodes as they stand, and the nodes.
+_InPlace = tuple[Callable[[Sequence[NodeProto]], None], Sequence[NodeProto]]
+
+
 @dataclass
 class Edits:
     """The edits of one scope.
@@ -56,7 +60,7 @@ class Edits:
             each with that of the attribute whose graph it takes over.
         initializers: those that take the place of nodes.
         first: nodes to put before all others.
-        in_place: nodes that are changed as they stand, each with what changes it.
+        in_place: what changes nodes as they stand, with those nodes.
         removed_nodes: identities of the nodes to remove.
         removed_values: names of the values to remove, with all that the graph states of them.
     """
@@ -67,7 +71,7 @@ class Edits:
     taken_over: dict[int, Mapping[str, str]] = field(default_factory=dict)
     initializers: list[TensorProto] = field(default_factory=list)
     first: list[NodeProto] = field(default_factory=list)
-    in_place: list[tuple[NodeProto, Callable[[NodeProto], None]]] = field(default_factory=list)
+    in_place: list[_InPlace] = field(default_factory=list)
     removed_nodes: set[int] = field(default_factory=set)
     removed_values: set[str] = field(default_factory=set)
 
@@ -99,8 +103,8 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
     container = scope.container
     if isinstance(container, GraphProto):
         container.initializer.extend(edits.initializers)
-    for node, change in edits.in_place:
-        change(node)
+    for change, nodes in edits.in_place:
+        change(nodes)
     _edit_nodes(scope, edits)
     if edits.removed_values:
         _remove_values(container, edits.removed_values)
