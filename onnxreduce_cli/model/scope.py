@@ -107,7 +107,21 @@ class Scope:
     @cached_property
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
-        return [node.op_type for node in self.nodes]
+        if not self._is_walked_first:
+            return [node.op_type for node in self.nodes]
+        told = self._walked.op_types
+        return [
+            node.op_type if name is None else name
+            for node, name in zip(self.nodes, told, strict=True)
+        ]
+
+    @property
+    def _is_walked_first(self) -> bool:
+        """Whether operators follow from the walk, and not which nodes are walked over from them.
+
+        Then large nodes are serialised, too: those of graphs within once for each around them.
+        """
+        return self.parent is None and len(self.nodes) >= _MANY
 
     @cached_property
     def signatures(self) -> list[Hashable]:
@@ -145,6 +159,8 @@ class Scope:
         """What a walk over the nodes finds, but for those that are unlike any other."""
         if self.like is not None:
             return self.like._walked
+        if self._is_walked_first:
+            return walked(self.nodes, _UNLIKE)
         unlike = not _UNLIKE.isdisjoint(self.op_types)
         alike = [i for i, name in enumerate(self.op_types) if name not in _UNLIKE] if unlike else ()
         some = walked([self.nodes[index] for index in alike] if unlike else self.nodes)

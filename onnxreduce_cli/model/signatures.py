@@ -7,9 +7,10 @@ that, which is done for many nodes side by side.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,9 @@ _MOST = 15
 
 #: The bytes before an operator's name, and the parts of signatures that tell the domain too.
 _HEAD, _OF_OTHERS = 2, 4
+
+#: The largest size that takes one byte.
+_SHORT = 127
 
 #: Bytes that are compared at a time, the bits of fewer of them, and what they are mixed by.
 _WORD = 8
@@ -58,10 +62,12 @@ class Walked:
             and for those that are too large.
         outputs: the name of the one output; None where there are several or none, or where the
             fields tell.
+        op_types: the operator; None where the fields tell.
     """
 
     signatures: list[Hashable]
     outputs: list[str | None]
+    op_types: list[str | None]
     _text: str = ""
     #: For each place of an input, where in the text the nodes' names begin and end.
     _places: list[_Places] = field(default_factory=list)
@@ -87,7 +93,7 @@ class Walked:
 
     def among(self, places: Sequence[int], count: int) -> Walked:
         """The same for `count` nodes, of which these stand at some places; nothing of others."""
-        found = Walked([None] * count, [None] * count, self._text)
+        found = Walked([None] * count, [None] * count, [None] * count, self._text)
         for place, signature, output in zip(places, self.signatures, self.outputs, strict=True):
             found.signatures[place], found.outputs[place] = signature, output
         for own in self._places:
@@ -114,37 +120,29 @@ def call_parts(signature: Hashable, op_type: str) -> tuple[str, str, Hashable] |
     return domain, overload, (given, made, attributes)
 
 
-def walked(nodes: Sequence[NodeProto]) -> Walked:
-    """Look at all nodes, side by side where they are many."""
-    contents = [*map(NodeProto.SerializeToString, nodes)]  # Looked up once, not for each.
+def walked(nodes: Sequence[NodeProto], unlike: Collection[str] = ()) -> Walked:
+    """Look at all nodes, side by side where they are many.
+
+    Args:
+        nodes: the nodes.
+        unlike: the operators of nodes that are not to be compared.
+    """
+    serialized = map(NodeProto.SerializeToString, nodes)  # Looked up once, not for each.
+    contents = [item if len(item) <= LARGE else b"" for item in serialized]
     if len(nodes) >= _FEW:
-        return _walk(nodes, [item if len(item) <= LARGE else b"" for item in contents])
+        return _walk(nodes, contents, unlike)
     shared: dict[Hashable, Hashable] = {}
     found: list[Hashable] = []
     for node, content in zip(nodes, contents, strict=True):
-        key = of_fields(node) if 0 < len(content) <= LARGE else None
+        key = of_fields(node) if content and node.op_type not in unlike else None
         found.append(shared.setdefault(key, key))
-    return Walked(found, [None] * len(nodes))
+    return Walked(found, [None] * len(nodes), [None] * len(nodes))
 
 
-def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
+def _walk(nodes: Sequence[NodeProto], contents: list[bytes], unlike: Collection[str]) -> Walked:
     """The same of many nodes by their serialised forms; an empty one is too large to compare."""
-    joined = b"".join(contents)
-    fields = _Fields(joined, np.array(list(map(len, contents))))
-    first, shapes = fields.at.copy(), np.ones(len(nodes), np.int64)
-    made, begins, ends = np.zeros((3, len(nodes)), np.int64)
-    places = [np.zeros((2, len(nodes)), np.int32) for _ in range(COLUMNS)]
-    many = np.zeros(len(nodes), np.bool_)
-    for place, (here, sizes) in enumerate(fields.passed(_INPUT)):
-        shapes[here] = shapes[here] << 2 | (sizes > 0)
-        if place < COLUMNS:
-            places[place][:, here] = fields.at[here] - sizes, fields.at[here]
-        else:
-            many[here] = True
-    for here, sizes in fields.passed(_OUTPUT):
-        shapes[here] = shapes[here] << 2 | 2 | (sizes > 0)
-        made[here] += 1
-        begins[here], ends[here] = fields.at[here] - sizes, fields.at[here]
+    fields = _Fields(contents)
+    first, values = fields.at.copy(), fields.values()
     fields.skip(_NAME)
     start = fields.at.copy()
     fields.skip(_OP_TYPE)
@@ -152,42 +150,97 @@ def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
     known = fields.are_ascii(first)
     fields.skip(_ATTRIBUTE)
     known &= fields.at <= fields.ends
-    alike = fields.alike(start, shapes).tolist()
+    kinds = fields.alike(start, values.shapes)
+    alike, content = kinds.tolist(), fields.content
     plain = {
-        place: (int(shapes[place]), joined[start[place] : fields.at[place]]) for place in {*alike}
+        place: (int(values.shapes[place]), content[start[place] : fields.at[place]])
+        for place in {*alike}
     }
+    operators = {place: _operator(key[1]) for place, key in plain.items()}
+    apart = (fields.ends == first) | np.isin(
+        kinds, [place for place, name in operators.items() if name in unlike]
+    )
     keys: list[Hashable] = [plain[place] for place in alike]
+    op_types: list[str | None] = [operators[place] for place in alike]
     shared: dict[Hashable, Hashable] = {}
     for index in np.flatnonzero(fields.at < fields.ends).tolist():
         where = (nodes[index].domain, nodes[index].overload)
         if any(where):
             key = (*plain[alike[index]], *where)
             keys[index] = shared.setdefault(key, key)
-    for index in np.flatnonzero(~known).tolist():
-        told = of_fields(nodes[index])
-        keys[index] = shared.setdefault(told, told)
-    for index in np.flatnonzero(fields.ends == first).tolist():
-        keys[index] = None
-    text = joined.decode("latin-1")  # Where the bytes are ASCII it is these letters.
-    names = zip((known & (made == 1)).tolist(), begins.tolist(), ends.tolist(), strict=True)
+    for index in np.flatnonzero(~(known | apart)).tolist():
+        told = None if nodes[index].op_type in unlike else of_fields(nodes[index])
+        keys[index], op_types[index] = shared.setdefault(told, told), None
+    for index in np.flatnonzero(apart).tolist():
+        keys[index] = op_types[index] = None
+    known &= ~apart
+    text = content.decode("latin-1")  # Where the bytes are ASCII it is these letters.
+    names = zip((known & (values.made == 1)).tolist(), *values.output.tolist(), strict=True)
     outputs = [text[begin:end] if alone else None for alone, begin, end in names]
-    untold = np.flatnonzero(many | ~known | (fields.ends == first)).tolist()
-    return Walked(keys, outputs, text, places, untold)
+    untold = np.flatnonzero(values.many | ~known).tolist()
+    return Walked(keys, outputs, op_types, text, values.inputs, untold)
+
+
+def _operator(content: bytes) -> str | None:
+    """The operator that a key begins with; None if it is none of usual size."""
+    if content[:1] != bytes((_OP_TYPE,)) or content[1] > _SHORT:
+        return None
+    return content[_HEAD : _HEAD + content[1]].decode("latin-1")
+
+
+class _Values(NamedTuple):
+    """What nodes read and make.
+
+    Attributes:
+        shapes: a number for each that tells how many inputs and outputs it has, and which of those
+            it lacks.
+        inputs: for each place of an input, where names begin and end.
+        many: the nodes that have more inputs.
+        made: how many outputs each has.
+        output: where the name of the last one begins and ends.
+    """
+
+    shapes: _Ints
+    inputs: list[_Places]
+    many: npt.NDArray[np.bool_]
+    made: _Ints
+    output: _Places
 
 
 class _Fields:
     """Serialised nodes one after the other, whose fields come in the order of their numbers.
 
     Attributes:
+        content: all of them, and some more bytes.
         at: how far each was walked over; beyond its end where the walk cannot go on.
         ends: where each ends.
     """
 
-    def __init__(self, joined: bytes, sizes: _Ints) -> None:
+    def __init__(self, contents: Sequence[bytes]) -> None:
         # What follows a field's first byte is read before it is known whether there is a field.
-        self._bytes = np.frombuffer(joined + bytes(_WORD), np.uint8)
+        self.content = b"".join([*contents, bytes(_WORD)])
+        self._bytes = np.frombuffer(self.content, np.uint8)
+        sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         self.ends = np.cumsum(sizes)
         self.at = self.ends - sizes
+
+    def values(self) -> _Values:
+        """Walk over inputs and outputs."""
+        count = len(self.at)
+        shapes, made = np.ones(count, np.int64), np.zeros(count, np.int64)
+        inputs = [np.zeros((2, count), np.int32) for _ in range(COLUMNS)]
+        output, many = np.zeros((2, count), np.int32), np.zeros(count, np.bool_)
+        for place, (here, sizes) in enumerate(self.passed(_INPUT)):
+            shapes[here] = shapes[here] << 2 | (sizes > 0)
+            if place < COLUMNS:
+                inputs[place][:, here] = self.at[here] - sizes, self.at[here]
+            else:
+                many[here] = True
+        for here, sizes in self.passed(_OUTPUT):
+            shapes[here] = shapes[here] << 2 | 2 | (sizes > 0)
+            made[here] += 1
+            output[:, here] = self.at[here] - sizes, self.at[here]
+        return _Values(shapes, inputs, many, made, output)
 
     def passed(self, tag: int) -> Iterator[tuple[_Ints, _Ints]]:
         """Walk over the fields of one number; for each the nodes that have it, and its size."""
@@ -230,8 +283,7 @@ class _Fields:
             mixed[here] = (mixed[here] ^ own) * _FACTOR
             mixed ^= mixed >> np.uint64(29)
             columns.append((here, own))
-        _, first, numbers = np.unique(mixed, return_index=True, return_inverse=True)
-        found = first[numbers]
+        found = _equal(mixed)
         # Different bytes may give one number, however seldom: those nodes stand for themselves.
         equal = (sizes == sizes[found]) & (shapes == shapes[found])
         whole = np.zeros(len(begins), np.uint64)
@@ -245,6 +297,26 @@ class _Fields:
         bounds = np.stack([first, self.at], axis=1).ravel()
         found: npt.NDArray[np.bool_] = np.maximum.reduceat(self._bytes, bounds)[::2] < 128
         return found
+
+
+def _equal(keys: npt.NDArray[np.uint64]) -> _Ints:
+    """For each of some mixed numbers the place of one that is equal.
+
+    Each is put where its first bits say, and finds there itself or the last one put there: this
+    takes a fraction of the time of sorting.
+    """
+    found, left = np.empty(len(keys), np.int64), np.arange(len(keys))
+    bits = len(keys).bit_length() + 1
+    table = np.empty(1 << bits, np.int64)
+    mixed = keys
+    while left.size:
+        slots = (mixed >> np.uint64(64 - bits)).astype(np.int64)
+        table[slots] = left
+        there = table[slots]
+        equal = keys[there] == keys[left]
+        found[left[equal]] = there[equal]
+        left, mixed = left[~equal], mixed[~equal] * _FACTOR
+    return found
 
 
 def of_fields(node: NodeProto) -> Signature | None:
