@@ -12,6 +12,7 @@ from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.node_names import UNTOLD
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
 from onnxreduce_cli.targets.elsewhere import Alike
 
@@ -66,14 +67,15 @@ def _kept(
 
 def _by_operands(scope: Scope, places: Sequence[int]) -> Iterable[list[int]]:
     """Tell nodes at some places apart by what they read after the first input."""
-    inputs, found = scope.node_inputs, dict[Hashable, list[int]]()
-    for place in places:
-        told = inputs[place]
-        read = told[1:] if told is not None else tuple(scope.nodes[place].input[1:])
+    _, *further = scope.node_names.input_numbers
+    read = [map(column.__getitem__, places) for column in further]
+    found: dict[Hashable, list[int]] = {}
+    for place, numbers in zip(places, zip(*read, strict=True), strict=True):
+        key = tuple(scope.nodes[place].input[1:]) if UNTOLD in numbers else numbers
         try:
-            found[read].append(place)
+            found[key].append(place)
         except KeyError:
-            found[read] = [place]
+            found[key] = [place]
     return found.values()
 
 

@@ -103,8 +103,8 @@ class Site:
         template = self.only_filled
         if template is None:
             return dropped(self.node, self.reads, self.with_graphs)
-        inputs = self.scope.node_inputs[self.place] or self.node.input[:]
-        return [*map(inputs.__getitem__, template.dropped)]
+        names = self.scope.node_names
+        return [names.input(self.node, self.place, place) for place in template.dropped]
 
     def of_another(self, scope: Scope, node: NodeProto, dropped: Sequence[str]) -> Site:
         """The same in a function that is like its own.

@@ -17,6 +17,7 @@ from onnx import AttributeProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import Array, Lookups
 from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.node_names import UNTOLD
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 
 #: Constants of more elements are hardly ever equal.
@@ -189,6 +190,11 @@ class Templates:
         self._left: set[Hashable] = set()
 
     @cached_property
+    def _inputs(self) -> Sequence[Sequence[int]]:
+        """The numbers of what nodes read, by its place."""
+        return self._scope.node_names.input_numbers
+
+    @cached_property
     def _groups(self) -> Sequence[Hashable]:
         """For each node those that read and make values of the same types, where known."""
         return self._facts.groups(self._scope) or [None] * len(self._scope.nodes)
@@ -214,14 +220,15 @@ class Templates:
             signature: its `Scope.signatures`.
             place: its place among the nodes of the scope.
         """
-        needed, inputs = self._needed.get(op_type, _NOTHING), self._scope.node_inputs[place]
+        needed = self._needed.get(op_type, _NOTHING)
         kin = self._groups[place] if needed.kinds or needed.shapes else signature
         key: Hashable = None
         # Nodes that read the same values after the first input read the same constants.
-        if kin is not None and inputs is not None and 0 not in needed.constants:
-            data, one, two = inputs
+        if kin is not None and 0 not in needed.constants:
+            first, second, third = self._inputs
+            data, one, two = first[place], second[place], third[place]
             # One that reads a value twice has no template.
-            if data != one and data != two and (not one or one != two):
+            if data != UNTOLD and data != one and data != two and (not one or one != two):
                 found = self._found.get(key := (id(kin), one, two))
                 if found is not None:
                     return found

@@ -121,7 +121,7 @@ def dead_values(
         scope, name = by_id[value[0]], value[1]
         if name in scope.inputs:
             continue
-        node = scope.producers.get(name)
+        node = scope.producer(name)
         values = [(id(scope), output) for output in node.output] if node is not None else [value]
         if any(readers.any(item) for item in values) or (
             node is not None and (found.covers(node) or not readers.may_go(node))
@@ -238,7 +238,7 @@ class _Readers:
                 continue
             found.add(value)
             scope = self._scopes[value[0]]
-            node = scope.producers.get(value[1])
+            node = scope.producer(value[1])
             if node is None or not self.may_go(node):
                 continue
             found.update((value[0], name) for name in node.output)
@@ -259,17 +259,16 @@ class _Readers:
         for item in self._replaced:
             anew[id(item.scope)].append(item.node)
         for index, scope in enumerate(self._scopes.values()):
-            inputs, own = scope.node_inputs, anew[id(scope)]
-            untold = [place for place, told in enumerate(inputs) if told is None]
+            told, own = scope.node_names, anew[id(scope)]
             read = chain(
                 bound if index == 0 else (),
                 scope.outputs,
                 _parameters(scope),
-                chain.from_iterable(filter(None, inputs)),
-                chain.from_iterable(scope.nodes[place].input[:] for place in untold),
+                chain.from_iterable(scope.nodes[place].input[:] for place in told.untold),
                 chain.from_iterable(map(self._reads_of, own)),
             )
             counts = Counter(filter(names.__contains__, read))
+            told.count_reads(names, counts)
             given = chain.from_iterable(node.input[:] for node in own)
             counts.subtract(filter(names.__contains__, given))
             for name, number in self._drops.get(id(scope), {}).items():

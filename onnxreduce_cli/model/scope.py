@@ -10,8 +10,9 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.alike_functions import body_key
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
+from onnxreduce_cli.model.node_names import Inputs, NodeNames
 from onnxreduce_cli.model.order import in_order, misplaced
-from onnxreduce_cli.model.signatures import Inputs, Walked, walked
+from onnxreduce_cli.model.signatures import Walked, walked
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
@@ -131,12 +132,17 @@ class Scope:
     @cached_property
     def node_inputs(self) -> list[Inputs | None]:
         """For each of `nodes` what it reads; None where only its fields tell."""
-        return self._walked.inputs
+        return self._walked.names.inputs
 
     @cached_property
     def node_outputs(self) -> list[str | None]:
         """For each of `nodes` the only value that it makes; None for others, and where not told."""
-        return self._walked.outputs
+        return self._walked.names.outputs
+
+    @property
+    def node_names(self) -> NodeNames:
+        """What `nodes` read and make, by numbers."""
+        return self._walked.names
 
     @cached_property
     def groups(self) -> list[list[int]]:
@@ -166,11 +172,20 @@ class Scope:
         some = walked([self.nodes[index] for index in alike] if unlike else self.nodes)
         return some.among(alike, len(self.nodes)) if unlike else some
 
+    def producer(self, name: str) -> NodeProto | None:
+        """The node that makes a value: of a few values this is sooner told than of all."""
+        if "producers" not in self.__dict__ and self._is_walked_first:
+            places = self.node_names.makers(name, self.nodes)
+            if places is not None:
+                return self.nodes[places[-1]] if places else None
+        return self.producers.get(name)
+
     @cached_property
     def producers(self) -> dict[str, NodeProto]:
         """The node that makes each value."""
         # Those that were walked over tell their only output, which else takes longest to ask for.
-        known = self._walked.outputs if "_walked" in self.__dict__ else [None] * len(self.nodes)
+        walked = "_walked" in self.__dict__
+        known = self.node_names.outputs if walked else [None] * len(self.nodes)
         found: dict[str, NodeProto] = {}
         for node, name in zip(self.nodes, known, strict=True):
             if name is not None:
@@ -246,7 +261,7 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             # Those that nodes make are asked for last: finding them takes longest.
-            if name in scope.initializers or name in scope.inputs or name in scope.producers:
+            if name in scope.initializers or name in scope.inputs or scope.producer(name):
                 return scope
             scope = scope.parent
         return None

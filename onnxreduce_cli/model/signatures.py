@@ -8,13 +8,14 @@ that, which is done for many nodes side by side.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from onnx import NodeProto
+
+from onnxreduce_cli.model.byte_parts import PADDING, ByteParts, Ints
+from onnxreduce_cli.model.node_names import COLUMNS, NodeNames, Places
 
 #: The first byte of each field of a serialised node.
 _INPUT, _OUTPUT, _NAME, _OP_TYPE, _ATTRIBUTE = (number << 3 | 2 for number in range(1, 6))
@@ -34,73 +35,30 @@ _HEAD, _OF_OTHERS = 2, 4
 #: The largest size that takes one byte.
 _SHORT = 127
 
-#: Bytes that are compared at a time, the bits of fewer of them, and what they are mixed by.
-_WORD = 8
-_MASKS = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-
 #: What is equal of nodes that differ in names alone.
 Signature = tuple[Hashable, ...]
 
-_Ints = npt.NDArray[np.int64]
-_Places = npt.NDArray[np.int32]
 
-#: So many inputs of a node are told by their places; few nodes have more.
-COLUMNS = 3
-
-#: The names of a node's inputs, of which those that it lacks are empty; None if it has more.
-Inputs = tuple[str, str, str]
-
-
-@dataclass
-class Walked:
+class Walked(NamedTuple):
     """What a walk over nodes finds, for each of them.
 
     Attributes:
         signatures: a key that is equal for nodes that differ in names, texts and metadata alone,
             and nearly always one object then; None for nodes that have a name that is not UTF-8,
             and for those that are too large.
-        outputs: the name of the one output; None where there are several or none, or where the
-            fields tell.
         op_types: the operator; None where the fields tell.
+        names: what they read and make.
     """
 
     signatures: list[Hashable]
-    outputs: list[str | None]
     op_types: list[str | None]
-    _text: str = ""
-    #: For each place of an input, where in the text the nodes' names begin and end.
-    _places: list[_Places] = field(default_factory=list)
-    #: The nodes of which only the fields tell.
-    _untold: Sequence[int] = ()
-
-    @cached_property
-    def inputs(self) -> list[Inputs | None]:
-        """For each node the names of its inputs; None where the fields tell."""
-        if not self._places:
-            return [None] * len(self.signatures)
-        text = self._text
-        columns = [
-            [text[begin:end] for begin, end in zip(*places.tolist(), strict=True)]
-            if places.any()
-            else [""] * len(self.signatures)
-            for places in self._places
-        ]
-        found: list[Inputs | None] = [*zip(*columns, strict=True)]
-        for index in self._untold:
-            found[index] = None
-        return found
+    names: NodeNames
 
     def among(self, places: Sequence[int], count: int) -> Walked:
         """The same for `count` nodes, of which these stand at some places; nothing of others."""
-        found = Walked([None] * count, [None] * count, [None] * count, self._text)
-        for place, signature, output in zip(places, self.signatures, self.outputs, strict=True):
-            found.signatures[place], found.outputs[place] = signature, output
-        for own in self._places:
-            found._places.append(np.zeros((2, count), np.int32))
-            found._places[-1][:, places] = own
-        told = set(places) - {places[index] for index in self._untold}
-        found._untold = [place for place in range(count) if place not in told]
+        found = Walked([None] * count, [None] * count, self.names.among(places, count))
+        for place, signature, op_type in zip(places, self.signatures, self.op_types, strict=True):
+            found.signatures[place], found.op_types[place] = signature, op_type
         return found
 
 
@@ -136,7 +94,7 @@ def walked(nodes: Sequence[NodeProto], unlike: Collection[str] = ()) -> Walked:
     for node, content in zip(nodes, contents, strict=True):
         key = of_fields(node) if content and node.op_type not in unlike else None
         found.append(shared.setdefault(key, key))
-    return Walked(found, [None] * len(nodes), [None] * len(nodes))
+    return Walked(found, [None] * len(nodes), NodeNames(len(nodes)))
 
 
 def _walk(nodes: Sequence[NodeProto], contents: list[bytes], unlike: Collection[str]) -> Walked:
@@ -174,11 +132,10 @@ def _walk(nodes: Sequence[NodeProto], contents: list[bytes], unlike: Collection[
     for index in np.flatnonzero(apart).tolist():
         keys[index] = op_types[index] = None
     known &= ~apart
-    text = content.decode("latin-1")  # Where the bytes are ASCII it is these letters.
-    names = zip((known & (values.made == 1)).tolist(), *values.output.tolist(), strict=True)
-    outputs = [text[begin:end] if alone else None for alone, begin, end in names]
-    untold = np.flatnonzero(values.many | ~known).tolist()
-    return Walked(keys, outputs, op_types, text, values.inputs, untold)
+    are_told = known & ~values.many, known & (values.made == 1)
+    return Walked(
+        keys, op_types, NodeNames(len(nodes), content, values.inputs, values.output, are_told)
+    )
 
 
 def _operator(content: bytes) -> str | None:
@@ -200,11 +157,11 @@ class _Values(NamedTuple):
         output: where the name of the last one begins and ends.
     """
 
-    shapes: _Ints
-    inputs: list[_Places]
+    shapes: Ints
+    inputs: list[Places]
     many: npt.NDArray[np.bool_]
-    made: _Ints
-    output: _Places
+    made: Ints
+    output: Places
 
 
 class _Fields:
@@ -218,7 +175,7 @@ class _Fields:
 
     def __init__(self, contents: Sequence[bytes]) -> None:
         # What follows a field's first byte is read before it is known whether there is a field.
-        self.content = b"".join([*contents, bytes(_WORD)])
+        self.content = b"".join([*contents, PADDING])
         self._bytes = np.frombuffer(self.content, np.uint8)
         sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         self.ends = np.cumsum(sizes)
@@ -242,7 +199,7 @@ class _Fields:
             output[:, here] = self.at[here] - sizes, self.at[here]
         return _Values(shapes, inputs, many, made, output)
 
-    def passed(self, tag: int) -> Iterator[tuple[_Ints, _Ints]]:
+    def passed(self, tag: int) -> Iterator[tuple[Ints, Ints]]:
         """Walk over the fields of one number; for each the nodes that have it, and its size."""
         here = np.arange(len(self.at))
         for count in range(_MOST + 1):
@@ -266,57 +223,20 @@ class _Fields:
         for _ in self.passed(tag):
             pass
 
-    def alike(self, begins: _Ints, shapes: _Ints) -> _Ints:
+    def alike(self, begins: Ints, shapes: Ints) -> Ints:
         """For each node the place of one that has equal bytes, from `begins` to where the walk is.
 
         Args:
             begins: where in the text.
             shapes: a number for each, which must be equal too.
         """
-        words = np.ndarray(len(self._bytes) - _WORD + 1, "<u8", self._bytes, strides=(1,))
-        sizes, here = self.at - begins, np.arange(len(begins))
-        mixed = shapes.astype(np.uint64) * _FACTOR + sizes.astype(np.uint64)
-        columns = []
-        for offset in range(0, int(sizes.max(initial=0)), _WORD):
-            here = here[sizes[here] > offset]
-            own = words[begins[here] + offset] & _MASKS[np.minimum(sizes[here] - offset, _WORD)]
-            mixed[here] = (mixed[here] ^ own) * _FACTOR
-            mixed ^= mixed >> np.uint64(29)
-            columns.append((here, own))
-        found = _equal(mixed)
-        # Different bytes may give one number, however seldom: those nodes stand for themselves.
-        equal = (sizes == sizes[found]) & (shapes == shapes[found])
-        whole = np.zeros(len(begins), np.uint64)
-        for here, own in columns:
-            whole[here] = own
-            equal[here] &= own == whole[found[here]]
-        return np.where(equal, found, np.arange(len(begins)))
+        return ByteParts(self._bytes, begins, self.at - begins).equal(shapes)
 
-    def are_ascii(self, first: _Ints) -> npt.NDArray[np.bool_]:
+    def are_ascii(self, first: Ints) -> npt.NDArray[np.bool_]:
         """Return whether the bytes of each from `first` on, to where the walk is, are ASCII."""
         bounds = np.stack([first, self.at], axis=1).ravel()
         found: npt.NDArray[np.bool_] = np.maximum.reduceat(self._bytes, bounds)[::2] < 128
         return found
-
-
-def _equal(keys: npt.NDArray[np.uint64]) -> _Ints:
-    """For each of some mixed numbers the place of one that is equal.
-
-    Each is put where its first bits say, and finds there itself or the last one put there: this
-    takes a fraction of the time of sorting.
-    """
-    found, left = np.empty(len(keys), np.int64), np.arange(len(keys))
-    bits = len(keys).bit_length() + 1
-    table = np.empty(1 << bits, np.int64)
-    mixed = keys
-    while left.size:
-        slots = (mixed >> np.uint64(64 - bits)).astype(np.int64)
-        table[slots] = left
-        there = table[slots]
-        equal = keys[there] == keys[left]
-        found[left[equal]] = there[equal]
-        left, mixed = left[~equal], mixed[~equal] * _FACTOR
-    return found
 
 
 def of_fields(node: NodeProto) -> Signature | None:
