@@ -56,7 +56,7 @@ def _kept(
             continue
         if not is_default(first.domain):
             continue
-        if calls.functions and calls.function_of(first) is not None:
+        if calls.functions and calls.function_at(scope, group[0]) is not None:
             continue
         left = [place for place in group if id(nodes[place]) not in gone] if gone else group
         for places in _by_operands(scope, left):

@@ -143,7 +143,7 @@ class SitePlan:
         found: list[int] = []
         for group in scope.groups:
             op_type, first = scope.op_types[group[0]], scope.nodes[group[0]]
-            if op_type in calls.op_types and calls.function_of(first) is not None:
+            if op_type in calls.op_types and calls.function_at(scope, group[0]) is not None:
                 continue
             if op_type not in attends:
                 expanded = op_type in self.route.expand
@@ -355,7 +355,7 @@ class SitePlan:
 
 def _may_be_stated(scope: Scope, place: int) -> bool:
     """Return whether the scope states the type of what a node reads, or may."""
-    inputs = scope.node_inputs[place]
+    inputs = scope.node_names.inputs[place]
     return inputs is None or not scope.declared.keys().isdisjoint(inputs)
 
 

@@ -10,9 +10,9 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.alike_functions import body_key
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
-from onnxreduce_cli.model.node_names import Inputs, NodeNames
+from onnxreduce_cli.model.node_names import NodeNames
 from onnxreduce_cli.model.order import in_order, misplaced
-from onnxreduce_cli.model.signatures import Walked, walked
+from onnxreduce_cli.model.signatures import Walked, domain_and_overload, walked
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
@@ -129,16 +129,6 @@ class Scope:
         """For each of `nodes` its signature, or None; see `model.signatures`."""
         return self._walked.signatures
 
-    @cached_property
-    def node_inputs(self) -> list[Inputs | None]:
-        """For each of `nodes` what it reads; None where only its fields tell."""
-        return self._walked.names.inputs
-
-    @cached_property
-    def node_outputs(self) -> list[str | None]:
-        """For each of `nodes` the only value that it makes; None for others, and where not told."""
-        return self._walked.names.outputs
-
     @property
     def node_names(self) -> NodeNames:
         """What `nodes` read and make, by numbers."""
@@ -159,6 +149,15 @@ class Scope:
         if not unlike:
             return [*found.values()]
         return sorted([*found.values(), *([place] for place in unlike)])
+
+    @cached_property
+    def called_keys(self) -> list[FunctionKey]:
+        """What each of `nodes` calls, a function or an operator."""
+        told = map(domain_and_overload, self.signatures)
+        return [
+            called_key(node) if own is None else (own[0], op_type, own[1])
+            for node, op_type, own in zip(self.nodes, self.op_types, told, strict=True)
+        ]
 
     @cached_property
     def _walked(self) -> Walked:

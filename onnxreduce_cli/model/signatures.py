@@ -62,6 +62,13 @@ class Walked(NamedTuple):
         return found
 
 
+def domain_and_overload(signature: Hashable) -> tuple[str, str] | None:
+    """Return what the signature of a node says of these; None if there is none."""
+    if not isinstance(signature, tuple):
+        return None
+    return (signature[-2], signature[-1]) if len(signature) >= _OF_OTHERS else ("", "")
+
+
 def call_parts(signature: Hashable, op_type: str) -> tuple[str, str, Hashable] | None:
     """Return what the signature of a node says that may call a function.
 
