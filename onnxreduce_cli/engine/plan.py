@@ -271,7 +271,7 @@ class SitePlan:
         filled = [site for site in done if site.template is not None and not site.made]
         self.dead = dead_values(
             self.subject.scopes,
-            done if not filled else [site for site in done if site.made or site.template is None],
+            [site for site in done if site.made or site.template is None],
             self.subject.bound(),
             {id(node) for site in done for node in site.behind},
             [site for site in filled if site.template and site.template.dropped],

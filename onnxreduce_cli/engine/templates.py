@@ -13,7 +13,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import NamedTuple
 
-from onnx import AttributeProto, NodeProto
+from onnx import NodeProto
 
 from onnxreduce_cli.emit.node_facts import Array, Lookups
 from onnxreduce_cli.model.facts import Facts
@@ -33,7 +33,6 @@ class Template(NamedTuple):
     Attributes:
         description: what is said of what was done to the node; None where nothing was.
         op_type: the operator of what replaced it.
-        attributes: the attributes of what replaced it.
         kept: how many of the node's inputs, from the first on, are its inputs too.
         inputs: for each further one the node's input at that place, or a constant's name.
         of_shapes: whether it holds for the shapes of the values around the node.
@@ -46,7 +45,6 @@ class Template(NamedTuple):
 
     description: tuple[str, ...] | None
     op_type: str
-    attributes: tuple[AttributeProto, ...]
     kept: int
     inputs: tuple[int | str, ...]
     dropped: tuple[int, ...]
@@ -78,17 +76,16 @@ class Template(NamedTuple):
         places: dict[str, int | str] = {name: place for place, name in enumerate(node.input)}
         inputs = tuple(places.get(name, name) if name else "" for name in made[0].input)
         kept = sum(1 for _ in takewhile(lambda item: item[0] == item[1], enumerate(inputs)))
-        attributes, further = tuple(made[0].attribute), inputs[kept:]
+        further = inputs[kept:]
         read = {*range(kept), *further}
         dropped = tuple(i for i, name in enumerate(node.input) if name and i not in read)
         op_type = made[0].op_type
         names = tuple(item for item in further if isinstance(item, str))
         constants = names if len(names) == len(further) else None
-        added = NodeProto(op_type=op_type, attribute=attributes, input=constants or ())
+        added = NodeProto(op_type=op_type, attribute=made[0].attribute, input=constants or ())
         return Template(
             description,
             op_type,
-            attributes,
             kept,
             further,
             dropped,
@@ -110,7 +107,8 @@ class Template(NamedTuple):
     def fill(self, nodes: Iterable[NodeProto]) -> None:
         """Turn nodes into those that replace them."""
         kept, added, constants = self.kept, self.added, self.constants
-        cut = kept < self.given
+        # An absent input at the end stays where nothing takes its place.
+        cut = kept < self.given and bool(self.inputs or self.dropped)
         for node in nodes:
             node.ClearField("attribute")
             further = self._further(node.input[:]) if constants is None else ()

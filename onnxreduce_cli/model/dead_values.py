@@ -255,11 +255,11 @@ class _Readers:
             names: the names; reads of others are not counted.
             bound: names that the model refers to outside its graphs.
         """
-        anew: defaultdict[int, list[NodeProto]] = defaultdict(list)
+        anew: defaultdict[int, dict[int, NodeProto]] = defaultdict(dict)
         for item in self._replaced:
-            anew[id(item.scope)].append(item.node)
+            anew[id(item.scope)][id(item.node)] = item.node
         for index, scope in enumerate(self._scopes.values()):
-            told, own = scope.node_names, anew[id(scope)]
+            told, own = scope.node_names, anew[id(scope)].values()
             read = chain(
                 bound if index == 0 else (),
                 scope.outputs,

@@ -260,7 +260,9 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             # Those that nodes make are asked for last: finding them takes longest.
-            if name in scope.initializers or name in scope.inputs or scope.producer(name):
+            if name in scope.initializers or name in scope.inputs:
+                return scope
+            if scope.producer(name) is not None:
                 return scope
             scope = scope.parent
         return None
