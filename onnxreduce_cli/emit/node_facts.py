@@ -202,7 +202,7 @@ class NodeFacts:
         """The node of the model that makes the value, if one does."""
         self._lookups.more = True
         owner = self.scope.resolve(name) if name else None
-        return None if owner is None else owner.producers.get(name)
+        return None if owner is None else owner.producer(name)
 
     def maker(self, name: str) -> NodeProto | None:
         """The node that makes the value, if one does: one that was emitted, or the model's."""
@@ -343,7 +343,7 @@ class NodeFacts:
         owner = self.scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
             return None
-        producer = owner.producers.get(name)
+        producer = owner.producer(name)
         if producer is None:
             return owner.initializers.get(name)
         value = attributes.find(producer, "value")

@@ -173,7 +173,7 @@ class _Surroundings:
             of_types = tuple([self._facts.type(self.scope, name) for name in names])
         if not constants:
             return of_types
-        inputs = self.scope.node_inputs[place] or self.scope.nodes[place].input[:]
+        inputs = self.scope.node_names.inputs[place] or self.scope.nodes[place].input[:]
         if self._known.isdisjoint(inputs):
             return of_types
         return of_types, *[
@@ -193,7 +193,9 @@ def alike_nodes(facts: Facts, scope: Scope) -> list[AlikeNodes]:
     found: dict[Hashable, list[int]] = {}
     given = scope.outputs
     signatures = _signatures(scope)
-    rows = zip(scope.nodes, signatures, scope.node_inputs, scope.node_outputs, strict=True)
+    rows = zip(
+        scope.nodes, signatures, scope.node_names.inputs, scope.node_names.outputs, strict=True
+    )
     for place, (node, signature, inputs, output) in enumerate(rows):
         key: Hashable = place
         if signature is not None:

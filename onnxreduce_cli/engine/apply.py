@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from onnx import GraphProto, ModelProto
+from onnx import GraphProto, ModelProto, NodeProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
@@ -69,14 +69,20 @@ def _edit(plan: SitePlan) -> None:
 def _edits(plan: SitePlan) -> defaultdict[int, Edits]:
     """The replacements and removals by the identity of a scope."""
     edits: defaultdict[int, Edits] = defaultdict(Edits)
+    filled: dict[int, list[NodeProto]] = {}
     for site in plan.sites:
         if site.like is not None:
             continue
-        own, template = edits[id(site.scope)], site.only_filled
-        if template is not None:
-            own.in_place.append((site.node, template.fill))
+        template = site.only_filled
+        if template is None:
+            made = (site.result, site.successors, site.taken_over, site.initializers)
+            edits[id(site.scope)].replace(site.node, *made)
             continue
-        own.replace(site.node, site.result, site.successors, site.taken_over, site.initializers)
+        try:
+            filled[id(template)].append(site.node)
+        except KeyError:
+            nodes = filled[id(template)] = [site.node]
+            edits[id(site.scope)].in_place.append((template.fill, nodes))
     for scope in plan.dead.scopes:
         edits[id(scope)].remove(plan.dead.of(scope))
     return edits

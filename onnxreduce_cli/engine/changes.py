@@ -59,7 +59,9 @@ class Change(Told):
     def of_another(self, node: str, scope: str) -> Change:
         """The same of another node; large models have many alike, and this is the fastest way."""
         other = object.__new__(Change)
-        other.__dict__.update(self.__dict__, node=node, scope=scope)
+        own = other.__dict__
+        own.update(self.__dict__)
+        own["node"], own["scope"] = node, scope
         return other
 
     def followed_by(self, later: Change) -> Change:

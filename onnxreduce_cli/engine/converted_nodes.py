@@ -12,6 +12,7 @@ from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.node_names import UNTOLD
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
 from onnxreduce_cli.targets.elsewhere import Alike
 
@@ -23,7 +24,7 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
     asked about before the plan is applied.
     """
     changed = [site for site in plan.sites if site.blocked is None and site.like is None]
-    gone = {id(site.node) for site in changed}
+    gone = {*plan.dead.nodes, *[id(site.node) for site in changed]}
     times = Counter(map(id, plan.subject.alike.values()))
     for scope in plan.subject.distinct_scopes:
         for group in _kept(plan, scope, gone, op_types):
@@ -55,11 +56,9 @@ def _kept(
             continue
         if not is_default(first.domain):
             continue
-        if calls.functions and calls.function_of(first) is not None:
+        if calls.functions and calls.function_at(scope, group[0]) is not None:
             continue
-        left = [place for place in group if id(nodes[place]) not in gone]
-        if plan.dead.names:
-            left = [place for place in left if not plan.dead.covers(nodes[place])]
+        left = [place for place in group if id(nodes[place]) not in gone] if gone else group
         for places in _by_operands(scope, left):
             node_of = partial(_node_at, scope, places)
             types = partial(_types, plan, scope, places)
@@ -68,14 +67,15 @@ def _kept(
 
 def _by_operands(scope: Scope, places: Sequence[int]) -> Iterable[list[int]]:
     """Tell nodes at some places apart by what they read after the first input."""
-    inputs, found = scope.node_inputs, dict[Hashable, list[int]]()
-    for place in places:
-        told = inputs[place]
-        read = told[1:] if told is not None else tuple(scope.nodes[place].input[1:])
+    _, *further = scope.node_names.input_numbers
+    read = [map(column.__getitem__, places) for column in further]
+    found: dict[Hashable, list[int]] = {}
+    for place, numbers in zip(places, zip(*read, strict=True), strict=True):
+        key = tuple(scope.nodes[place].input[1:]) if UNTOLD in numbers else numbers
         try:
-            found[read].append(place)
+            found[key].append(place)
         except KeyError:
-            found[read] = [place]
+            found[key] = [place]
     return found.values()
 
 

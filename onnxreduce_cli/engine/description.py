@@ -201,7 +201,9 @@ def _written(item: Written) -> Change:
 
 def _changes(plan: SitePlan) -> Iterator[Change]:
     first: dict[int, Change] = {}
+    #: Those of sites that others in functions may be like.
     of_sites: dict[int, Change] = {}
+    has_alike = bool(plan.subject.alike)
     for site in plan.sites:
         if site.blocked is not None:
             continue
@@ -209,11 +211,13 @@ def _changes(plan: SitePlan) -> Iterator[Change]:
             known = of_sites[id(site.like)]
             yield known.of_another(known.node, site.scope.label)
             continue
-        name, label = site.scope.describe(site.node), site.scope.label
+        name, label = site.node.name or site.scope.describe(site.node), site.scope.label
         like = first.get(id(site.template)) if site.template is not None else None
         if like is not None:
             # Nodes of one template are alike.
-            change = of_sites[id(site)] = like.of_another(name, label)
+            change = like.of_another(name, label)
+            if has_alike:
+                of_sites[id(site)] = change
             yield change
             continue
         change = Change(

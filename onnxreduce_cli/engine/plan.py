@@ -110,15 +110,14 @@ class SitePlan:
         contracted = self.carrier.contracted(scope)
         templates = Templates(self.facts.model, scope)
         nodes, op_types, signatures = scope.nodes, scope.op_types, scope.signatures
-        for place in self._attended(scope, contracted):
+        attended = self._attended(scope, contracted)
+        for place in attended if contracted else templates.to_ask(attended):
             node, op_type, signature = nodes[place], op_types[place], signatures[place]
             taken = contracted.get(id(node)) if contracted else None
             if taken is not None:
                 alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
                 self.soundness.refuse_contradictions(alone, signature)
                 self.sites += [taken] if taken.node is node else []
-                continue
-            if templates.leave(place):
                 continue
             template = templates.find(node, op_type, signature, place)
             if template is not None:
@@ -139,14 +138,14 @@ class SitePlan:
                 site.description,
             )
 
-    def _attended(self, scope: Scope, contracted: Mapping[int, Site]) -> list[int]:
+    def _attended(self, scope: Scope, contracted: Mapping[int, Site]) -> Sequence[int]:
         """The places of the nodes that may have to change, of which some are contracted."""
         calls, opset, attends = self.facts.calls, scope.opset, dict[str, bool]()
         assert opset is not None
         found: list[int] = []
         for group in scope.groups:
             op_type, first = scope.op_types[group[0]], scope.nodes[group[0]]
-            if op_type in calls.op_types and calls.function_of(first) is not None:
+            if op_type in calls.op_types and calls.function_at(scope, group[0]) is not None:
                 continue
             if op_type not in attends:
                 expanded = op_type in self.route.expand
@@ -156,7 +155,8 @@ class SitePlan:
         if contracted:
             found += [i for i, node in enumerate(scope.nodes) if id(node) in contracted]
             return sorted({*found})
-        return sorted(found)
+        every = range(len(scope.nodes))
+        return every if len(found) == len(every) else sorted(found)
 
     def _plan_without_import(self, scope: Scope) -> None:
         for node in scope.nodes:
@@ -272,13 +272,16 @@ class SitePlan:
     def finish(self) -> None:
         """Find the values that are dead now, and the constants that new nodes read."""
         done = [site for site in self.sites if site.blocked is None]
+        filled = [site for site in done if site.template is not None and not site.made]
         self.dead = dead_values(
             self.subject.scopes,
-            [site for site in done if not (site.only_filled and site.only_filled.reads_on)],
+            [site for site in done if site.made or site.template is None],
             self.subject.bound(),
             {id(node) for site in done for node in site.behind},
+            [site for site in filled if site.template and site.template.dropped],
         )
-        self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
+        if self.dead.nodes:
+            self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
         if self.route.target != self.route.source:
             self._note_order()
         self._settle_ir_version()
@@ -356,7 +359,7 @@ class SitePlan:
 
 def _may_be_stated(scope: Scope, place: int) -> bool:
     """Return whether the scope states the type of what a node reads, or may."""
-    inputs = scope.node_inputs[place]
+    inputs = scope.node_names.inputs[place]
     return inputs is None or not scope.declared.keys().isdisjoint(inputs)
 
 

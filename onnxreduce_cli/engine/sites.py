@@ -104,13 +104,8 @@ class Site:
         template = self.only_filled
         if template is None:
             return dropped(self.node, self.reads, self.with_graphs)
-        inputs = self.scope.node_inputs[self.place] or self.node.input[:]
-        return [inputs[place] for place in template.dropped]
-
-    @property
-    def drops_alone(self) -> bool:
-        """True if what replaces it reads nothing else that the model has."""
-        return self.only_filled is not None
+        names = self.scope.node_names
+        return [names.input(self.node, self.place, place) for place in template.dropped]
 
     def of_another(self, scope: Scope, node: NodeProto, dropped: Sequence[str]) -> Site:
         """The same in a function that is like its own.

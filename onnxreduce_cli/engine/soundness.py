@@ -56,7 +56,7 @@ class Soundness:
         compared = self._facts.compared
         for name in node.input[:]:
             owner = scope.resolve(name) if name else None
-            maker = None if owner is None else owner.producers.get(name)
+            maker = None if owner is None else owner.producer(name)
             if owner is None or not owner.opset or maker is None or id(maker) in compared:
                 continue
             called = not is_default(maker.domain) or self._facts.calls.function_of(maker)

@@ -25,11 +25,11 @@ from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.ir_version import INITIALIZERS
 from onnxreduce_cli.model.node_inference import Input, infer_from
+from onnxreduce_cli.model.node_names import EMPTY, UNTOLD
 from onnxreduce_cli.model.overridable import DECIDING
 from onnxreduce_cli.model.safe_inference import fewer_parts
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.shapes_by_values import SHAPED_BY_VALUES
-from onnxreduce_cli.model.signatures import Inputs
 from onnxreduce_cli.model.values import MOST_DIMS, ValueType, from_proto, tensor_type
 
 #: For fewer nodes inference of the whole graph takes less time.
@@ -67,8 +67,8 @@ class Alike:
         self.made = made
 
 
-#: A node, what tells those that are alike, its only output's name, and those of its inputs.
-_Row = tuple[NodeProto, Hashable, "str | None", "Inputs | None"]
+#: A node, what tells those that are alike, and the numbers of its only output and of its inputs.
+_Row = tuple[NodeProto, Hashable, int, int, int, int]
 
 
 def suits(scope: Scope, calls: Calls, ir_version: int) -> bool:
@@ -127,21 +127,27 @@ class AlikeTypes:
         #: For each node that was gone through; None where what it reads or makes is not known.
         self._groups: list[Alike | None] = []
         self._left = _ALIKE
-        self._values: dict[str, int] = {"": _ABSENT}
+        names = scope.node_names
+        #: The facts of values by the numbers of their names, and of others by the names.
+        self._values: list[int | None] = [None] * names.count
+        self._values[EMPTY] = _ABSENT
+        self._others: dict[str, int] = {}
         #: What is stated of the values that nodes make.
         self._stated: dict[str, ValueType | None] = {}
+        #: The numbers of outputs that nodes are asked about: of those, and where there are several.
+        self._asked = {UNTOLD}
         self._begin()
-        self._rows: Iterator[_Row] = zip(
-            scope.nodes, scope.signatures, scope.node_outputs, scope.node_inputs, strict=True
-        )
+        numbers = (names.output_numbers, *names.input_numbers)
+        self._rows: Iterator[_Row] = zip(scope.nodes, scope.signatures, *numbers, strict=True)
 
     def of(self, name: str) -> ValueType | None:
         """Return the type of a value; None where inference of the whole graph must tell."""
-        values = self._values
-        while name not in values:
+        number = self._value(name)
+        while number is None:
             if not self._go_on():
                 return None
-        fact = self._fact(values[name])
+            number = self._value(name)
+        fact = self._fact(number)
         return None if fact is None else fact.known
 
     def groups(self) -> Sequence[Alike | None]:
@@ -149,6 +155,19 @@ class AlikeTypes:
         while self._go_on():
             pass
         return [*self._groups, *[None] * (len(self._scope.nodes) - len(self._groups))]
+
+    def _value(self, name: str) -> int | None:
+        """Return the number of the fact that is known of a value, if there is one by now."""
+        number = self._scope.node_names.number(name)
+        return self._others.get(name) if number is None else self._values[number]
+
+    def _know(self, name: str, fact: int) -> None:
+        """Note the number of the fact that is known of a value."""
+        number = self._scope.node_names.number(name)
+        if number is None:
+            self._others[name] = fact
+        else:
+            self._values[number] = fact
 
     def _fact(self, number: int) -> _Fact | None:
         return None if number == _UNKNOWN else self._facts[number]
@@ -162,9 +181,11 @@ class AlikeTypes:
             tensor = scope.initializers.get(name)
             if tensor is None and name not in scope.inputs:
                 self._stated[name] = known if times[name] == 1 else None
+                number = scope.node_names.number(name)
+                self._asked |= set() if number is None else {number}
             elif times[name] + (tensor is not None) == 1:
                 array = None if tensor is None else _small(tensor)
-                self._values[name] = self._number(known, array)
+                self._know(name, self._number(known, array))
 
     def _number(self, known: ValueType, array: Array | None = None) -> int:
         """Return the number of a fact; `_UNKNOWN` for one that onnx is not asked with."""
@@ -183,28 +204,26 @@ class AlikeTypes:
         """Take in what is known of what some more nodes make; return whether there were any."""
         rows = list(islice(self._rows, _BLOCK)) if self._left >= 0 else []
         self._left += len(rows) // _ALIKE
-        values, stated, alike, groups = self._values, self._stated, self._alike, self._groups
-        get = values.get
-        for node, signature, output, inputs in rows:
-            is_told = inputs is not None
-            if inputs is None:
-                key = (id(signature), *map(get, node.input[:]))
+        values, asked, alike, groups = self._values, self._asked, self._alike, self._groups
+        for node, signature, output, one, two, three in rows:
+            key: tuple[int | None, ...]
+            if one == UNTOLD:
+                key = (id(signature), *map(self._value, node.input[:]))
+                is_told = False
             else:
-                one, two, three = inputs
-                key = (id(signature), get(one), get(two), get(three))
-                if two or three:
-                    is_told = one != two and one != three and two != three
+                key = (id(signature), values[one], values[two], values[three])
+                is_told = not (two or three) or (one != two and one != three and two != three)
             group = alike.get(key)
             if group is None:
-                group = Alike(self._infer(node, signature))
+                group = Alike(self._infer(node, signature, key[1:]))
                 if signature is not None:
                     alike[key] = group
             made = group.made
-            if output is None or output in stated or not isinstance(made, int):
+            if output in asked:
                 self._take(node, made)
                 is_told = False
             else:
-                values[output] = made
+                values[output] = made  # type: ignore[assignment]  # of one output
             is_told = is_told and made != _UNKNOWN and signature is not None
             groups.append(group if is_told else None)
         return bool(rows)
@@ -218,7 +237,7 @@ class AlikeTypes:
                 # Where onnx finds one output to be what is not stated it tells nothing of others.
                 alone = len(names) == 1 or self._stated.keys().isdisjoint(names)
                 own = number if alone else _UNKNOWN
-                self._values[name] = self._agreed(name, own) if name in self._stated else own
+                self._know(name, self._agreed(name, own) if name in self._stated else own)
 
     def _agreed(self, name: str, number: int) -> int:
         """Return the fact of a value of which something is stated."""
@@ -230,11 +249,20 @@ class AlikeTypes:
             return self._number(stated) if is_all else _UNKNOWN
         return number if fact is not None and fact.known.kind == stated.kind else _UNKNOWN
 
-    def _infer(self, node: NodeProto, signature: Hashable) -> int | tuple[int, ...]:
-        """Return the fact of a node's output, or those of its outputs."""
+    def _infer(
+        self, node: NodeProto, signature: Hashable, given: Sequence[int | None]
+    ) -> int | tuple[int, ...]:
+        """Return the fact of a node's output, or those of its outputs.
+
+        Args:
+            node: the node.
+            signature: what tells those that are alike.
+            given: the facts of its inputs, and maybe more.
+        """
         op_type = node.op_type
         deciding = DECIDING.get(op_type, ()) if self._may_be_asked(node, op_type) else None
-        numbers = [self._values.get(name, _UNKNOWN) for name in node.input]
+        own = given[: len(node.input)]
+        numbers = [_UNKNOWN if number is None else number for number in own]
         unknown = (_UNKNOWN,) * len(node.output)
         found = unknown
         if deciding is not None and _UNKNOWN not in numbers:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, helper
+from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, function_key, subgraphs
+from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, subgraphs
 
 #: The identity of a function, and the name of one of its attributes.
 _Reference = tuple[int, str]
@@ -33,11 +33,21 @@ class Calls:
         functions: the functions that nodes can name.
     """
 
-    def __init__(self, model: ModelProto, found: Iterable[Scope]) -> None:
-        """Prepare for `model`, whose scopes are `found`; no node is looked at yet."""
-        self.functions: dict[FunctionKey, FunctionProto] = {
-            function_key(function): function for function in model.functions
-        }
+    def __init__(
+        self, found: Sequence[Scope], functions: Mapping[FunctionKey, FunctionProto] | None = None
+    ) -> None:
+        """Prepare for a model's scopes; no node is looked at yet.
+
+        Args:
+            found: the scopes.
+            functions: the model's functions; those that the scopes are of if None.
+        """
+        own = ((scope.function_key, scope.function) for scope in found)
+        self.functions: Mapping[FunctionKey, FunctionProto] = (
+            {key: function for key, function in own if key is not None and function is not None}
+            if functions is None
+            else functions
+        )
         self._scopes = list(found)
         self._calls: defaultdict[int, list[Call]] | None = None
         self._redirected: dict[int, FunctionProto] = {}
@@ -45,8 +55,12 @@ class Calls:
 
     def function_of(self, node: NodeProto) -> FunctionProto | None:
         """The model-local function that a node calls, if it is such a call."""
-        redirected = self._redirected.get(id(node)) if self._redirected else None
-        return redirected or self.functions.get(called_key(node))
+        return self._redirected.get(id(node)) or self.functions.get(called_key(node))
+
+    def function_at(self, scope: Scope, place: int) -> FunctionProto | None:
+        """The same of the node at a place of a scope."""
+        redirected = self._redirected.get(id(scope.nodes[place])) if self._redirected else None
+        return redirected or self.functions.get(scope.called_keys[place])
 
     @property
     def all(self) -> Mapping[int, Sequence[Call]]:
@@ -69,12 +83,12 @@ class Calls:
         assert self._calls is not None
         #: Of functions of which others are alike, whether their bodies call any.
         calling: dict[int, bool] = {}
-        for scope in found:
+        for scope in found if self.functions else ():
             if scope.like is not None and not calling.get(id(scope.like), True):
                 continue
             called = False
-            for node in scope.nodes:
-                function = self.function_of(node)
+            for place, node in enumerate(scope.nodes):
+                function = self.function_at(scope, place)
                 if function is not None:
                     self._calls[id(function)].append((scope, node))
                     called = True

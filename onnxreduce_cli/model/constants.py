@@ -43,7 +43,7 @@ def maybe_known(scope: Scope) -> set[str]:
     """
     found = set() if scope.parent is None else maybe_known(scope.parent)
     found.update(scope.initializers, scope.inputs if scope.function is not None else ())
-    rows = zip(scope.op_types, scope.nodes, scope.node_inputs, strict=True)
+    rows = zip(scope.op_types, scope.nodes, scope.node_names.inputs, strict=True)
     for op_type, node, inputs in rows:
         if op_type in _FOLDED and (
             op_type in _BEGINNING or not found.isdisjoint(inputs or node.input[:])

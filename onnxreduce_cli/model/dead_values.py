@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Protocol
 
@@ -37,10 +38,6 @@ class Replaced(Protocol):
     def dropped(self) -> Sequence[str]:
         """What the node reads, and what takes its place does not."""
 
-    @property
-    def drops_alone(self) -> bool:
-        """True if what takes its place reads nothing else that the model has."""
-
 
 #: A value: the identity of the scope that defines it, and its name.
 Value = tuple[int, str]
@@ -68,6 +65,11 @@ class DeadValues:
         return id(node) in self._nodes
 
     @property
+    def nodes(self) -> Collection[int]:
+        """The identities of the dead nodes."""
+        return self._nodes.keys()
+
+    @property
     def scopes(self) -> list[Scope]:
         """The scopes that have dead nodes or values."""
         return [scope for scope, _, _ in self._by_scope.values()]
@@ -93,6 +95,7 @@ def dead_values(
     replaced: Sequence[Replaced],
     bound: Iterable[str] = (),
     absorbed: Collection[int] = (),
+    filled: Sequence[Replaced] = (),
 ) -> DeadValues:
     """Find the values and nodes that are dead once nodes are replaced.
 
@@ -101,21 +104,24 @@ def dead_values(
         replaced: the replaced nodes, but for those of which all that they read is read on.
         bound: names that the model refers to outside its graphs.
         absorbed: the identities of nodes that go with those that are replaced.
+        filled: more of the former, of which what takes their place reads nothing else of the
+            model's, nor has graphs.
     """
     found = DeadValues()
     by_id = {id(scope): scope for scope in scopes}
-    drops = _Drops(replaced)
-    candidates = deque(dict.fromkeys(drops.values(by_id)))
+    drops = _dropped_names(filled)
+    dropped = chain(_values(_dropped_names(replaced), by_id), _values(drops, by_id))
+    candidates = deque(dict.fromkeys(dropped))
     if not candidates:
         return found
-    readers = _Readers(by_id, replaced, absorbed, drops.alone)
+    readers = _Readers(by_id, replaced, filled, absorbed, drops)
     readers.count(readers.behind(candidates), bound)
     while candidates:
         value = candidates.popleft()
         scope, name = by_id[value[0]], value[1]
         if name in scope.inputs:
             continue
-        node = scope.producers.get(name)
+        node = scope.producer(name)
         values = [(id(scope), output) for output in node.output] if node is not None else [value]
         if any(readers.any(item) for item in values) or (
             node is not None and (found.covers(node) or not readers.may_go(node))
@@ -141,31 +147,23 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
     return kept[::-1]
 
 
-class _Drops:
-    """The names that replaced nodes read no longer, by the identity of the scope, with how often.
+def _dropped_names(replaced: Iterable[Replaced]) -> dict[int, Counter[str]]:
+    """The names that replaced nodes read no longer, by a scope's identity, with how often."""
+    names: defaultdict[int, list[str]] = defaultdict(list)
+    for item in replaced:
+        gone = item.dropped
+        if gone:
+            names[id(item.scope)] += gone
+    return {scope: Counter(own) for scope, own in names.items()}
 
-    Attributes:
-        alone: those of nodes that drop alone.
-    """
 
-    def __init__(self, replaced: Iterable[Replaced]) -> None:
-        names: tuple[defaultdict[int, list[str]], ...] = (defaultdict(list), defaultdict(list))
-        for item in replaced:
-            gone = item.dropped
-            if gone:
-                names[item.drops_alone][id(item.scope)] += gone
-        self._more, self.alone = (
-            {scope: Counter(own) for scope, own in found.items()} for found in names
-        )
-
-    def values(self, scopes: Mapping[int, Scope]) -> Iterator[Value]:
-        """The values that have the names, some more than once."""
-        for found in (self._more, self.alone):
-            for scope, names in found.items():
-                for name in names:
-                    owner = scopes[scope].resolve(name)
-                    if owner is not None:
-                        yield id(owner), name
+def _values(names: Mapping[int, Iterable[str]], scopes: Mapping[int, Scope]) -> Iterator[Value]:
+    """The values that have the names in some scopes, some more than once."""
+    for scope, own in names.items():
+        for name in own:
+            owner = scopes[scope].resolve(name)
+            if owner is not None:
+                yield id(owner), name
 
 
 def dropped(node: NodeProto, reads: Iterable[str], with_graphs: Iterable[NodeProto]) -> list[str]:
@@ -209,17 +207,22 @@ class _Readers:
         self,
         scopes: Mapping[int, Scope],
         replaced: Sequence[Replaced],
+        filled: Sequence[Replaced],
         absorbed: Collection[int],
         drops: Mapping[int, Mapping[str, int]],
     ) -> None:
-        """Take what is replaced, and what nodes that drop alone drop: those count as they were."""
+        """Take what is replaced, and what those that are filled drop: they count as they were."""
         self._scopes = scopes
-        self._replacements = {id(item.node): item for item in replaced}
-        self._anew = {id(item.node) for item in replaced if not item.drops_alone}
+        self._replaced, self._filled = replaced, filled
         self._absorbed = absorbed
         self._drops = drops
         self._counts: Counter[Value] = Counter()
         self._resolved: defaultdict[int, dict[str, int]] = defaultdict(dict)
+
+    @cached_property
+    def _replacements(self) -> dict[int, Replaced]:
+        """What takes the place of nodes, by their identities."""
+        return {id(item.node): item for item in (*self._replaced, *self._filled)}
 
     def may_go(self, node: NodeProto) -> bool:
         """Return whether a node goes when nothing reads what it makes."""
@@ -235,7 +238,7 @@ class _Readers:
                 continue
             found.add(value)
             scope = self._scopes[value[0]]
-            node = scope.producers.get(value[1])
+            node = scope.producer(value[1])
             if node is None or not self.may_go(node):
                 continue
             found.update((value[0], name) for name in node.output)
@@ -252,14 +255,22 @@ class _Readers:
             names: the names; reads of others are not counted.
             bound: names that the model refers to outside its graphs.
         """
+        anew: defaultdict[int, dict[int, NodeProto]] = defaultdict(dict)
+        for item in self._replaced:
+            anew[id(item.scope)][id(item.node)] = item.node
         for index, scope in enumerate(self._scopes.values()):
-            outside = bound if index == 0 else ()
-            of_nodes = chain.from_iterable(
-                self._reads_of(node) if id(node) in self._anew else inputs or node.input[:]
-                for node, inputs in zip(scope.nodes, scope.node_inputs, strict=True)
+            told, own = scope.node_names, anew[id(scope)].values()
+            read = chain(
+                bound if index == 0 else (),
+                scope.outputs,
+                _parameters(scope),
+                chain.from_iterable(scope.nodes[place].input[:] for place in told.untold),
+                chain.from_iterable(map(self._reads_of, own)),
             )
-            read = chain(outside, scope.outputs, _parameters(scope), of_nodes)
             counts = Counter(filter(names.__contains__, read))
+            told.count_reads(names, counts)
+            given = chain.from_iterable(node.input[:] for node in own)
+            counts.subtract(filter(names.__contains__, given))
             for name, number in self._drops.get(id(scope), {}).items():
                 counts[name] -= number
             self._count(scope, counts)

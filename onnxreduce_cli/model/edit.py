@@ -43,6 +43,10 @@ class Constants:
         return self._names.get(key)
 
 
+#: What changes nodes as they stand, and the nodes.
+_InPlace = tuple[Callable[[Sequence[NodeProto]], None], Sequence[NodeProto]]
+
+
 class Edits:
     """The edits of one scope.
 
@@ -54,7 +58,7 @@ class Edits:
             each with that of the attribute whose graph it takes over.
         initializers: those that take the place of nodes.
         first: nodes to put before all others.
-        in_place: nodes that are changed as they stand, each with what changes it.
+        in_place: what changes nodes as they stand, with those nodes.
         removed_nodes: identities of the nodes to remove.
         removed_values: names of the values to remove, with all that the graph states of them.
     """
@@ -66,7 +70,7 @@ class Edits:
         self.taken_over: dict[int, Mapping[str, str]] = {}
         self.initializers: list[TensorProto] = []
         self.first: list[NodeProto] = []
-        self.in_place: list[tuple[NodeProto, Callable[[NodeProto], None]]] = []
+        self.in_place: list[_InPlace] = []
         self.removed_nodes: set[int] = set()
         self.removed_values: set[str] = set()
 
@@ -98,8 +102,8 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
     container = scope.container
     if isinstance(container, GraphProto):
         container.initializer.extend(edits.initializers)
-    for node, change in edits.in_place:
-        change(node)
+    for change, nodes in edits.in_place:
+        change(nodes)
     _edit_nodes(scope, edits)
     if edits.removed_values:
         _remove_values(container, edits.removed_values)

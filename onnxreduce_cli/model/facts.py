@@ -7,17 +7,17 @@ the values that a conversion adds are in `conversion_facts`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cached_property
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
 from onnxreduce_cli.model.alike_functions import alike
 from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array, ModelConstants
 from onnxreduce_cli.model.overridable import Stated
-from onnxreduce_cli.model.scope import Scope, by_root
+from onnxreduce_cli.model.scope import FunctionKey, Scope, by_root
 from onnxreduce_cli.model.shape_inference import ShapeInference
 from onnxreduce_cli.model.types import Types
 from onnxreduce_cli.model.values import ValueType, elem_type_of
@@ -37,17 +37,24 @@ class Facts:
         compared: the identities of nodes that make what is stated, as far as was asked.
     """
 
-    def __init__(self, model: ModelProto, found: Sequence[Scope], base_dir: str = "") -> None:
+    def __init__(
+        self,
+        model: ModelProto,
+        found: Sequence[Scope],
+        base_dir: str = "",
+        functions: Mapping[FunctionKey, FunctionProto] | None = None,
+    ) -> None:
         """Prepare for `model`, whose scopes are `found`; nothing is computed yet.
 
         Args:
             model: the model, which must not change while the facts are in use.
             found: `scopes(model)`.
             base_dir: the folder that external data is relative to.
+            functions: the model's functions; those that the scopes are of if None.
         """
         self.model = model
         self.scopes = list(found)
-        self.calls = Calls(model, found)
+        self.calls = Calls(found, functions)
         self.base_dir = base_dir
         self.sound: set[Hashable] = set()
         self.compared: set[int] = set()
@@ -84,7 +91,7 @@ class Facts:
     def without_functions(self) -> Facts:
         """Facts of the model's graphs alone, to which functions' scopes are added one by one."""
         graphs = [scope for scope in self.scopes if scope.function is None]
-        other = Facts(self.model, graphs, self.base_dir)
+        other = Facts(self.model, graphs, self.base_dir, self.calls.functions)
         # What shape inference found there is the same, whichever copy of a function is called.
         other._inference.take_graphs(self._inference)
         other.sound = self.sound

@@ -1,6 +1,7 @@
 """Names of values and nodes: fresh ones, and the empty ones of inputs that are absent."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from onnxreduce_cli.model.scope import Scope
 
@@ -13,13 +14,17 @@ class Names:
     """
 
     def __init__(self, tree: Iterable[Scope]) -> None:
-        """Take every name that the given scopes use."""
-        found = [scope.names for scope in tree]
-        #: Those of the scopes, which many conversions share.
-        self._given = found[0] if len(found) == 1 else frozenset[str]().union(*found)
+        """Take every name that the given scopes use: as they are when a fresh one is asked for."""
+        self._tree = tree
         self._taken: set[str] = set()
         #: The last number tried for each base: all below it are taken, and stay so.
         self._counts: dict[str, int] = {}
+
+    @cached_property
+    def _given(self) -> frozenset[str]:
+        """Those of the scopes, which many conversions share; others ask for no fresh one."""
+        found = [scope.names for scope in self._tree]
+        return found[0] if len(found) == 1 else frozenset[str]().union(*found)
 
     def fresh(self, base: str) -> str:
         """`base`, or `base_1`, `base_2`, ... where that is taken; the result becomes taken."""

@@ -10,8 +10,9 @@ from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProt
 
 from onnxreduce_cli.model.alike_functions import body_key
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
+from onnxreduce_cli.model.node_names import NodeNames
 from onnxreduce_cli.model.order import in_order, misplaced
-from onnxreduce_cli.model.signatures import Inputs, Walked, walked
+from onnxreduce_cli.model.signatures import Walked, domain_and_overload, walked
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
@@ -107,22 +108,31 @@ class Scope:
     @cached_property
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
-        return [node.op_type for node in self.nodes]
+        if not self._is_walked_first:
+            return [node.op_type for node in self.nodes]
+        told = self._walked.op_types
+        return [
+            node.op_type if name is None else name
+            for node, name in zip(self.nodes, told, strict=True)
+        ]
+
+    @property
+    def _is_walked_first(self) -> bool:
+        """Whether operators follow from the walk, and not which nodes are walked over from them.
+
+        Then large nodes are serialised, too: those of graphs within once for each around them.
+        """
+        return self.parent is None and len(self.nodes) >= _MANY
 
     @cached_property
     def signatures(self) -> list[Hashable]:
         """For each of `nodes` its signature, or None; see `model.signatures`."""
         return self._walked.signatures
 
-    @cached_property
-    def node_inputs(self) -> list[Inputs | None]:
-        """For each of `nodes` what it reads; None where only its fields tell."""
-        return self._walked.inputs
-
-    @cached_property
-    def node_outputs(self) -> list[str | None]:
-        """For each of `nodes` the only value that it makes; None for others, and where not told."""
-        return self._walked.outputs
+    @property
+    def node_names(self) -> NodeNames:
+        """What `nodes` read and make, by numbers."""
+        return self._walked.names
 
     @cached_property
     def groups(self) -> list[list[int]]:
@@ -141,20 +151,40 @@ class Scope:
         return sorted([*found.values(), *([place] for place in unlike)])
 
     @cached_property
+    def called_keys(self) -> list[FunctionKey]:
+        """What each of `nodes` calls, a function or an operator."""
+        told = map(domain_and_overload, self.signatures)
+        return [
+            called_key(node) if own is None else (own[0], op_type, own[1])
+            for node, op_type, own in zip(self.nodes, self.op_types, told, strict=True)
+        ]
+
+    @cached_property
     def _walked(self) -> Walked:
         """What a walk over the nodes finds, but for those that are unlike any other."""
         if self.like is not None:
             return self.like._walked
+        if self._is_walked_first:
+            return walked(self.nodes, _UNLIKE)
         unlike = not _UNLIKE.isdisjoint(self.op_types)
         alike = [i for i, name in enumerate(self.op_types) if name not in _UNLIKE] if unlike else ()
         some = walked([self.nodes[index] for index in alike] if unlike else self.nodes)
         return some.among(alike, len(self.nodes)) if unlike else some
 
+    def producer(self, name: str) -> NodeProto | None:
+        """The node that makes a value: of a few values this is sooner told than of all."""
+        if "producers" not in self.__dict__ and self._is_walked_first:
+            places = self.node_names.makers(name, self.nodes)
+            if places is not None:
+                return self.nodes[places[-1]] if places else None
+        return self.producers.get(name)
+
     @cached_property
     def producers(self) -> dict[str, NodeProto]:
         """The node that makes each value."""
         # Those that were walked over tell their only output, which else takes longest to ask for.
-        known = self._walked.outputs if "_walked" in self.__dict__ else [None] * len(self.nodes)
+        walked = "_walked" in self.__dict__
+        known = self.node_names.outputs if walked else [None] * len(self.nodes)
         found: dict[str, NodeProto] = {}
         for node, name in zip(self.nodes, known, strict=True):
             if name is not None:
@@ -230,7 +260,9 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             # Those that nodes make are asked for last: finding them takes longest.
-            if name in scope.initializers or name in scope.inputs or name in scope.producers:
+            if name in scope.initializers or name in scope.inputs:
+                return scope
+            if scope.producer(name) is not None:
                 return scope
             scope = scope.parent
         return None

@@ -246,7 +246,7 @@ class ShapeInference:
             node.op_type == "Split" and fewer_parts(node) is not None
             for tree in self._trees.values()
             for scope in tree
-            if "Split" in scope.op_types
+            if scope.like is None and "Split" in scope.op_types
             for node in scope.nodes
         )
 

@@ -7,13 +7,15 @@ that, which is done for many nodes side by side.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Collection, Hashable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from onnx import NodeProto
+
+from onnxreduce_cli.model.byte_parts import PADDING, ByteParts, Ints
+from onnxreduce_cli.model.node_names import COLUMNS, NodeNames, Places
 
 #: The first byte of each field of a serialised node.
 _INPUT, _OUTPUT, _NAME, _OP_TYPE, _ATTRIBUTE = (number << 3 | 2 for number in range(1, 6))
@@ -30,72 +32,41 @@ _MOST = 15
 #: The bytes before an operator's name, and the parts of signatures that tell the domain too.
 _HEAD, _OF_OTHERS = 2, 4
 
-#: Bytes that are compared at a time, the bits of fewer of them, and what they are mixed by.
-_WORD = 8
-_MASKS = np.array([(1 << 8 * count) - 1 for count in range(_WORD + 1)], np.uint64)
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+#: The largest size that takes one byte.
+_SHORT = 127
 
 #: What is equal of nodes that differ in names alone.
 Signature = tuple[Hashable, ...]
 
-_Ints = npt.NDArray[np.int64]
-_Places = npt.NDArray[np.int32]
 
-#: So many inputs of a node are told by their places; few nodes have more.
-COLUMNS = 3
-
-#: The names of a node's inputs, of which those that it lacks are empty; None if it has more.
-Inputs = tuple[str, str, str]
-
-
-@dataclass
-class Walked:
+class Walked(NamedTuple):
     """What a walk over nodes finds, for each of them.
 
     Attributes:
         signatures: a key that is equal for nodes that differ in names, texts and metadata alone,
             and nearly always one object then; None for nodes that have a name that is not UTF-8,
             and for those that are too large.
-        outputs: the name of the one output; None where there are several or none, or where the
-            fields tell.
+        op_types: the operator; None where the fields tell.
+        names: what they read and make.
     """
 
     signatures: list[Hashable]
-    outputs: list[str | None]
-    _text: str = ""
-    #: For each place of an input, where in the text the nodes' names begin and end.
-    _places: list[_Places] = field(default_factory=list)
-    #: The nodes of which only the fields tell.
-    _untold: Sequence[int] = ()
-
-    @cached_property
-    def inputs(self) -> list[Inputs | None]:
-        """For each node the names of its inputs; None where the fields tell."""
-        if not self._places:
-            return [None] * len(self.signatures)
-        text = self._text
-        columns = [
-            [text[begin:end] for begin, end in zip(*places.tolist(), strict=True)]
-            if places.any()
-            else [""] * len(self.signatures)
-            for places in self._places
-        ]
-        found: list[Inputs | None] = [*zip(*columns, strict=True)]
-        for index in self._untold:
-            found[index] = None
-        return found
+    op_types: list[str | None]
+    names: NodeNames
 
     def among(self, places: Sequence[int], count: int) -> Walked:
         """The same for `count` nodes, of which these stand at some places; nothing of others."""
-        found = Walked([None] * count, [None] * count, self._text)
-        for place, signature, output in zip(places, self.signatures, self.outputs, strict=True):
-            found.signatures[place], found.outputs[place] = signature, output
-        for own in self._places:
-            found._places.append(np.zeros((2, count), np.int32))
-            found._places[-1][:, places] = own
-        told = set(places) - {places[index] for index in self._untold}
-        found._untold = [place for place in range(count) if place not in told]
+        found = Walked([None] * count, [None] * count, self.names.among(places, count))
+        for place, signature, op_type in zip(places, self.signatures, self.op_types, strict=True):
+            found.signatures[place], found.op_types[place] = signature, op_type
         return found
+
+
+def domain_and_overload(signature: Hashable) -> tuple[str, str] | None:
+    """Return what the signature of a node says of these; None if there is none."""
+    if not isinstance(signature, tuple):
+        return None
+    return (signature[-2], signature[-1]) if len(signature) >= _OF_OTHERS else ("", "")
 
 
 def call_parts(signature: Hashable, op_type: str) -> tuple[str, str, Hashable] | None:
@@ -114,37 +85,29 @@ def call_parts(signature: Hashable, op_type: str) -> tuple[str, str, Hashable] |
     return domain, overload, (given, made, attributes)
 
 
-def walked(nodes: Sequence[NodeProto]) -> Walked:
-    """Look at all nodes, side by side where they are many."""
-    contents = [*map(NodeProto.SerializeToString, nodes)]  # Looked up once, not for each.
+def walked(nodes: Sequence[NodeProto], unlike: Collection[str] = ()) -> Walked:
+    """Look at all nodes, side by side where they are many.
+
+    Args:
+        nodes: the nodes.
+        unlike: the operators of nodes that are not to be compared.
+    """
+    serialized = map(NodeProto.SerializeToString, nodes)  # Looked up once, not for each.
+    contents = [item if len(item) <= LARGE else b"" for item in serialized]
     if len(nodes) >= _FEW:
-        return _walk(nodes, [item if len(item) <= LARGE else b"" for item in contents])
+        return _walk(nodes, contents, unlike)
     shared: dict[Hashable, Hashable] = {}
     found: list[Hashable] = []
     for node, content in zip(nodes, contents, strict=True):
-        key = of_fields(node) if 0 < len(content) <= LARGE else None
+        key = of_fields(node) if content and node.op_type not in unlike else None
         found.append(shared.setdefault(key, key))
-    return Walked(found, [None] * len(nodes))
+    return Walked(found, [None] * len(nodes), NodeNames(len(nodes)))
 
 
-def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
+def _walk(nodes: Sequence[NodeProto], contents: list[bytes], unlike: Collection[str]) -> Walked:
     """The same of many nodes by their serialised forms; an empty one is too large to compare."""
-    joined = b"".join(contents)
-    fields = _Fields(joined, np.array(list(map(len, contents))))
-    first, shapes = fields.at.copy(), np.ones(len(nodes), np.int64)
-    made, begins, ends = np.zeros((3, len(nodes)), np.int64)
-    places = [np.zeros((2, len(nodes)), np.int32) for _ in range(COLUMNS)]
-    many = np.zeros(len(nodes), np.bool_)
-    for place, (here, sizes) in enumerate(fields.passed(_INPUT)):
-        shapes[here] = shapes[here] << 2 | (sizes > 0)
-        if place < COLUMNS:
-            places[place][:, here] = fields.at[here] - sizes, fields.at[here]
-        else:
-            many[here] = True
-    for here, sizes in fields.passed(_OUTPUT):
-        shapes[here] = shapes[here] << 2 | 2 | (sizes > 0)
-        made[here] += 1
-        begins[here], ends[here] = fields.at[here] - sizes, fields.at[here]
+    fields = _Fields(contents)
+    first, values = fields.at.copy(), fields.values()
     fields.skip(_NAME)
     start = fields.at.copy()
     fields.skip(_OP_TYPE)
@@ -152,44 +115,98 @@ def _walk(nodes: Sequence[NodeProto], contents: Sequence[bytes]) -> Walked:
     known = fields.are_ascii(first)
     fields.skip(_ATTRIBUTE)
     known &= fields.at <= fields.ends
-    alike = fields.alike(start, shapes).tolist()
+    kinds = fields.alike(start, values.shapes)
+    alike, content = kinds.tolist(), fields.content
     plain = {
-        place: (int(shapes[place]), joined[start[place] : fields.at[place]]) for place in {*alike}
+        place: (int(values.shapes[place]), content[start[place] : fields.at[place]])
+        for place in {*alike}
     }
+    operators = {place: _operator(key[1]) for place, key in plain.items()}
+    apart = (fields.ends == first) | np.isin(
+        kinds, [place for place, name in operators.items() if name in unlike]
+    )
     keys: list[Hashable] = [plain[place] for place in alike]
+    op_types: list[str | None] = [operators[place] for place in alike]
     shared: dict[Hashable, Hashable] = {}
     for index in np.flatnonzero(fields.at < fields.ends).tolist():
         where = (nodes[index].domain, nodes[index].overload)
         if any(where):
             key = (*plain[alike[index]], *where)
             keys[index] = shared.setdefault(key, key)
-    for index in np.flatnonzero(~known).tolist():
-        told = of_fields(nodes[index])
-        keys[index] = shared.setdefault(told, told)
-    for index in np.flatnonzero(fields.ends == first).tolist():
-        keys[index] = None
-    text = joined.decode("latin-1")  # Where the bytes are ASCII it is these letters.
-    names = zip((known & (made == 1)).tolist(), begins.tolist(), ends.tolist(), strict=True)
-    outputs = [text[begin:end] if alone else None for alone, begin, end in names]
-    untold = np.flatnonzero(many | ~known | (fields.ends == first)).tolist()
-    return Walked(keys, outputs, text, places, untold)
+    for index in np.flatnonzero(~(known | apart)).tolist():
+        told = None if nodes[index].op_type in unlike else of_fields(nodes[index])
+        keys[index], op_types[index] = shared.setdefault(told, told), None
+    for index in np.flatnonzero(apart).tolist():
+        keys[index] = op_types[index] = None
+    known &= ~apart
+    are_told = known & ~values.many, known & (values.made == 1)
+    return Walked(
+        keys, op_types, NodeNames(len(nodes), content, values.inputs, values.output, are_told)
+    )
+
+
+def _operator(content: bytes) -> str | None:
+    """The operator that a key begins with; None if it is none of usual size."""
+    if content[:1] != bytes((_OP_TYPE,)) or content[1] > _SHORT:
+        return None
+    return content[_HEAD : _HEAD + content[1]].decode("latin-1")
+
+
+class _Values(NamedTuple):
+    """What nodes read and make.
+
+    Attributes:
+        shapes: a number for each that tells how many inputs and outputs it has, and which of those
+            it lacks.
+        inputs: for each place of an input, where names begin and end.
+        many: the nodes that have more inputs.
+        made: how many outputs each has.
+        output: where the name of the last one begins and ends.
+    """
+
+    shapes: Ints
+    inputs: list[Places]
+    many: npt.NDArray[np.bool_]
+    made: Ints
+    output: Places
 
 
 class _Fields:
     """Serialised nodes one after the other, whose fields come in the order of their numbers.
 
     Attributes:
+        content: all of them, and some more bytes.
         at: how far each was walked over; beyond its end where the walk cannot go on.
         ends: where each ends.
     """
 
-    def __init__(self, joined: bytes, sizes: _Ints) -> None:
+    def __init__(self, contents: Sequence[bytes]) -> None:
         # What follows a field's first byte is read before it is known whether there is a field.
-        self._bytes = np.frombuffer(joined + bytes(_WORD), np.uint8)
+        self.content = b"".join([*contents, PADDING])
+        self._bytes = np.frombuffer(self.content, np.uint8)
+        sizes = np.fromiter(map(len, contents), np.int64, len(contents))
         self.ends = np.cumsum(sizes)
         self.at = self.ends - sizes
 
-    def passed(self, tag: int) -> Iterator[tuple[_Ints, _Ints]]:
+    def values(self) -> _Values:
+        """Walk over inputs and outputs."""
+        count = len(self.at)
+        shapes, made = np.ones(count, np.int64), np.zeros(count, np.int64)
+        inputs = [np.zeros((2, count), np.int32) for _ in range(COLUMNS)]
+        output, many = np.zeros((2, count), np.int32), np.zeros(count, np.bool_)
+        for place, (here, sizes) in enumerate(self.passed(_INPUT)):
+            shapes[here] = shapes[here] << 2 | (sizes > 0)
+            if place < COLUMNS:
+                inputs[place][:, here] = self.at[here] - sizes, self.at[here]
+            else:
+                many[here] = True
+        for here, sizes in self.passed(_OUTPUT):
+            shapes[here] = shapes[here] << 2 | 2 | (sizes > 0)
+            made[here] += 1
+            output[:, here] = self.at[here] - sizes, self.at[here]
+        return _Values(shapes, inputs, many, made, output)
+
+    def passed(self, tag: int) -> Iterator[tuple[Ints, Ints]]:
         """Walk over the fields of one number; for each the nodes that have it, and its size."""
         here = np.arange(len(self.at))
         for count in range(_MOST + 1):
@@ -213,34 +230,16 @@ class _Fields:
         for _ in self.passed(tag):
             pass
 
-    def alike(self, begins: _Ints, shapes: _Ints) -> _Ints:
+    def alike(self, begins: Ints, shapes: Ints) -> Ints:
         """For each node the place of one that has equal bytes, from `begins` to where the walk is.
 
         Args:
             begins: where in the text.
             shapes: a number for each, which must be equal too.
         """
-        words = np.ndarray(len(self._bytes) - _WORD + 1, "<u8", self._bytes, strides=(1,))
-        sizes, here = self.at - begins, np.arange(len(begins))
-        mixed = shapes.astype(np.uint64) * _FACTOR + sizes.astype(np.uint64)
-        columns = []
-        for offset in range(0, int(sizes.max(initial=0)), _WORD):
-            here = here[sizes[here] > offset]
-            own = words[begins[here] + offset] & _MASKS[np.minimum(sizes[here] - offset, _WORD)]
-            mixed[here] = (mixed[here] ^ own) * _FACTOR
-            mixed ^= mixed >> np.uint64(29)
-            columns.append((here, own))
-        _, first, numbers = np.unique(mixed, return_index=True, return_inverse=True)
-        found = first[numbers]
-        # Different bytes may give one number, however seldom: those nodes stand for themselves.
-        equal = (sizes == sizes[found]) & (shapes == shapes[found])
-        whole = np.zeros(len(begins), np.uint64)
-        for here, own in columns:
-            whole[here] = own
-            equal[here] &= own == whole[found[here]]
-        return np.where(equal, found, np.arange(len(begins)))
+        return ByteParts(self._bytes, begins, self.at - begins).equal(shapes)
 
-    def are_ascii(self, first: _Ints) -> npt.NDArray[np.bool_]:
+    def are_ascii(self, first: Ints) -> npt.NDArray[np.bool_]:
         """Return whether the bytes of each from `first` on, to where the walk is, are ASCII."""
         bounds = np.stack([first, self.at], axis=1).ravel()
         found: npt.NDArray[np.bool_] = np.maximum.reduceat(self._bytes, bounds)[::2] < 128

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from onnx.parser import parse_graph
 
-from onnxreduce_cli.model.names import without_absent_last
+from onnxreduce_cli.model.names import Names, without_absent_last
+from onnxreduce_cli.model.scope import Scope
 
 
 @pytest.mark.parametrize(
@@ -18,3 +20,9 @@ from onnxreduce_cli.model.names import without_absent_last
 )
 def test_only_those_at_the_end_are_left_out(inputs: list[str], found: list[str]) -> None:
     assert without_absent_last(iter(inputs)) == found
+
+
+def test_a_fresh_name_is_none_of_the_scopes_and_none_given_before() -> None:
+    graph = parse_graph("g (float[N] x) => (float[N] y) { x_1 = Relu(x)  y = Relu(x_1) }")
+    names = Names([Scope(graph, None, 18, "")])
+    assert [names.fresh(base) for base in ("x", "z", "z", "x")] == ["x_2", "z", "z_1", "x_3"]

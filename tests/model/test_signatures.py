@@ -48,16 +48,16 @@ def test_the_only_output_is_told_of_many_nodes() -> None:
     two = node("a", outputs=("y", "z"))
     not_ascii, none = node("a", outputs=("ä",)), helper.make_node("Op", ["a"], [])
     found = [node("a"), node("a", outputs=("",)), two, not_ascii, none]
-    assert walked(found * MANY).outputs[:5] == ["y", "", None, None, None]
+    assert walked(found * MANY).names.outputs[:5] == ["y", "", None, None, None]
 
 
 def test_inputs_are_told_of_many_nodes() -> None:
     crowd, not_ascii = helper.make_node("Op", ["a"] * 4, ["y"]), node("ä")
     found = [node("a", "b"), helper.make_node("Op", [], ["y"]), crowd, not_ascii]
     expected = [("a", "b", ""), ("", "", ""), None, None]
-    many = walked(found * MANY)
+    many = walked(found * MANY).names
     assert many.inputs[:4] == expected
-    assert walked(found).inputs == [None] * 4
+    assert walked(found).names.inputs == [None] * 4
     places = [2 * place + 1 for place in range(len(found) * MANY)]
     among = many.among(places, 2 * len(places))
     assert among.inputs[1::2] == many.inputs
@@ -89,10 +89,12 @@ crowded = st.builds(
 def test_nodes_are_equal_by_walking_where_they_are_by_their_fields(found: list[NodeProto]) -> None:
     fields = list(map(of_fields, found))
     side_by_side = walked(found * MANY)
-    for one, output in zip(found, side_by_side.outputs, strict=False):
+    for one, output in zip(found, side_by_side.names.outputs, strict=False):
         assert output is None or [output] == one.output
-    for one, inputs in zip(found, side_by_side.inputs, strict=False):
+    for one, inputs in zip(found, side_by_side.names.inputs, strict=False):
         assert inputs is None or inputs == (*one.input, "", "", "")[:3]
+    for one, op_type in zip(found, side_by_side.op_types, strict=False):
+        assert op_type in (None, one.op_type)
     keys = side_by_side.signatures
     for one, other in combinations(range(len(found)), 2):
         if keys[one] is None or keys[other] is None:

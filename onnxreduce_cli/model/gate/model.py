@@ -109,7 +109,8 @@ class _Nodes:
         imports = {entry.domain: entry.version for entry in self._imports(scope)}
         # What differs from a sound node in names alone is sound.
         called: set[Hashable] = set()
-        for place, *_ in scope.groups:
+        for group in scope.groups:
+            place = group[0]
             op_type, node = scope.op_types[place], scope.nodes[place]
             call = self._call(op_type, scope.signatures[place]) if self._bodies else None
             if call is not None and call in called:
