@@ -192,12 +192,11 @@ class NodeNames:
         """The number of a name; None if no node that is told reads or makes it."""
         known = self._known
         if name not in known:
-            if not name.isascii():
-                return None
             if len(known) > _FEW:
+                self.__dict__["number"] = self._by_name.get
                 return self._by_name.get(name)
             here, parts, same = self._parts
-            places = parts.places(name.encode())
+            places = parts.places(name.encode(errors="surrogatepass"))
             known[name] = int(here[same[places[0]]]) + 1 if len(places) else None
         return known[name]
 
@@ -207,7 +206,7 @@ class NodeNames:
         own = np.flatnonzero(same == np.arange(len(same)))
         begins, ends = parts.begins[own], parts.begins[own] + parts.sizes[own]
         rows = zip(begins.tolist(), ends.tolist(), (here[own] + 1).tolist(), strict=True)
-        return {text[begin:end]: number for begin, end, number in rows}
+        return {"": EMPTY, **{text[begin:end]: number for begin, end, number in rows}}
 
     @cached_property
     def _parts(self) -> tuple[Ints, ByteParts, Ints]:

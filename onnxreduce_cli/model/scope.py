@@ -173,10 +173,11 @@ class Scope:
 
     def producer(self, name: str) -> NodeProto | None:
         """The node that makes a value: of a few values this is sooner told than of all."""
-        if "producers" not in self.__dict__ and self._is_walked_first:
+        if self._is_walked_first:
             places = self.node_names.makers(name, self.nodes)
             if places is not None:
                 return self.nodes[places[-1]] if places else None
+        self.__dict__["producer"] = self.producers.get
         return self.producers.get(name)
 
     @cached_property
@@ -260,9 +261,7 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             # Those that nodes make are asked for last: finding them takes longest.
-            if name in scope.initializers or name in scope.inputs:
-                return scope
-            if scope.producer(name) is not None:
+            if name in scope.initializers or name in scope.inputs or scope.producer(name):
                 return scope
             scope = scope.parent
         return None

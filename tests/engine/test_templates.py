@@ -10,6 +10,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import alike_types, signatures
 from onnxreduce_cli.model.scope import Scope
@@ -281,3 +282,25 @@ def test_what_is_stated_falsely_of_one_of_many() -> None:
     found.graph.value_info.append(helper.make_tensor_value_info(false, TensorProto.FLOAT, [2]))
     with pytest.raises(InvalidModelError, match=f"making '{false}'"):
         Conversion(found, 10)
+
+
+@pytest.mark.parametrize(
+    ("given", "made", "other", "expected"),
+    [
+        (["a", "b"], ["b", "a"], ["x", "y"], ["y", "x"]),
+        (["a", "b"], ["a"], ["x", "y"], ["x"]),
+        (["a"], ["a", "c"], ["x"], ["x", "c"]),
+        (["a", ""], ["a"], ["x", ""], ["x", ""]),
+        (["a", "b"], ["a", "b"], ["x", "y"], ["x", "y"]),
+        (["a", "b"], ["a", "c"], ["x", "y"], ["x", "c"]),
+    ],
+)
+def test_a_node_that_a_template_is_filled_for(
+    given: list[str], made: list[str], other: list[str], expected: list[str]
+) -> None:
+    node = helper.make_node("Old", given, ["o"], name="n", axis=1)
+    template = Template.of(node, [helper.make_node("New", made, ["o"], k=2)], (), False)
+    assert template is not None
+    filled = helper.make_node("Old", other, ["p"], name="m", axis=1)
+    template.fill([filled])
+    assert filled == helper.make_node("New", expected, ["p"], name="m", k=2)
