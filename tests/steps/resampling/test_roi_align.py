@@ -9,11 +9,10 @@ import pytest
 
 from tests.support import converts, one_node
 
-RANDOM = np.random.default_rng(11)
-
 
 def normal(*shape: int) -> np.ndarray:
-    return RANDOM.standard_normal(shape).astype(np.float32)
+    """The same each time, whichever tests ran before."""
+    return np.random.default_rng(11).standard_normal(shape).astype(np.float32)
 
 
 def rois() -> dict[str, np.ndarray]:
