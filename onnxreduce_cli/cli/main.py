@@ -12,6 +12,7 @@ import platform
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -145,13 +146,29 @@ def program() -> None:
     try:
         main()
     except SystemExit as end:
-        atexit._run_exitfuncs()
+        code = end.code if isinstance(end.code, int) else 1
+    except OSError:
+        code = 2  # Standard error takes nothing: not even what is wrong can be told.
+    atexit._run_exitfuncs()
+    os._exit(_flushed(code))
+
+
+def _flushed(code: int) -> int:
+    """Write what the standard streams still hold; return the exit code, 2 if that cannot be.
+
+    What could not be written before, and was told, is still there, and cannot be now.
+    """
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
-            for stream in filter(None, (sys.stdout, sys.stderr)):
-                stream.flush()
-        except (OSError, ValueError):
-            raise end from None  # A closed stream, say; the interpreter knows what to do then.
-        os._exit(end.code if isinstance(end.code, int) else 1)
+            stream.flush()
+        except (BrokenPipeError, ValueError):
+            continue  # Its reader has stopped, which is no fault, or it is closed.
+        except OSError as error:
+            if not code:
+                code = 2
+                with suppress(OSError):
+                    say(f"Error: standard output: {error.strerror}", err=True)
+    return code
 
 
 def main() -> None:

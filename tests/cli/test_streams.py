@@ -34,7 +34,10 @@ def source(tmp_path):
 def call(shell, *arguments):
     """The command in a shell, in which it is ``$@``."""
     command = [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)]
-    done = subprocess.run(["bash", "-c", shell, "bash", *command], capture_output=True, check=False)
+    # As users have it: streams keep what cannot be written, unless Python is told otherwise.
+    env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
+    shown = ["bash", "-c", shell, "bash", *command]
+    done = subprocess.run(shown, capture_output=True, check=False, env=env)
     assert b"Traceback" not in done.stderr
     assert b"Exception ignored" not in done.stderr
     assert b"bug in" not in done.stderr
@@ -70,6 +73,8 @@ def test_standard_output_that_is_full(source):
         assert done.stderr == b"Error: standard output: No space left on device\n"
     done = call('"$@" >/dev/full', "convert", source, "--opset", 13, "-o", "-", "--no-check")
     assert done.returncode == 2
+    assert done.stderr.count(b"No space left on device") == 1
+    assert call('"$@" >/dev/full 2>/dev/full', "ops").returncode == 2
 
 
 def test_a_reader_that_stops_does_not_change_how_it_ends(source):
