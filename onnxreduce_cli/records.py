@@ -8,14 +8,11 @@ other methods look at the fields.
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
-
-_Class = TypeVar("_Class", bound=type)
-
-if not TYPE_CHECKING:
+else:
 
     def dataclass(
         given: type | None = None, *, frozen: bool = False, repr: bool = True, slots: bool = False

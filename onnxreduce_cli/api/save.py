@@ -199,12 +199,14 @@ def _place_weights(
     Raises:
         UsageError: another file is where they would go.
     """
-    if not placement.inline and placement.threshold is None:
-        return False, _NewData()
-    from onnxreduce_cli.model.weights import move_in, move_out
+    if placement.inline:
+        from onnxreduce_cli.model.weights import move_in
 
-    if placement.inline or placement.threshold is None:
         return move_in(document, files), _NewData()
+    if placement.threshold is None:
+        return False, _NewData()
+    from onnxreduce_cli.model.weights import move_out
+
     data_path = _data_path(path, force=force)
     content = move_out(document, placement.threshold, os.path.basename(data_path))
     return (True, _NewData(data_path, content)) if content else (False, _NewData())

@@ -38,7 +38,7 @@ _COMPUTED_AS_FLOAT = replace(_COMPUTED, factor=_COMPUTED.factor * _AS_FLOAT)
 _BETWEEN_AS_FLOAT = replace(_BETWEEN, factor=_BETWEEN.factor * _AS_FLOAT)
 
 #: Elements that one run may compute: more of them take seconds, and hundreds of megabytes.
-MOST = 1 << 23
+_MOST = 1 << 23
 
 #: The opset from which on axes may be negative in general.
 _NEGATIVE_AXES = 11
@@ -49,9 +49,9 @@ _UNDETERMINED = (
 )
 
 
-def check_pair(pair: Pair, seed: int, most: int = MOST) -> Found:
-    """Check a pair unless a run would compute more elements than `most`."""
-    if work(pair.before) + work(pair.after) > most:
+def check_pair(pair: Pair, seed: int, most: int | None = None) -> Found:
+    """Check a pair unless a run would compute more elements than `most`, or than usual."""
+    if work(pair.before) + work(pair.after) > (_MOST if most is None else most):
         return Found(unchecked=TOO_LARGE)
     found = _compared(pair, seed)
     if found.refused and pair.promised:

@@ -81,9 +81,9 @@ class PairProcess:
 
 def check_here(pair: Pair, seed: int, most: int | None = None) -> Found:
     """Check a pair in this process."""
-    from onnxreduce_cli.verification.pair_check import MOST, check_pair
+    from onnxreduce_cli.verification.pair_check import check_pair
 
-    return check_pair(pair, seed, MOST if most is None else most)
+    return check_pair(pair, seed, most)
 
 
 #: The one of the command line, if there is one.

@@ -17,7 +17,7 @@ class Check(Protocol):
     """Checks a pair, in this process or in another one."""
 
     def __call__(self, pair: Pair, seed: int, most: int | None = None) -> Found:
-        """Check it unless a run would compute more elements than `most`."""
+        """See `pair_check.check_pair`."""
 
 
 def check_site(maker: PairMaker, site: Site, pair: Pair, seed: int, check: Check) -> Found:
