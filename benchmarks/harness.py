@@ -101,12 +101,13 @@ def _spawn(*arguments: object) -> str | None:
 PROGRAM = str(Path(sys.executable).with_name("onnxreduce"))
 
 
-def least(commands: Sequence[Sequence[str]], target: str, rounds: int) -> list[tuple[float, float]]:
-    """What whole commands take at least, in seconds of the clock and of processors.
+def least(commands: Sequence[Sequence[str]], target: str, rounds: int) -> list[float]:
+    """What whole commands take at least, in seconds of the clock.
 
-    They run in the folder of the target, which should be in no project, as they read the settings
-    of one. A first turn does not count, in which modules are compiled, and what they become is
-    kept even where the environment says that Python should not.
+    Not of processors: nobody is told what the copy of `convert` took that checks, as that is not
+    waited for. The commands run in the folder of the target, which should be in no project, as
+    they read the settings of one. A first turn does not count, in which modules are compiled, and
+    what they become is kept even where the environment says that Python should not.
 
     Args:
         commands: the commands.
@@ -116,20 +117,16 @@ def least(commands: Sequence[Sequence[str]], target: str, rounds: int) -> list[t
     for command in commands:
         _took(command, target)
     runs = [[_took(command, target) for command in commands] for _ in range(rounds)]
-    return [
-        (min(wall for wall, _ in own), min(cpu for _, cpu in own))
-        for own in zip(*runs, strict=True)
-    ]
+    return [min(own) for own in zip(*runs, strict=True)]
 
 
-def _took(command: Sequence[str], target: str) -> tuple[float, float]:
+def _took(command: Sequence[str], target: str) -> float:
     # `convert` waits for the disk before a file takes the place of another; onnx does not.
     Path(target).unlink(missing_ok=True)
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    start, before = time.perf_counter(), os.times()
+    start = time.perf_counter()
     subprocess.run(command, check=True, capture_output=True, env=kept, cwd=Path(target).parent)
-    wall, after = time.perf_counter() - start, os.times()
-    return wall, sum(after[2:4]) - sum(before[2:4])
+    return time.perf_counter() - start
 
 
 def table(title: str, found: dict[str, Figures | None]) -> str:

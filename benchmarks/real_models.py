@@ -69,21 +69,18 @@ def models(folder: Path) -> dict[str, tuple[Path, int]]:
 
 def main() -> None:
     """Print a table."""
-    print(
-        "| model | nodes | to opset | load + save, s | --no-check | checked | the same in CPU s |"
-    )
-    print("|---|--:|--:|--:|--:|--:|--:|")
+    print("| model | nodes | to opset | load + save, s | --no-check | checked |")
+    print("|---|--:|--:|--:|--:|--:|")
     with tempfile.TemporaryDirectory() as name:
         for title, (path, opset) in models(Path(name)).items():
             target = str(Path(name, "out.onnx"))
-            (base, base_cpu), *others = taken(str(path), target, opset)
-            ratios = [f"{wall / base:.2f}" for wall, _ in others]
-            ratios.append(" / ".join(f"{cpu / base_cpu:.2f}" for _, cpu in others))
+            base, *others = taken(str(path), target, opset)
+            ratios = [f"{wall / base:.2f}" for wall in others]
             row = [title, str(nodes(path)), str(opset), f"{base:.2f}", *ratios]
             print(f"| {' | '.join(row)} |", flush=True)
 
 
-def taken(source: str, target: str, opset: int) -> list[tuple[float, float]]:
+def taken(source: str, target: str, opset: int) -> list[float]:
     """What load + save, the command without checks, and with them take at least."""
     convert = [PROGRAM, "convert", source, "--opset", str(opset), "-o", target, "-q"]
     commands = [[sys.executable, "-c", SAVED, source, target], [*convert, "--no-check"], convert]
