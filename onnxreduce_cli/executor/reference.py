@@ -8,7 +8,7 @@ definition. Everything else is unsupported.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,8 +103,8 @@ def reference_kernel(
     compute: Callable[..., Any] = operator.run
 
     def run(call: Call, *inputs: Value) -> tuple[Value, ...]:
+        _require_fit(node.op_type, *inputs[:3])
         if node.op_type == "NonMaxSuppression":
-            _require_boxes_of_scores(*inputs[:2])
             if any(value is not None and np.size(value) != 1 for value in inputs[2:]):
                 raise Invalid("its limits must hold one number each")
             # Its limits are scalars, which may be absent; onnx.reference wants them in lists.
@@ -124,11 +124,42 @@ def reference_kernel(
     return run
 
 
-def _require_boxes_of_scores(boxes: Value, scores: Value) -> None:
-    shapes = [np.shape(value) for value in (boxes, scores)]  # type: ignore[arg-type]
-    first, second = shapes
-    if len(first) != 3 or len(second) != 3 or first[2] != 4 or first[:2] != second[::2]:
-        raise Invalid(f"boxes of shape {list(first)} do not fit scores of {list(second)}")
+def _require_fit(op_type: str, *values: Value) -> None:
+    """Raise Invalid for shapes that do not fit, where onnx.reference leaves elements out."""
+    if op_type not in _FIT:
+        return
+    shapes = [() if value is None else np.shape(value) for value in values]
+    if not _FIT[op_type](shapes):
+        raise Invalid(
+            f"inputs of shapes {', '.join(str(list(dims)) for dims in shapes)} do not fit"
+        )
+
+
+def _is_grid_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
+    data, grid = shapes[:2]
+    return 3 <= len(data) == len(grid) and (data[0], len(data) - 2) == (grid[0], grid[-1])
+
+
+def _are_places_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
+    return shapes[0] == shapes[1]
+
+
+def _are_boxes_of_scores(shapes: Sequence[tuple[int, ...]]) -> bool:
+    boxes, scores = shapes[:2]
+    return len(boxes) == len(scores) == 3 and boxes[2] == 4 and boxes[:2] == scores[::2]
+
+
+def _are_regions_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
+    data, regions, images = shapes
+    return len(data) == 4 and regions == (*images, 4) and len(images) == 1
+
+
+_FIT: dict[str, Callable[[Sequence[tuple[int, ...]]], bool]] = {
+    "GridSample": _is_grid_of_data,
+    "MaxUnpool": _are_places_of_data,
+    "NonMaxSuppression": _are_boxes_of_scores,
+    "RoiAlign": _are_regions_of_data,
+}
 
 
 def _ignore(pattern: str, *args: Any) -> None:

@@ -259,7 +259,17 @@ NEURAL: list[Case] = [
     ("DeformConv", 19, {"x": floats(1, 1, 3, 3), "w": floats(1, 1, 2, 2), "o": floats(1, 8, 3, 2)},
      {}, "offsets of 3 places do not fit axis 0"),
     ("NonMaxSuppression", 11, {"b": floats(1, 2, 4), "s": floats(1, 1, 3)}, {},
-     "boxes of shape [1, 2, 4] do not fit scores of [1, 1, 3]"),
+     "inputs of shapes [1, 2, 4], [1, 1, 3] do not fit"),
+    ("GridSample", 16, {"x": floats(1, 1, 3, 3), "g": floats(2, 1, 1, 2)}, {},
+     "inputs of shapes [1, 1, 3, 3], [2, 1, 1, 2] do not fit"),
+    ("GridSample", 20, {"x": floats(1, 1, 3, 3), "g": floats(1, 1, 1, 3)}, {},
+     "inputs of shapes [1, 1, 3, 3], [1, 1, 1, 3] do not fit"),
+    ("RoiAlign", 16, {"x": floats(1, 1, 3, 3), "r": floats(1, 4), "i": ints(0, 0)}, {},
+     "inputs of shapes [1, 1, 3, 3], [1, 4], [2] do not fit"),
+    ("RoiAlign", 16, {"x": floats(1, 1, 3, 3), "r": floats(0, 4), "i": ints(0)}, {},
+     "inputs of shapes [1, 1, 3, 3], [0, 4], [1] do not fit"),
+    ("MaxUnpool", 11, {"x": floats(1, 1, 2), "i": np.zeros((1, 1, 1), np.int64)},
+     {"kernel_shape": [2]}, "inputs of shapes [1, 1, 2], [1, 1, 1] do not fit"),
 ]  # fmt: skip
 
 REFUSED = [*INDEXING, *LINEAR, *QUANTIZED, *MAKING, *SHAPE, *RESAMPLED, *NEURAL]
