@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, ValueInfoProto
+from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
 
 from onnxreduce_cli.diffing.aligning import Pair, align, names_of
 from onnxreduce_cli.diffing.content import Hashes, content_key, put_hashes, tensor_text
@@ -119,25 +119,36 @@ def _of_maps(scope: str, first: _Mapped, second: _Mapped) -> Iterator[Difference
 
 
 def _types(infos: Iterable[ValueInfoProto]) -> dict[str, str]:
-    return {info.name: type_text(info) for info in infos}
+    return {info.name: type_text(info.type) for info in infos}
 
 
-def type_text(info: ValueInfoProto) -> str:
-    """``float[N,3,224]``; what is no tensor, or has more to say, as protobuf's text."""
-    kind = info.type.WhichOneof("value")
-    if kind == "tensor_type":
-        tensor = info.type.tensor_type
-        known = tensor.elem_type in TensorProto.DataType.values()
-        # One that is not known here is told by its number.
-        name = dtype_name(tensor.elem_type) if known else f"dtype {tensor.elem_type}"
-        if not tensor.HasField("shape"):
-            return name
-        dims = [
-            str(dim.dim_value) if dim.HasField("dim_value") else as_text(dim.dim_param) or "?"
-            for dim in tensor.shape.dim
-        ]
-        return f"{name}[{','.join(dims)}]"
-    return " ".join(str(info.type).split()) or "no type"
+def type_text(proto: TypeProto) -> str:
+    """``float[N,3,224]``, ``seq(float[N])``; a type of another kind as protobuf's text."""
+    kind = proto.WhichOneof("value")
+    if kind in ("tensor_type", "sparse_tensor_type"):
+        tensor = getattr(proto, kind)
+        told = _dtype_text(tensor.elem_type)
+        if tensor.HasField("shape"):
+            dims = [
+                str(dim.dim_value) if dim.HasField("dim_value") else as_text(dim.dim_param) or "?"
+                for dim in tensor.shape.dim
+            ]
+            told += f"[{','.join(dims)}]"
+        return told if kind == "tensor_type" else f"sparse_tensor({told})"
+    if kind == "sequence_type":
+        return f"seq({type_text(proto.sequence_type.elem_type)})"
+    if kind == "optional_type":
+        return f"optional({type_text(proto.optional_type.elem_type)})"
+    if kind == "map_type":
+        key, value = proto.map_type.key_type, proto.map_type.value_type
+        return f"map({_dtype_text(key)},{type_text(value)})"
+    return " ".join(str(proto).split()) or "no type"
+
+
+def _dtype_text(elem_type: int) -> str:
+    # One that is not known here is told by its number.
+    known = elem_type in TensorProto.DataType.values()
+    return dtype_name(elem_type) if known else f"dtype {elem_type}"
 
 
 def _model(a: ModelProto, b: ModelProto) -> Iterator[Difference]:
@@ -219,7 +230,7 @@ def _values(pair: Pair) -> Iterator[Difference]:
     if pair.a.subgraph:
         for field in ("input", "output"):
             both = [
-                {index: type_text(info) for index, info in enumerate(getattr(item, field))}
+                {index: type_text(info.type) for index, info in enumerate(getattr(item, field))}
                 for item in (pair.a.container, pair.b.container)
             ]
             for item in _of_maps(pair.a.label, *both):

@@ -346,7 +346,7 @@ def without_a_type(found: ModelProto) -> None:
         ),
         (
             optional_input,
-            ["  input o: optional_type { elem_type { tensor_type { elem_type: 1 } } } added"],
+            ["  input o: optional(float) added"],
         ),
         (without_a_type, ["  type of s: float added", "  type of d: no type added"]),
     ],
