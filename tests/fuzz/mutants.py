@@ -96,9 +96,9 @@ def mutant(seed: int, number: int) -> Mutant:
 
 
 def _with_weights(content: bytes) -> bytes:
-    """The model with 64 MiB of weights, so that it is read as large ones are."""
-    model = ModelProto.FromString(content)
+    """The model with 64 MiB of weights, so that it is read as large ones are; it may be broken."""
+    model = ModelProto()
     weights = onnx.numpy_helper.from_array(np.zeros(1 << 24, np.float32), "weights_of_64_MiB")
     model.graph.initializer.append(weights)
-    found: bytes = model.SerializeToString()
-    return found
+    # What follows is merged with what there is.
+    return content + bytes(model.SerializeToString())

@@ -10,7 +10,7 @@ from onnx import ModelProto
 
 from onnxreduce_cli.cli import main as command_line
 from tests.fuzz import field_mutations, subject, wire_mutations
-from tests.fuzz.mutants import Mutant
+from tests.fuzz.mutants import Mutant, _with_weights
 from tests.support import one_node
 
 SOUND = one_node("ReduceSum", 13, {"x": np.zeros((2, 3), np.float32)}).SerializeToString()
@@ -32,6 +32,14 @@ def test_mutants_of_fields_are_read_as_models() -> None:
         model = ModelProto.FromString(SOUND)
         changed = field_mutations.mutated(model, rng)
         assert b"\xff\xfe\x80" in changed or ModelProto.FromString(changed) == model
+
+
+def test_a_broken_model_with_weights_is_as_broken() -> None:
+    model = ModelProto.FromString(_with_weights(SOUND))
+    assert model.graph.initializer.pop().name == "weights_of_64_MiB"
+    assert model.SerializeToString() == SOUND
+    broken = b"\x3a\x03\x0a\x01\xff"
+    assert _with_weights(broken).startswith(broken)
 
 
 def test_a_sound_model_has_no_problems() -> None:
