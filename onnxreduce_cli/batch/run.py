@@ -18,12 +18,12 @@ from onnxreduce_cli.batch.pool import Died, Pool, call_apart
 from onnxreduce_cli.batch.record import Made, Record, digest, stamps
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
+from onnxreduce_cli.model.memory import data_limited
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
 from onnxreduce_cli.text import joined, printable
 from onnxreduce_cli.verification.limits import Limits, current, limited, size_text
-from onnxreduce_cli.verification.watch import data_limited
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion

@@ -11,8 +11,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+
+from onnxreduce_cli.model.memory import limit_data
 
 #: The exit code of a process that takes more memory than it may, where it has to look itself.
 TOO_LARGE = 75
@@ -35,8 +36,7 @@ class Watch:
     def begin(self, seconds: float | None, memory: int | None) -> None:
         """Limit what follows: its time, and the memory of the process; None for no limit."""
         self._memory = memory
-        if _LINUX:
-            _limit_data(memory)
+        limit_data(memory)
         if seconds is None:
             return
         if hasattr(signal, "setitimer"):
@@ -52,8 +52,7 @@ class Watch:
         else:
             faulthandler.cancel_dump_traceback_later()
         self._memory = None
-        if _LINUX:
-            _limit_data(None)
+        limit_data(None)
 
     def _look(self, parent: int) -> None:
         has_ended = _parent(parent)
@@ -62,41 +61,6 @@ class Watch:
                 os._exit(TOO_LARGE)
             time.sleep(_PAUSE)
         os._exit(1)
-
-
-def _limit_data(memory: int | None) -> None:
-    """Let allocations fail beyond a size; files that are mapped to be read don't count."""
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = most if memory is None else memory
-    if most != resource.RLIM_INFINITY:
-        limit = min(limit, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
-
-
-@contextmanager
-def data_limited(room: int) -> Iterator[None]:
-    """Let allocations of this process fail once it has so many bytes more, where Linux runs it."""
-    if not _LINUX:
-        yield
-        return
-    import resource
-
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    _limit_data(_data() + room)
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
-
-
-def _data() -> int:
-    """The bytes of this process that Linux counts for that limit."""
-    import resource
-
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[5]) * resource.getpagesize()
 
 
 def _parent(number: int) -> Callable[[], bool]:
