@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import threading
 import time
 
+import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.model import safe_inference
+from onnxreduce_cli.model import inference_bounds, safe_inference
 from onnxreduce_cli.model.safe_inference import infer_shapes
 
 
@@ -65,10 +69,10 @@ def test_a_list_that_is_computed_and_long_is_inferred_apart(
         int64 one = {{1}}, int64 many = {{1073741824}}> {{ {nodes} }}""")
     if large == "other":
         del found.graph.input[1]
-    asked: list[ModelProto] = []
+    asked: list[bytes] = []
     monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
-    assert asked == [found]
+    assert asked == [found.SerializeToString()]
 
 
 @pytest.mark.parametrize("node", ["Slice(x, s, s)", "Cast<to = 1>(s)"])
@@ -77,10 +81,100 @@ def test_a_list_that_is_said_to_be_long_is_inferred_apart(
 ) -> None:
     found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 14]>
         g (float[2,3] x, int64[1073741824] s) => (float[] y) {{ y = {node} }}""")
-    asked: list[ModelProto] = []
+    asked: list[bytes] = []
     monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
-    assert asked == [found]
+    assert asked == [found.SerializeToString()]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "nodes"),
+    [
+        ("seq(float[LARGE]) x, int64 i", "a = SequenceAt(x, i) y = Add(a, a)"),
+        ("optional(float[LARGE]) x", "a = OptionalGetElement(x) y = Add(a, a)"),
+        ("float[3] x", "a = Unknown(x) y = Add(a, a)"),
+        ("float[3,3] x", "y = If(b) <then_branch = t (float[LARGE] v) => (float[] w)"
+         " {w = Add(v, v)}, else_branch = e () => (float[] u) {u = Identity(x)}>"),
+        ("float[3] x", "a = RandomNormal<shape = [LARGE]>() y = Add(a, a)"),
+        ("float[3] x", "s = Constant<value_ints = [LARGE]>() a = Tile(x, s) y = Add(a, a)"),
+        ("float[3] x", "s = Constant<value = int64 {LARGE}>() a = HannWindow(s) y = Add(a, a)"),
+    ],
+)  # fmt: skip
+def test_a_list_that_is_stated_to_be_long_anywhere(
+    inputs: str, nodes: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stated = "float[LARGE] a" if "Unknown" in nodes else ""
+    text = f"""<ir_version: 8, opset_import: ["" : 17]>
+        g ({inputs}) => (float[] y) <{stated}> {{ {nodes} }}"""
+    large, small = (parser.parse_model(text.replace("LARGE", size)) for size in ("2097152", "2097"))
+    asked: list[bytes] = []
+    monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
+    infer_shapes(small, data_prop=True)
+    assert not asked
+    assert infer_shapes(large, data_prop=True) is None
+    assert asked == [large.SerializeToString()]
+
+
+def test_a_weight_that_looks_like_a_dimension_is_none() -> None:
+    found = doubling("Concat", 1)
+    large = onnx.TensorShapeProto.Dimension(dim_value=1 << 40).SerializeToString()
+    found.graph.initializer.add(name="w", data_type=2, dims=[len(large) + 2]).raw_data = (
+        b"\n" + bytes([len(large)]) + large
+    )
+    content = found.SerializeToString()
+    assert inference_bounds._LARGE_DIM.search(content)
+    assert not inference_bounds.may_end(found, content)
+
+
+#: Nodes that make a list of 1 << 36 elements of numbers that are none of them large.
+_GROWING = """
+import resource, sys
+from onnx import parser
+from onnxreduce_cli.model.safe_inference import infer_shapes
+
+def model(nodes):
+    return parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[262144,262144] x) '
+        '=> (float[] y) <int64[1] all = {-1}> { a = Reshape(x, all) ' + nodes + ' }')
+
+for node in ("y = Add(a, a)", "y = Sub(a, a)", "y = Mul(a, a)", "y = Add(a, a)"):
+    assert infer_shapes(model(node), data_prop=True) is None
+inferred = infer_shapes(model("y = Relu(a)"), data_prop=True)
+assert inferred.graph.value_info[0].type.tensor_type.shape.dim[0].dim_value == 1 << 36
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 600_000
+assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 600_000
+assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
+"""
+
+
+#: A model of many small things, for which there is too little memory.
+_MANY = """
+from onnx import helper
+from onnxreduce_cli.model import safe_inference
+
+nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(20_000)]
+info = helper.make_tensor_value_info("v0", 1, [2])
+graph = helper.make_graph(nodes, "g", [info], [helper.make_tensor_value_info("v20000", 1, None)])
+safe_inference._MEMORY, safe_inference._MEMORY_OF_BYTE = 1_000_000, 4
+assert safe_inference.infer_shapes(helper.make_model(graph), data_prop=True) is None
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only there a process limits its memory")
+@pytest.mark.parametrize("program", [_GROWING, _MANY])
+def test_what_is_too_much_ends_at_the_limit(program: str) -> None:
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_where_there_are_other_threads_no_limit_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(safe_inference, "data_limited", lambda _: pytest.fail("limited"))
+    done = threading.Event()
+    other = threading.Thread(target=done.wait)
+    other.start()
+    try:
+        assert infer_shapes(doubling("Concat", 2), data_prop=True) is not None
+    finally:
+        done.set()
+        other.join()
 
 
 def doubling_calls(count: int, *, within: int) -> ModelProto:
@@ -111,7 +205,7 @@ def doubling_calls(count: int, *, within: int) -> ModelProto:
 
 @pytest.mark.parametrize(("count", "within"), [(41, 0), (6, 3), (1, 25)])
 def test_what_calls_give_doubles(count: int, within: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[ModelProto] = []
+    asked: list[bytes] = []
     monkeypatch.setattr(safe_inference, "_apart", lambda found, _: asked.append(found))
     assert infer_shapes(doubling_calls(count, within=within), data_prop=True) is None
     assert len(asked) == 1
@@ -124,7 +218,7 @@ def test_calls_that_give_little_are_inferred_here(monkeypatch: pytest.MonkeyPatc
 
 def test_inference_apart_gives_the_same() -> None:
     model = doubling("Concat", 12)
-    apart = safe_inference._apart(model, True)
+    apart = safe_inference._apart(model.SerializeToString(), True)
     assert apart == infer_shapes(model, data_prop=True)
 
 
