@@ -7,7 +7,6 @@ from onnx import TensorProto, TypeProto, helper
 
 from onnxreduce_cli.diffing.models import type_text
 
-
 FLOATS = helper.make_tensor_type_proto(TensorProto.FLOAT, ["N", 3, None])
 INTS = helper.make_tensor_type_proto(TensorProto.INT64, None)
 
