@@ -164,6 +164,17 @@ class NodeFacts:
             )
         return default if value is None else value
 
+    def choice(self, name: str, default: str, choices: Collection[str]) -> str:
+        """The value of an attribute that is one of a few words, or `default`.
+
+        Raises:
+            Blocked: it is another, or not known; see `value`.
+        """
+        found: str = self.value(name, default)
+        if found not in choices:
+            raise Blocked(f"its {name}={found!r} does not exist", "mend the model")
+        return found
+
     def possible_values(self, name: str, default: Any = None) -> list[Any]:
         """Every value that the attribute may have: one, or one for each call of the function.
 

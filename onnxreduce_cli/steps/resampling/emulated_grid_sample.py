@@ -30,7 +30,7 @@ def sample_by_gather(context: Context, mode: str, rank: int) -> None:
         mode: the mode, as opset 20 calls it.
         rank: the rank of the input and of the grid.
     """
-    padding = context.value("padding_mode", "zeros")
+    padding = context.choice("padding_mode", "zeros", ("zeros", "border", "reflection"))
     if mode == "cubic" and padding == "border":
         raise Blocked(
             "it is cubic with padding_mode='border', and it is not defined whether places beyond "

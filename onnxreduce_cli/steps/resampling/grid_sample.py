@@ -65,5 +65,5 @@ def sampled_by_gather(context: Context) -> None:
 
 def _by_gather(context: Context) -> None:
     """Sample by Gather, in the mode as opset 20 calls it."""
-    mode = context.value("mode", "linear")
+    mode = context.choice("mode", "linear", ("nearest", *_NEWER_MODES, *_OLDER_MODES))
     sample_by_gather(context, _NEWER_MODES.get(mode, mode), _rank(context))

@@ -13,7 +13,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.steps.resampling.resize_mapping import Method
+from onnxreduce_cli.steps.resampling.resize_mapping import COORDINATES, ROUNDINGS, Method
 
 _FLOAT = TensorProto.FLOAT
 
@@ -38,11 +38,15 @@ class Change:
 
 
 def method_of(context: Context) -> Method:
-    """Return the method of a Resize of opset 11 or later, from its attributes."""
+    """Return the method of a Resize of opset 11 or later, from its attributes.
+
+    Raises:
+        Blocked: a mode does not exist.
+    """
     return Method(
-        context.value("mode", "nearest"),
-        context.value("coordinate_transformation_mode", "half_pixel"),
-        context.value("nearest_mode", "round_prefer_floor"),
+        context.choice("mode", "nearest", ("nearest", "linear", "cubic")),
+        context.choice("coordinate_transformation_mode", "half_pixel", COORDINATES),
+        context.choice("nearest_mode", "round_prefer_floor", ROUNDINGS),
         context.value("cubic_coeff_a", -0.75),
         bool(context.value("exclude_outside", 0)),
         bool(context.value("antialias", 0)),

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 from onnx import TensorProto
 
-from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.numbers import Term
 from onnxreduce_cli.emit.sizes import range_of
 
@@ -59,11 +58,22 @@ class Method:
     extrapolation: float = 0.0
 
 
+#: Each coordinate_transformation_mode of Resize.
+COORDINATES = frozenset({
+    "align_corners", "asymmetric", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
+    "tf_crop_and_resize", "tf_half_pixel_for_nn",
+})  # fmt: skip
+
+#: Each nearest_mode of Resize.
+ROUNDINGS = frozenset({"ceil", "floor", "round_prefer_ceil", "round_prefer_floor"})
+
+
 def places(axis: Axis, coordinates: str) -> Term:
     """Return the coordinate in the input of each output element, of shape [resized].
 
-    Raises:
-        Blocked: there is no such coordinate_transformation_mode.
+    Args:
+        axis: the axis.
+        coordinates: one of `COORDINATES`.
     """
     dtype = axis.dtype
     x, scale, last = range_of(axis.resized, dtype), axis.scale, axis.length - 1
@@ -87,15 +97,12 @@ def places(axis: Axis, coordinates: str) -> Term:
         return centred - 0.5
     if coordinates == "pytorch_half_pixel":
         return (centred - 0.5) * several
-    if coordinates == "half_pixel_symmetric":
-        # Of which the sum is rounded once: often it is whole, or halfway between two elements.
-        cut = after / (axis.length * scale)
-        offset = (axis.length * 0.5) * (cut * -1 + 1)
-        x, scale, offset = (item.cast(TensorProto.DOUBLE) for item in (x, scale, offset))
-        return (offset + (x + 0.5) / scale - 0.5).cast(dtype)
-    raise Blocked(
-        f"its coordinate_transformation_mode={coordinates!r} does not exist", "mend the model"
-    )
+    assert coordinates == "half_pixel_symmetric"
+    # Of which the sum is rounded once: often it is whole, or halfway between two elements.
+    cut = after / (axis.length * scale)
+    offset = (axis.length * 0.5) * (cut * -1 + 1)
+    x, scale, offset = (item.cast(TensorProto.DOUBLE) for item in (x, scale, offset))
+    return (offset + (x + 0.5) / scale - 0.5).cast(dtype)
 
 
 def nearest_indices(axis: Axis, method: Method) -> Term:

@@ -104,3 +104,11 @@ def test_other_ranks(mode: str) -> None:
             "g": RNG.uniform(-1.5, 1.5, (2, *dims, len(dims))).astype(np.float32),
         }
         converts(one_node("GridSample", 20, feeds, mode=mode), 15, feeds, in_numpy=True)
+
+
+@pytest.mark.parametrize("name", ["mode", "padding_mode"])
+def test_a_mode_that_does_not_exist(name: str) -> None:
+    x, grid = np.zeros((1, 1, 3, 3), np.float32), np.zeros((1, 2, 2, 2), np.float32)
+    source = one_node("GridSample", 20, {"x": x, "grid": grid}, **{name: "x"})
+    (blocker,) = blockers(source, 15)
+    assert blocker.reason == f"its {name}='x' does not exist"

@@ -488,3 +488,10 @@ def test_a_stated_rank_that_is_not_the_datas_is_not_read() -> None:
         g (float[1,1,2,2] x, int64[4] sizes) => (float[1,1] y) { y = Resize(x, , , sizes) }"""
     )
     assert onnxreduce_cli.plan(source, 1).blockers
+
+
+@pytest.mark.parametrize("name", ["mode", "coordinate_transformation_mode", "nearest_mode"])
+def test_a_mode_that_does_not_exist(name: str) -> None:
+    source = resize(19, np.zeros((1, 1, 3, 3), np.float32), scales=[1, 1, 2, 2], **{name: ""})
+    (blocker,) = blockers(source, 7)
+    assert blocker.reason == f"its {name}='' does not exist"
