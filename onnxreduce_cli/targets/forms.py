@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16, INTEGERS
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.targets import binary_forms, reduction_forms
 
@@ -96,7 +96,7 @@ def has_several_indices(node: NodeFacts) -> bool:
 def cuts_off(node: NodeFacts) -> bool:
     """A Cast of floats that may not be whole numbers to integers or bool."""
     known, maker = node.elem_type(node.input(0)), node.maker(node.input(0))
-    if node.constant(node.input(0)) is not None or known in {*INTEGERS, TensorProto.BOOL}:
+    if node.constant(node.input(0)) is not None or known not in (None, *FLOATS_WITH_BFLOAT16):
         return False
     whole = maker is not None and maker.op_type in ("Ceil", "Floor", "Round")
     wanted = node.value("to", TensorProto.UNDEFINED)

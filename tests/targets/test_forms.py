@@ -494,3 +494,14 @@ def test_float_to_integer(nodes: str, found: bool) -> None:
     source.graph.output[0].ClearField("type")
     source = onnx.shape_inference.infer_shapes(source)
     assert (forms(source) == {"float to integer"}) is found
+
+
+@pytest.mark.parametrize(
+    ("elem_type", "found"),
+    [("double", True), ("bfloat16", True), ("uint4", False), ("int4", False), ("string", False),
+     ("bool", False), ("float8e4m3fn", False), ("uint64", False)],
+)  # fmt: skip
+def test_what_casts_of_floats_are(elem_type: str, found: bool) -> None:
+    source = onnx.parser.parse_model(f"""<ir_version: 10, opset_import: ["" : 21]>
+    g ({elem_type}[2,3] x) => (int32[2,3] y) {{ y = Cast<to=6>(x) }}""")
+    assert (forms(source) == {"float to integer"}) is found
