@@ -252,6 +252,7 @@ def test_a_folder_that_must_not_be_written_to(folder: Path) -> None:
         process = forks.Process(target=as_nobody, args=(sources, target, sender))
         process.start()
         process.join()
+        assert receiver.poll(), "the process ended without an answer"
         number, name = receiver.recv()
         assert number == errno.EACCES
         assert name.startswith(str(target.parent))

@@ -29,15 +29,16 @@ def limit_data(memory: int | None) -> None:
 def data_limited(room: int) -> Iterator[None]:
     """Let allocations of this process fail once it has so many bytes more.
 
-    What limits there were hold on.
+    What limits there were hold on. Where nothing tells how many it has, there is no other.
     """
-    if not _LINUX:
+    taken = _data() if _LINUX else None
+    if taken is None:
         yield
         return
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = _data() + room
+    limit = taken + room
     limit_data(limit if before[0] == resource.RLIM_INFINITY else min(limit, before[0]))
     try:
         yield
@@ -48,12 +49,15 @@ def data_limited(room: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _data() -> int:
-    """The bytes of this process that Linux counts for that limit."""
+def _data() -> int | None:
+    """The bytes of this process that Linux counts for that limit; None where it does not tell."""
     import resource
 
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[5]) * resource.getpagesize()
+    try:
+        with open("/proc/self/statm", "rb") as file:
+            return int(file.read().split()[5]) * resource.getpagesize()
+    except OSError:
+        return None
 
 
 def _give_back() -> None:

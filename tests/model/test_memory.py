@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from onnxreduce_cli.model import memory
 from onnxreduce_cli.model.memory import data_limited
 
 pytestmark = pytest.mark.skipif(
@@ -48,3 +49,12 @@ def test_the_limit_is_lifted_after_a_failure() -> None:
     with pytest.raises(MemoryError), data_limited(ROOM):
         bytearray(2 * ROOM)
     assert limit() == before
+
+
+def test_where_nothing_tells_what_there_is_nothing_is_limited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = limit()
+    monkeypatch.setattr(memory, "_data", lambda: None)
+    with data_limited(ROOM):
+        assert limit() == before
