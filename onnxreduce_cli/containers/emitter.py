@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from onnxreduce_cli.containers.values import TensorType
+from onnxreduce_cli.containers.values import TensorType, UnwritableError
 from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.values import Dims, ValueType, tensor_type, zeros
@@ -115,11 +115,11 @@ class Emitter(Operators):
 
     def filled(self, dims: tuple[int, ...], elem_type: int) -> str:
         """Return a constant of zeros, or of empty strings, of shape `dims`."""
-        return self.constant(zeros(elem_type, dims), "zeros")
+        return self.constant(_zeros(elem_type, dims), "zeros")
 
     def zero(self, elem_type: int) -> TensorProto:
         """Return a tensor of shape [1] that holds a zero, for ConstantOfShape."""
-        return numpy_helper.from_array(zeros(elem_type, (1,)))
+        return numpy_helper.from_array(_zeros(elem_type, (1,)))
 
     # Tensors
 
@@ -208,3 +208,12 @@ class Emitter(Operators):
 def is_static(dims: Dims | None) -> bool:
     """Return whether dimensions are all known numbers."""
     return dims is not None and all(isinstance(dim, int) for dim in dims)
+
+
+def _zeros(elem_type: int, dims: tuple[int, ...]) -> npt.NDArray[Any]:
+    if not elem_type:
+        raise UnwritableError(
+            "the model does not state the dtype of the tensors in a sequence that it is given",
+            "state it in the type of the input",
+        )
+    return zeros(elem_type, dims)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
+from onnx import TypeProto, helper
 
 from tests.support import blockers, converts, model, op_types
 
@@ -158,3 +159,11 @@ def test_a_sequence_that_a_model_is_given_goes_into_a_loop(shapes: str) -> None:
         feeds = {"s": given, "n": np.array(rounds), **more}
         for target in (12, 11):
             converts(source, target, feeds, exact=True)
+
+
+def test_a_sequence_of_no_stated_dtype_that_is_passed_on() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 18]>
+    g (seq(float[2]) s) => (seq(float[2]) y) { y = OptionalGetElement(s) }""")
+    source.graph.input[0].type.CopyFrom(helper.make_sequence_type_proto(TypeProto()))
+    (blocker,) = blockers(source, 15)
+    assert "does not state the dtype" in blocker.reason
