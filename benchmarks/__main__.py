@@ -23,7 +23,7 @@ from benchmarks import (
 )
 from benchmarks.cases import cases
 from benchmarks.contenders import prepare
-from onnxreduce_cli.cli.main import COLLECTED_AFTER
+from onnxreduce_cli.cli.program import COLLECTED_AFTER
 
 #: Benchmarks that are no comparison of converters, and print what they find.
 OTHERS = {

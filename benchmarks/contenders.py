@@ -84,7 +84,7 @@ def inspect(source: str, _: str) -> None:
 
 def command(source: str, target: str, *more: str) -> None:
     """The command as a user calls it, in a process of its own."""
-    call = [sys.executable, "-m", "onnxreduce_cli.cli.main", "convert", source, "-o", target]
+    call = [sys.executable, "-m", "onnxreduce_cli", "convert", source, "-o", target]
     subprocess.run([*call, "--opset", str(TARGET), "--quiet", *more], check=True)
 
 

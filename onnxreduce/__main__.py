@@ -1,5 +1,5 @@
 """`python -m onnxreduce` is `onnxreduce`."""
 
-from onnxreduce_cli.cli.main import program
+from onnxreduce_cli.cli.program import program
 
 program()

@@ -1,5 +1,5 @@
 """`python -m onnxreduce_cli` is `onnxreduce`."""
 
-from onnxreduce_cli.cli.main import program
+from onnxreduce_cli.cli.program import program
 
 program()

@@ -225,7 +225,7 @@ def test_inline_weights_are_not_held(tmp_path: Path, tensors: int) -> None:
     options: list[list[str]] = [[], ["--external-data-threshold", "1MB"], ["--inline"]]
     for start, path, option in zip((source, source, paths[1]), paths, options, strict=True):
         used = resident(
-            "-m", "onnxreduce_cli.cli.main", "convert", start, "--opset", 18, "-o", path, *option
+            "-m", "onnxreduce_cli", "convert", start, "--opset", 18, "-o", path, *option
         )
         assert used < 120_000_000
     assert abs(paths[0].stat().st_size - size) < 1000

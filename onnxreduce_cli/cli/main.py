@@ -5,14 +5,10 @@ Nothing heavy is imported before a subcommand runs.
 
 from __future__ import annotations
 
-import atexit
-import gc
 import os
 import platform
-import signal
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from importlib import import_module
 
 import click
@@ -42,11 +38,6 @@ _SUMMARIES = {
     "targets": "Show what runtimes take, and what they get wrong.",
     "verify": "Check whether two models are the same function.",
 }
-
-
-#: New objects after which the garbage collector looks for cycles among them; usually 700. To
-#: convert 100,000 nodes makes 300,000, which live until the program ends.
-COLLECTED_AFTER = 1_000_000
 
 
 class _Group(click.Group):
@@ -134,43 +125,6 @@ def cli() -> None:
     """
 
 
-def program() -> None:
-    """Run the command line as a program of its own, which starts and ends quickly.
-
-    The interpreter would free what is left object by object, some seconds' work after a model of
-    a million nodes, and the collector would look through everything that is imported many times.
-    """
-    gc.set_threshold(COLLECTED_AFTER)
-    # SIGTERM ends it as an exception does: temporary files are removed, processes stopped.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        main()
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
-    except OSError:
-        code = 2  # Standard error takes nothing: not even what is wrong can be told.
-    atexit._run_exitfuncs()
-    os._exit(_flushed(code))
-
-
-def _flushed(code: int) -> int:
-    """Write what the standard streams still hold; return the exit code, 2 if that cannot be.
-
-    What could not be written before, and was told, is still there, and cannot be now.
-    """
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        try:
-            stream.flush()
-        except (BrokenPipeError, ValueError):
-            continue  # Its reader has stopped, which is no fault, or it is closed.
-        except OSError as error:
-            if not code:
-                code = 2
-                with suppress(OSError):
-                    say(f"Error: standard output: {error.strerror}", err=True)
-    return code
-
-
 def main() -> None:
     """Run the command line; errors become one line each on stderr and an exit code."""
     prepare()
@@ -204,7 +158,3 @@ def _fail(error: Exception) -> None:
     blocked = bool(getattr(error, "blockers", ()))
     say(f"{first}\n{wrapped(more)}" if blocked else found.text, err=True)
     sys.exit(found.code)
-
-
-if __name__ == "__main__":
-    program()

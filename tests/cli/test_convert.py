@@ -66,7 +66,7 @@ def test_output_and_quiet(onnxreduce, source, tmp_path):
 
 
 def test_pipes(source):
-    call = [sys.executable, "-m", "onnxreduce_cli.cli.main", "convert", "-", "--opset", "13"]
+    call = [sys.executable, "-m", "onnxreduce_cli", "convert", "-", "--opset", "13"]
     with source.open("rb") as stdin:
         done = subprocess.run([*call, "-o", "-"], stdin=stdin, capture_output=True, check=True)
     assert onnx.ModelProto.FromString(done.stdout).opset_import[0].version == 13

@@ -97,7 +97,7 @@ def start(*arguments):
 
 def _started(arguments):
     return subprocess.Popen(
-        [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)],
+        [sys.executable, "-m", "onnxreduce_cli", *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -23,7 +23,7 @@ g (float[2,3,4] x) => (float[2,1,4] y) <int64[1] axes = {1}> { y = ReduceMean(x,
 def on_a_terminal(*arguments):
     """What the command prints on a terminal that is its standard error."""
     ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "onnxreduce_cli", *map(str, arguments)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs) as process:
         os.close(theirs)
         shown = b""
@@ -49,7 +49,7 @@ def test_of_many_models(tmp_path):
     assert "100%" in shown
     assert "\r\x1b[K" + f"{tmp_path / 'ab.onnx'} is empty" in shown
     done = subprocess.run(
-        [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, call), "--resume"],
+        [sys.executable, "-m", "onnxreduce_cli", *map(str, call), "--resume"],
         capture_output=True,
         check=False,
     )

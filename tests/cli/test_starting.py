@@ -80,7 +80,7 @@ def test_copies_of_a_process_that_has_imported_numpy_alone_check(
 #: Converts, and prints what was imported for that.
 _CONVERSION = """
 import os, sys
-from onnxreduce_cli.cli.main import program
+from onnxreduce_cli.cli.program import program
 
 os._exit = lambda code: print(*sys.modules)
 program()

@@ -33,7 +33,7 @@ def source(tmp_path):
 
 def call(shell, *arguments):
     """The command in a shell, in which it is ``$@``."""
-    command = [sys.executable, "-m", "onnxreduce_cli.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "onnxreduce_cli", *map(str, arguments)]
     # As users have it: streams keep what cannot be written, unless Python is told otherwise.
     env = {key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"}
     shown = ["bash", "-c", shell, "bash", *command]
@@ -124,7 +124,7 @@ def test_names_that_are_not_utf_8(source):
     path = os.fsencode(source.parent) + b"/n\xff\xfe.onnx"
     os.rename(source, path)
     for command in (["convert", "--opset", "13", "--verify"], ["inspect"], ["verify"]):
-        run = [sys.executable, "-m", "onnxreduce_cli.cli.main", command[0], path, *command[1:]]
+        run = [sys.executable, "-m", "onnxreduce_cli", command[0], path, *command[1:]]
         done = subprocess.run(run, capture_output=True, check=False)
         assert done.returncode == 0, done.stdout + done.stderr
     assert os.path.exists(os.fsencode(source.parent) + b"/n\xff\xfe.opset13.onnx")

@@ -66,7 +66,9 @@ def python(*arguments: object) -> str:
 
 
 def command_line(*arguments: object) -> str:
-    start = "import sys, tests.next_opset; from onnxreduce_cli.cli.main import program; program()"
+    start = (
+        "import sys, tests.next_opset; from onnxreduce_cli.cli.program import program; program()"
+    )
     return python("-c", start, *arguments)
 
 
