@@ -299,12 +299,11 @@ def _only_enlarges(context: Context) -> bool:
     scales = context.constant(context.input(2)) if context.input(2) else None
     if scales is not None:
         return bool(np.all(scales >= 1))
-    before = dims_of(context, context.input(0)) or ()
-    after = dims_of(context, context.node.output[0]) or ()
+    before, after = dims_of(context, context.input(0)), dims_of(context, context.node.output[0])
+    if not before or after is None or len(before) != len(after):
+        return False
     pairs = [(a, b) for a, b in zip(before, after, strict=True) if a is None or a != b]
-    return bool(before) and all(
-        isinstance(a, int) and isinstance(b, int) and a <= b for a, b in pairs
-    )
+    return all(isinstance(a, int) and isinstance(b, int) and a <= b for a, b in pairs)
 
 
 def _in_ratio(context: Context) -> tuple[str, str] | None:

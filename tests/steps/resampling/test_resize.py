@@ -412,6 +412,17 @@ def test_antialias_that_enlarges_is_dropped() -> None:
         assert op_types(result) == ["Resize"]
 
 
+@pytest.mark.parametrize("rank", ["4", "n"])
+@pytest.mark.parametrize("stated", ["1,1,h,w", "1,1,3,3"])
+def test_antialias_where_a_rank_is_not_known(rank: str, stated: str) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 18]>
+    g (float[1,1,6,6] given, int64[{rank}] shape, float[4] s) => (float[{stated}] y)
+    {{ x = Reshape(given, shape) y = Resize<mode = "linear", antialias = 1>(x, "", s) }}""")
+    scales = np.array([1, 1, 0.5, 0.5], np.float32)
+    feeds = {"given": image(1, 1, 6, 6), "shape": np.array([1, 1, 6, 6]), "s": scales}
+    converts(source, 17, feeds)
+
+
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 @pytest.mark.parametrize("sizes", [[8, 9], [7, 5], [5, 8]])
 def test_aspect_ratio(policy: str, sizes: list[int]) -> None:
