@@ -20,6 +20,7 @@ from onnx import GraphProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model import attributes, placeholders
+from onnxreduce_cli.model.attribute_ranges import may_end
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.domains import is_default
@@ -27,7 +28,6 @@ from onnxreduce_cli.model.ir_version import INITIALIZERS
 from onnxreduce_cli.model.node_inference import Input, infer_from
 from onnxreduce_cli.model.node_names import EMPTY, UNTOLD
 from onnxreduce_cli.model.overridable import DECIDING
-from onnxreduce_cli.model.safe_inference import fewer_parts
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.shapes_by_values import SHAPED_BY_VALUES
 from onnxreduce_cli.model.values import MOST_DIMS, ValueType, from_proto, tensor_type
@@ -285,7 +285,7 @@ class AlikeTypes:
             is_default(node.domain)
             and schemas.exists(op_type, self._scope.opset or 0)
             and op_type not in _LEFT
-            and not (op_type == "Split" and fewer_parts(node) is not None)
+            and not may_end(node)
         )
 
     def _of_facts(

@@ -6,12 +6,12 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from typing import Protocol
 
 import onnx
-from onnx import AttributeProto, NodeProto, TypeProto, helper, numpy_helper
+from onnx import NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.model import attribute_ranges
 from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.input_forms import has_form, input_forms
-from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 
@@ -20,19 +20,6 @@ _READ = 1024
 
 #: Lists that are said to be longer are left out: a shape of so many sizes takes all memory.
 _LONGEST = 1 << 20
-
-#: Attributes that say how many parts there are, of whichever operator.
-_COUNTS = frozenset(
-    {
-        "blocksize",
-        "group",
-        "hidden_size",
-        "kv_num_heads",
-        "num_groups",
-        "offset_group",
-        "q_num_heads",
-    }
-)
 
 #: An input's name, its type where it is known to be of a dense one, and its constant value.
 Input = tuple[str, ValueType | None, Array | None]
@@ -88,14 +75,13 @@ class Contradictions:
             opset: the opset that it is read by.
             signature: its `Scope.signatures`.
         """
-        problem = _counts_nothing(node) or self._of_another_form(scope, node, opset, node.input)
+        # Looked at once more: a copy of a function has the values that its call gives attributes.
+        problem = attribute_ranges.problem(node)
+        problem = problem or self._of_another_form(scope, node, opset, node.input)
         if problem is not None:
             return problem
         if node.op_type in GRAPH_OPERATORS or any(item.ref_attr_name for item in node.attribute):
             return None
-        # Looked at once more: a copy of a function has the values that its call gives attributes.
-        if node.op_type == "Split" and (problem := split_problem(node)) is not None:
-            return problem
         inputs = _known_inputs(self._facts, scope, node)
         if any(name and known is None for name, known, _ in inputs):
             return None
@@ -213,14 +199,6 @@ def _of_another_type(node: NodeProto, opset: int, inputs: Iterable[Input]) -> st
     for index, (name, known, _) in enumerate(inputs):
         if known is not None and not schemas.takes(node.op_type, opset, index, known.kind):
             return f"its input {name!r} is {known.kind}, which {node.op_type} does not take"
-    return None
-
-
-def _counts_nothing(node: NodeProto) -> str | None:
-    """Return which attribute of a node is no number of parts, though it must be."""
-    for attribute in node.attribute:
-        if attribute.name in _COUNTS and attribute.type == AttributeProto.INT and attribute.i < 1:
-            return f"its attribute {attribute.name!r} must be at least 1, and it is {attribute.i}"
     return None
 
 

@@ -14,9 +14,8 @@ from functools import cache
 from typing import ClassVar
 
 import onnx
-from onnx import AttributeProto, ModelProto, NodeProto
+from onnx import ModelProto
 
-from onnxreduce_cli.model.attributes import find
 from onnxreduce_cli.model.inference_bounds import may_end
 from onnxreduce_cli.model.memory import data_limited
 
@@ -81,29 +80,6 @@ def _raise_once() -> None:
     """Let the C++ of onnx raise: the first time takes memory, for want of which it would abort."""
     with suppress(ValueError):
         onnx.shape_inference.infer_shapes(b"\x01")
-
-
-def fewer_parts(split: NodeProto) -> AttributeProto | None:
-    """Return the 'num_outputs' of a Split where it is, or may be, less than the node's outputs.
-
-    onnx's shape inference ends the process on such a node. What a reference to an attribute of a
-    function stands for is not known here, so it counts as less.
-    """
-    parts = find(split, "num_outputs")
-    if parts is None or (parts.i >= len(split.output) and not parts.ref_attr_name):
-        return None
-    return parts
-
-
-def split_problem(split: NodeProto) -> str | None:
-    """Return why onnx's shape inference ends the process on a Split, in words for users.
-
-    None where it does not, or where that is not known: see `fewer_parts`.
-    """
-    parts = fewer_parts(split)
-    if parts is None or parts.ref_attr_name:
-        return None
-    return f"its attribute 'num_outputs' is {parts.i}, and it has {len(split.output)} outputs"
 
 
 def _apart(content: bytes, data_prop: bool) -> ModelProto | None:

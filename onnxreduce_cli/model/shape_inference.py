@@ -19,10 +19,11 @@ from onnx import (
 )
 
 from onnxreduce_cli.model.alike_types import Alike, AlikeTypes, suits
+from onnxreduce_cli.model.attribute_ranges import ENDING, may_end
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
-from onnxreduce_cli.model.safe_inference import fewer_parts, infer_shapes
+from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
 from onnxreduce_cli.model.shapes_by_values import (
     Known,
@@ -241,12 +242,12 @@ class ShapeInference:
 
     @cached_property
     def _ends_the_process(self) -> bool:
-        """Return whether onnx would crash: on a Split into fewer parts than it has outputs."""
+        """Return whether onnx would crash on some node."""
         return any(
-            node.op_type == "Split" and fewer_parts(node) is not None
+            may_end(node)
             for tree in self._trees.values()
             for scope in tree
-            if scope.like is None and "Split" in scope.op_types
+            if scope.like is None and not ENDING.keys().isdisjoint(scope.op_types)
             for node in scope.nodes
         )
 

@@ -8,12 +8,12 @@ from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetId
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.errors import Blocker, InvalidModelError
+from onnxreduce_cli.model import attribute_ranges
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.gate import attributes, bodies, functions, tensors
 from onnxreduce_cli.model.gate.equations import Equations
 from onnxreduce_cli.model.gate.references import References
 from onnxreduce_cli.model.gate.text import first_no_text
-from onnxreduce_cli.model.safe_inference import split_problem
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, Scope
 from onnxreduce_cli.model.signatures import call_parts
 from onnxreduce_cli.text import quoted
@@ -163,8 +163,8 @@ class _Nodes:
         found = schemas.invalid(node, read_at, "" if default else domain)
         if found is None and default and op_type in GRAPH_OPERATORS:
             found = bodies.problem(node, op_type, read_at)
-        if found is None and default and op_type == "Split":
-            found = split_problem(node)
+        if found is None and default:
+            found = attribute_ranges.problem(node)
         if found is None and default and op_type == "Einsum":
             found = self._equations.problem(node)
         return found
