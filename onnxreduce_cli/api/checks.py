@@ -7,24 +7,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from onnx import ModelProto
-
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.model.domains import default_opset
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification.site_report import SiteReport
 
 
-def prepare_checks(model: ModelProto, opset: int | None) -> None:
-    """Let a process that checks start while this one plans, if the model is of another opset.
-
-    Which one is not known yet where it is None.
-    """
+def prepare_checks() -> None:
+    """Let a process that checks start while this one reads and plans, if none has."""
     from onnxreduce_cli.verification.pair_process import prepared
     from onnxreduce_cli.verification.process import prepare
 
-    if opset != default_opset(model) and prepared() is None:
+    if prepared() is None:
         prepare("onnxruntime")
 
 

@@ -116,14 +116,14 @@ def convert_file(
         OSError: the output cannot be written; what was there is as it was.
     """
     options.validate()
+    if options.check and not options.only_plans:
+        prepare_checks()
     document = load(source, stdin if source == STREAM else None)
     opset = options.opset_of(document)
     path = output_path(source, target, opset, options.runtime, in_place=options.in_place)
     if not options.dry_run:
         _check_output(source, path, options, stdout)
     comparison = _comparison(document, source, options, progress)
-    if options.check and not options.only_plans:
-        prepare_checks(document.model, opset)
     with converting(document, options) as conversion:
         checked = _check(Converted(source, path, conversion.plan()), conversion, options, seen)
         if options.only_plans or (options.dry_run and checked.plan.blockers):

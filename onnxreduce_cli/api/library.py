@@ -14,6 +14,7 @@ from onnxreduce_cli.api.request import Request, converting
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.preparation import Preparation
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document, load
 from onnxreduce_cli.model.ir_version import Wanted
 
@@ -96,8 +97,8 @@ def convert(
 def _convert(document: Document, request: Request, *, check: bool, strict: bool) -> None:
     """Convert a document in place."""
     request.validate()
-    if check:
-        prepare_checks(document.model, request.opset)
+    if check and request.opset != default_opset(document.model):
+        prepare_checks()
     with converting(document, request) as conversion:
         if check:
             check_conversion(conversion, strict=strict)
