@@ -16,7 +16,7 @@ import yaml
 from docs.generator.runtimes import page, requirements
 from docs.generator.session import run
 from docs.generator.workplace import prepare
-from onnxreduce_cli.cli import main as command_line
+from onnxreduce_cli.cli.program import program
 from onnxreduce_cli.targets.requirement import find
 from tests.pages import ROOT, blocks, commands, is_session, pages, python
 
@@ -122,7 +122,7 @@ def test_each_command_for_a_runtime(onnxreduce, folder, requirement):
 
 def test_there_is_such_a_command():
     (script,) = entry_points(group="console_scripts", name="onnxreduce")
-    assert script.load() is command_line.program
+    assert script.load() is program
 
 
 def written_in(language: str) -> list[tuple[str, str]]:
