@@ -140,7 +140,9 @@ for node in ("y = Add(a, a)", "y = Sub(a, a)", "y = Mul(a, a)", "y = Add(a, a)")
     assert infer_shapes(model(node), data_prop=True) is None
 inferred = infer_shapes(model("y = Relu(a)"), data_prop=True)
 assert inferred.graph.value_info[0].type.tensor_type.shape.dim[0].dim_value == 1 << 36
-assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 600_000
+# Not what resource tells: that is at least what the parent had.
+most = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+assert int(most.split()[1]) < 600_000
 assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 600_000
 assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
 """
