@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import shutil
 import subprocess
 import sys
+import tempfile
+from functools import partial
 
+from benchmarks import models
 from benchmarks.harness import Work
 
 #: The opset that all converters are asked for, and the one that those are that go down.
@@ -109,24 +111,31 @@ def onnxscript_converter(source: str, target: str) -> None:
     onnx.save(model, target)
 
 
-#: What each imports, before its time is taken.
-MODULES: dict[Work, str] = {
-    load_and_save: "onnx",
-    plan: "onnxreduce_cli.engine.conversion",
-    inspect: "onnxreduce_cli.report.inspection",
-    onnxreduce: "onnxreduce_cli.api.file_conversion",
-    onnxreduce_checked: "onnxreduce_cli.verification.sites",
-    down: "onnxreduce_cli.api.file_conversion",
-    down_checked: "onnxreduce_cli.verification.sites",
-    cpp_converter: "onnx.version_converter",
-    cpp_converter_down: "onnx.version_converter",
-    onnxscript_converter: "onnxscript.version_converter",
-}
+#: Whole commands, and what is no Python: nothing of these is imported here.
+_COMMANDS: frozenset[Work] = frozenset({copy, command, unchecked_command})
+
+#: Those that go down.
+_DOWN: frozenset[Work] = frozenset({down, down_checked, cpp_converter_down})
 
 
 def prepare(work: Work) -> None:
-    if work in MODULES:
-        importlib.import_module(MODULES[work])
+    """Let a contender import what it needs, by letting it do the same to small models.
+
+    The processes that check are ended: to start them is part of the work.
+    """
+    if isinstance(work, partial) or work in _COMMANDS:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = f"{folder}/model.onnx", f"{folder}/out.onnx"
+        models.many_functions(source, 2)
+        if work is not onnxscript_converter:
+            work(source, target)
+        models.many_nodes(source, 5, LOWER if work not in _DOWN else TARGET)
+        work(source, target)
+    if "onnxreduce_cli.verification.process" in sys.modules:
+        from onnxreduce_cli.verification import process
+
+        process.end_all()
 
 
 def converters(*, slow: bool = True) -> dict[str, Work]:
