@@ -61,8 +61,10 @@ def _pool(call: Call) -> dict[tuple[object, ...], int]:
 def _grams(call: Call, row: list[object]) -> list[tuple[object, ...]]:
     """Every n-gram of the lengths asked for; single elements once, whatever is skipped."""
     found: list[tuple[object, ...]] = []
-    for length in range(call.attrs["min_gram_length"], call.attrs["max_gram_length"] + 1):
-        for step in range(1, call.attrs["max_skip_count"] + 2 if length > 1 else 2):
+    longest = min(call.attrs["max_gram_length"], len(row))
+    for length in range(call.attrs["min_gram_length"], longest + 1):
+        most = min(call.attrs["max_skip_count"] + 1, len(row)) if length > 1 else 1
+        for step in range(1, most + 1):
             starts = range(len(row) - (length - 1) * step)
             found += [tuple(row[at : at + (length - 1) * step + 1 : step]) for at in starts]
     return found

@@ -19,12 +19,15 @@ from onnxreduce_cli.steps.registry import introduced
 #: Beyond the end of every dimension.
 _END = 2**63 - 1
 
+#: The most distances between the elements of n-grams that are written out.
+_MOST_STEPS = 1000
+
 
 @introduced(
     "TfIdfVectorizer",
     9,
     "n-grams cut out by Slice, compared with those of the pool and counted",
-    blocks="it is of strings, or weights of one place differ",
+    blocks="it is of strings, weights of one place differ, or over 1,000 elements may be skipped",
 )
 def tf_idf_vectorizer(context: Context) -> None:
     """``TfIdfVectorizer<pool_int64s=[5, 6], ngram_counts=[0, 0], ...>(x)`` becomes
@@ -160,10 +163,16 @@ def _counted(context: Context, data: str, last: int, grams: np.ndarray) -> str:
     size = dims[-1] if dims else None
     length = grams.shape[1]
     # Single elements are the same whatever is skipped.
-    steps = range(1, context.value("max_skip_count") + 2) if length > 1 else range(1, 2)
-    fitting = [s for s in steps if not isinstance(size, int) or size > (length - 1) * s]
+    most = context.value("max_skip_count") + 1 if length > 1 else 1
+    if isinstance(size, int) and length > 1:
+        most = max(1, min(most, (size - 1) // (length - 1)))
+    if most > _MOST_STEPS:
+        raise Blocked(
+            f"its n-grams skip up to {most - 1:,} elements, each number in nodes of its own",
+            "mend its max_skip_count, or state how many elements there are",
+        )
     total = ""
-    for step in fitting or steps[:1]:
+    for step in range(1, most + 1):
         hits = ""
         for position in range(length):
             part = data

@@ -128,3 +128,11 @@ def test_attributes_that_do_not_fit_each_other(wrong: dict[str, Any]) -> None:
     source = node(x, **{"mode": "TF", **wrong})
     (blocker,) = blockers(source, 8)
     assert "mend the model" in str(blocker)
+
+
+def test_what_is_skipped_ends_with_the_row() -> None:
+    x = drawn(40)
+    more = {"mode": "TF", "max_skip_count": (1 << 31) - 1}
+    converts(node(x, **more), 8, {"x": x}, exact=True, in_numpy=True)
+    (blocker,) = blockers(node(x, ["c"], **more), 8)
+    assert "skip up to 2,147,483,647 elements" in blocker.reason
