@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT
@@ -49,9 +50,17 @@ def _transposed(context: Context, *, rows: int = -1, columns: int = -1) -> Value
         context: the node's.
         rows: how many rows the matrix has; each holds all channels of the data.
         columns: how many columns it has where `rows` is not given; it holds each channel once.
+
+    Raises:
+        Blocked: the channels do not fill them.
     """
     op = context.op
     count = size_of(context, context.input(0), 1) * max(rows, 1)
+    if isinstance(count, int) and count % columns:
+        raise Blocked(
+            f"its {count} channels are no multiple of {columns}, its blocksize squared",
+            "mend the model",
+        )
     if isinstance(count, int) and count <= LARGEST_CONSTANT:
         numbers = np.arange(count, dtype=np.int64).reshape(rows, columns)
         return context.array(numbers.T.reshape(-1), "order")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node, op_types
+from tests.support import blockers, converts, one_node, op_types
 
 CASES = {"DepthToSpace": (12, 11, 10), "SpaceToDepth": (3, 28, 27)}
 
@@ -40,3 +40,10 @@ def test_channels_ordered_before(mode):
 @pytest.mark.newest
 def test_channels_ordered_after(mode):
     check("SpaceToDepth", mode)
+
+
+def test_channels_that_fill_no_block() -> None:
+    x = np.zeros((1, 8, 2, 3), np.float32)
+    source = one_node("DepthToSpace", 28, {"x": x}, blocksize=7, mode="CRD")
+    (blocker,) = blockers(source, 8)
+    assert blocker.reason == "its 8 channels are no multiple of 49, its blocksize squared"
