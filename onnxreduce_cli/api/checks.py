@@ -5,6 +5,7 @@ What brings ONNX Runtime is imported where it is called: a model that nothing ch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli.engine.conversion import Conversion
@@ -22,8 +23,15 @@ def prepare_checks() -> None:
         prepare("onnxruntime")
 
 
-def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:
+def check_conversion(
+    conversion: Conversion, *, strict: bool, meanwhile: Callable[[], object] | None = None
+) -> SiteReport | None:
     """Run each distinct site; None where the conversion rewrites no node, or some block it.
+
+    Args:
+        conversion: the conversion.
+        strict: whether every site must be checked.
+        meanwhile: is called while another process checks, if one does.
 
     Raises:
         CheckError: a site does not compute the same.
@@ -33,4 +41,4 @@ def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | No
         return None
     from onnxreduce_cli.verification.checking import check
 
-    return check(conversion, strict=strict)
+    return check(conversion, strict=strict, meanwhile=meanwhile)

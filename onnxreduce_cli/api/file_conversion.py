@@ -149,10 +149,11 @@ def _check(
 ) -> Converted:
     """Check a conversion that is more than planned."""
     sites = None
+    meanwhile = None if options.runtime else lambda: conversion.wrong_elsewhere
     try:
         if options.check and not (options.only_plans or done.plan.blockers):
             with _saying_how_far(done):
-                sites = check_conversion(conversion, strict=options.strict)
+                sites = check_conversion(conversion, strict=options.strict, meanwhile=meanwhile)
     except (CheckError, UncheckedError) as error:
         sites = error.report
         raise
@@ -234,7 +235,7 @@ def _write(
         raise ConversionError(what, plan.blockers)
     if path != STREAM:
         make_folder(os.path.dirname(os.path.abspath(path)))
-    wrong = None if options.runtime else conversion.wrong_elsewhere()
+    wrong = None if options.runtime else conversion.wrong_elsewhere
     given = 0 if STREAM in (checked.source, path) else os.path.getsize(checked.source)
     with limited(options.limits):
         data = save(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import onnx
@@ -172,6 +173,7 @@ class Conversion:
         found = describe(self.model, self.given_scopes, self._plan)
         return self.prepared.told_in(replace(found, choice=self.choice))
 
+    @cached_property
     def wrong_elsewhere(self) -> Wrong | None:
         """What some runtime computes wrong of the model as it will be; None if nothing."""
         if self.source is None:

@@ -94,7 +94,10 @@ def _serve(main: Callable[[], None], parent: int, requests: int, replies: int) -
         aside = [fcntl.fcntl(end, fcntl.F_DUPFD, 3) for end in ends]
         for number, end in enumerate(aside):
             os.dup2(end, number)
-        sys.stdin, sys.stdout, sys.stderr = os.fdopen(0), os.fdopen(1, "w"), os.fdopen(2, "w")
+        # Those of a copy's own copy take their place, and must not be closed with them.
+        sys.stdin = os.fdopen(0, closefd=False)
+        sys.stdout = os.fdopen(1, "w", closefd=False)
+        sys.stderr = os.fdopen(2, "w", closefd=False)
         sys.argv = ["", str(parent)]
         main()
         code = 0

@@ -6,19 +6,20 @@ this one needs that only for what the copy has not answered.
 
 from __future__ import annotations
 
+import os
 import pickle
-import sys
 from collections import deque
-from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli.verification.copying import Copy
-from onnxreduce_cli.verification.process import ends_with, use
-from onnxreduce_cli.verification.watch import Watch
+from onnxreduce_cli.verification.process import ends_with
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification.site_pair import Found, Pair
+
+#: So many pairs are sent together for each processor; while they are checked, more are made.
+_TOGETHER = 16
 
 
 class PairProcess:
@@ -36,31 +37,24 @@ class PairProcess:
         """
         self._copy = Copy(_serve)
         self._end = ends_with(self, self._copy)
+        self._together = _TOGETHER * len(os.sched_getaffinity(0))
+        self._unsent: list[tuple[Pair, int, int | None]] = []
         self._awaited: deque[int] = deque()
         self._found: dict[int, Found] = {}
 
-    def begin(self, pairs: Iterable[Pair], seed: int) -> None:
-        """Let it check pairs, which `check` is asked for later."""
-        self._send([(pair, seed, None) for pair in pairs])
+    def begin(self, pair: Pair, seed: int) -> None:
+        """Let it check a pair, which `check` is asked for later, together with others."""
+        self._unsent.append((pair, seed, None))
+        if len(self._unsent) == self._together:
+            self.send()
 
-    def check(self, pair: Pair, seed: int, most: int | None = None) -> Found:
-        """Check a pair: see `pair_check.check_pair`."""
-        if id(pair) not in self._found and id(pair) not in self._awaited:
-            while self._awaited:  # Else each may wait for the other to read.
-                self._receive()
-            self._send([(pair, seed, most)])
-        while id(pair) in self._awaited:
+    def send(self) -> None:
+        """Let it check what it has to check, even if that is little."""
+        if not self._unsent:
+            return
+        while self._awaited:  # Else each may wait for the other to read.
             self._receive()
-        if id(pair) in self._found:
-            return self._found.pop(id(pair))
-        return check_here(pair, seed, most)
-
-    def end(self) -> None:
-        """End it; what it has not answered is checked by this process."""
-        self._awaited.clear()
-        self._end()
-
-    def _send(self, requests: list[tuple[Pair, int, int | None]]) -> None:
+        requests, self._unsent = self._unsent, []
         if not self._end.alive:
             return
         self._awaited += [id(pair) for pair, _, _ in requests]
@@ -69,6 +63,24 @@ class PairProcess:
             self._copy.stdin.flush()
         except OSError:
             self.end()
+
+    def check(self, pair: Pair, seed: int, most: int | None = None) -> Found:
+        """Check a pair: see `pair_check.check_pair`."""
+        self.send()
+        if id(pair) not in self._found and id(pair) not in self._awaited:
+            self._unsent.append((pair, seed, most))
+            self.send()
+        while id(pair) in self._awaited:
+            self._receive()
+        if id(pair) in self._found:
+            return self._found.pop(id(pair))
+        return check_here(pair, seed, most)
+
+    def end(self) -> None:
+        """End it; what it has not answered is checked by this process."""
+        self._unsent.clear()
+        self._awaited.clear()
+        self._end()
 
     def _receive(self) -> None:
         try:
@@ -111,12 +123,12 @@ def _serve() -> None:
     """Answer each request, a list of pairs, with what checking each finds."""
     from onnx.parser import parse_model
 
-    from onnxreduce_cli.verification.process_here import ProcessHere
+    from onnxreduce_cli.verification.pair_shares import check_all, run_here
     from onnxreduce_cli.verification.serving import streams
     from onnxreduce_cli.verification.site_pair import Pair
 
     requests, replies = streams()
-    use("onnxruntime", ProcessHere(Watch(int(sys.argv[1]))))
+    run_here()
     # What is imported where it is used is so before the first pair that counts.
     trial = parse_model(
         '<ir_version: 8, opset_import: ["": 13]> site (float[N] i0) => (o0) { o0 = Exp (i0) }'
@@ -124,9 +136,9 @@ def _serve() -> None:
     check_here(Pair(trial, trial, moved=False, full=False, promised={}, sizes={}), 0)
     while True:
         try:
-            pairs = pickle.load(requests)
+            asked = pickle.load(requests)
         except EOFError:
             return
-        for pair, seed, most in pairs:
-            pickle.dump(check_here(pair, seed, most), replies)
+        for found in check_all(asked):
+            pickle.dump(found, replies)
             replies.flush()

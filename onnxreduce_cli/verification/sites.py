@@ -7,7 +7,7 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -23,52 +23,92 @@ from onnxreduce_cli.verification.site_pair import Found, Pair
 from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 
-def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
+def check_sites(
+    conversion: Conversion, *, seed: int = 0, meanwhile: Callable[[], object] | None = None
+) -> SiteReport:
     """Check every distinct site of a conversion that has not been applied yet.
 
     Args:
         conversion: a conversion; its blocked sites are left out.
         seed: of the inputs that are drawn.
+        meanwhile: is called while another process checks, if one does.
     """
+    elsewhere = prepared()
     maker = PairMaker(conversion)
     sites = [site for site in conversion.sites if site.blocked is None]
     with collector_paused():
         alike = _alike(maker, sites)
-    unchecked: dict[tuple[str, str], Unchecked] = {}
+    found = _Findings()
     groups: dict[bytes, tuple[Pair, Site, int]] = {}
-    each: list[SiteCheck] = []
     for group, made in _pairs(maker, alike):
         if isinstance(made, UncheckableError):
-            each.append(_leave(unchecked, group[0], len(group), str(made)))
+            found.leave(group[0], len(group), str(made))
             continue
         pair, pair_key = made
-        _, first, count = groups.get(pair_key, (pair, group[0], 0))
+        if elsewhere is not None and pair_key not in groups:
+            elsewhere.begin(pair, seed)
+        pair, first, count = groups.get(pair_key, (pair, group[0], 0))
         groups[pair_key] = (pair, first, count + len(group))
-    exact, loose, failures = 0, [], []
-    remarks: dict[str, None] = {}
-    for site, count, found in _found(maker, groups.values(), seed):
-        remarks.update(dict.fromkeys(f"{_where(site)}: {text}" for text in found.remarks))
+    if elsewhere is not None:
+        elsewhere.send()
+        if meanwhile is not None:
+            meanwhile()
+    check = check_here if elsewhere is None else elsewhere.check
+    for pair, site, count in groups.values():
+        found.add(site, count, check_site(maker, site, pair, seed, check))
+    return found.report(len(sites))
+
+
+class _Findings:
+    """What was found so far."""
+
+    def __init__(self) -> None:
+        self._exact = 0
+        self._loose: list[Errors] = []
+        self._unchecked: dict[tuple[str, str], Unchecked] = {}
+        self._failures: list[SiteFailure] = []
+        self._remarks: dict[str, None] = {}
+        self._each: list[SiteCheck] = []
+
+    def add(self, site: Site, count: int, found: Found) -> None:
+        """Add what checking one of `count` sites found."""
+        where = f"{site.node.op_type} node {site.scope.describe(site.node)}"
+        self._remarks.update(dict.fromkeys(f"{where}: {text}" for text in found.remarks))
         if found.unchecked:
-            each.append(_leave(unchecked, site, count, found.unchecked))
+            self.leave(site, count, found.unchecked)
         elif found.failure:
-            failures.append(_failure(site, found, count))
-            each.append(_check(site, count, "failed", found.failure, found.errors))
+            self._failures.append(_failure(site, found, count))
+            self._each.append(_check(site, count, "failed", found.failure, found.errors))
         elif found.errors.bit_exact:
-            exact += 1
-            each.append(_check(site, count, "bit-exact", "", found.errors))
+            self._exact += 1
+            self._each.append(_check(site, count, "bit-exact", "", found.errors))
         else:
-            loose.append(found.errors)
-            each.append(_check(site, count, "within tolerance", "", found.errors))
-    return SiteReport(
-        len(sites),
-        len(each),
-        exact,
-        tuple(loose),
-        tuple(unchecked.values()),
-        tuple(failures),
-        tuple(remarks),
-        tuple(each),
-    )
+            self._loose.append(found.errors)
+            self._each.append(_check(site, count, "within tolerance", "", found.errors))
+
+    def leave(self, site: Site, count: int, reason: str) -> None:
+        """Add sites that could not be checked, together with others of the same reason."""
+        key = (site.node.op_type, reason)
+        known = self._unchecked.get(key)
+        if known is None:
+            node = site.scope.describe(site.node)
+            self._unchecked[key] = Unchecked(node, site.node.op_type, count, reason)
+        else:
+            self._unchecked[key] = replace(known, sites=known.sites + count)
+        self._each.append(_check(site, count, "not checked", reason))
+
+    def report(self, sites: int) -> SiteReport:
+        """All of it; `sites` is how many there are."""
+        return SiteReport(
+            sites,
+            len(self._each),
+            self._exact,
+            tuple(self._loose),
+            tuple(self._unchecked.values()),
+            tuple(self._failures),
+            tuple(self._remarks),
+            tuple(self._each),
+        )
 
 
 def _alike(maker: PairMaker, sites: Iterable[Site]) -> Collection[list[Site]]:
@@ -100,36 +140,6 @@ def _pairs(
             except UncheckableError as error:
                 known[id(site)] = error
         yield group, known[id(site)]
-
-
-def _found(
-    maker: PairMaker, groups: Collection[tuple[Pair, Site, int]], seed: int
-) -> Iterator[tuple[Site, int, Found]]:
-    """One site of each group, the number of those, and what checking its pair finds."""
-    elsewhere = prepared()
-    if elsewhere is not None:
-        elsewhere.begin([pair for pair, _, _ in groups], seed)
-    check = check_here if elsewhere is None else elsewhere.check
-    for pair, site, count in groups:
-        yield site, count, check_site(maker, site, pair, seed, check)
-
-
-def _where(site: Site) -> str:
-    return f"{site.node.op_type} node {site.scope.describe(site.node)}"
-
-
-def _leave(
-    unchecked: dict[tuple[str, str], Unchecked], site: Site, count: int, reason: str
-) -> SiteCheck:
-    """Note sites that could not be checked together with others of the same reason."""
-    key = (site.node.op_type, reason)
-    known = unchecked.get(key)
-    if known is None:
-        node = site.scope.describe(site.node)
-        unchecked[key] = Unchecked(node, site.node.op_type, count, reason)
-    else:
-        unchecked[key] = replace(known, sites=known.sites + count)
-    return _check(site, count, "not checked", reason)
 
 
 def _check(

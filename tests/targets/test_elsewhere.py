@@ -13,7 +13,7 @@ from tests.support import model
 
 def wrong_elsewhere(found: ModelProto, opset: int | None = None) -> Wrong | None:
     """What some runtime computes wrong of a model, or of what it becomes at another opset."""
-    return Conversion(found, opset or found.opset_import[0].version).wrong_elsewhere()
+    return Conversion(found, opset or found.opset_import[0].version).wrong_elsewhere
 
 
 def graph(nodes: str, version: int) -> ModelProto:

@@ -47,7 +47,8 @@ def told(found):
 """
 
 _ANSWERS = """
-elsewhere.begin(pairs[:5], 0)
+for item in pairs[:5]:
+    elsewhere.begin(item, 0)
 answered = [told(elsewhere.check(pair, 0)) for pair in pairs[:3]]
 answered.append(told(elsewhere.check(pairs[5], 0)))
 answered += [told(elsewhere.check(pair, 0)) for pair in pairs[3:5]]
@@ -58,7 +59,8 @@ print([bool(item[0]) for item in here], [bool(item[1]) for item in here])
 """
 
 _ENDS = """
-elsewhere.begin(pairs[:3], 0)
+for item in pairs[:3]:
+    elsewhere.begin(item, 0)
 elsewhere.check(pairs[0], 0)
 os.kill(elsewhere._copy.pid, signal.SIGKILL)
 elsewhere._copy.wait()
@@ -109,3 +111,69 @@ elsewhere = PairProcess()
 print("in the copy" if told(elsewhere.check(pairs[0], 0)) == told(true(pairs[0], 0)) else "")
 """)
     assert printed == ["in the copy"]
+
+
+#: Lets 3 processors be there; what a pair's check finds tells the process that it was checked in.
+_SHARED = """
+from onnxreduce_cli.verification import pair_check
+
+elsewhere.end()
+os.sched_getaffinity = lambda _: {0, 1, 2}
+this, true = os.getpid(), pair_check.check_pair
+
+def check(pair, seed, most):
+    found = true(pair, seed, most)
+    found.remarks.append(str(os.getpid()))
+    return found
+
+def many(number):
+    return [pairs[at % 3]._replace(promised=dict(o0=(None, 1))) for at in range(number)]
+
+def checked(given):
+    for item in given:
+        elsewhere.begin(item, 0)
+    return [elsewhere.check(item, 0) for item in given]
+
+def same(found):
+    wanted = [told(true(item, 0, None))[:4] for item in given[:3]]
+    return all(told(item)[:4] == wanted[at % 3] for at, item in enumerate(found))
+
+pair_check.check_pair = check
+elsewhere = PairProcess()
+"""
+
+
+def test_many_pairs_are_shared_among_as_many_processes_as_there_are_processors() -> None:
+    printed = _printed(
+        _SHARED
+        + """
+for number in (5, 6, 20, 48, 110):
+    given = many(number)
+    found = checked(given)
+    print(number, same(found), len({item.remarks[-1] for item in found}))
+print(str(this) in {item.remarks[-1] for item in found})
+"""
+    )
+    # In each request 3 at most; 110 pairs are three requests: 48, 48, 14.
+    assert printed == ["5 True 1", "6 True 2", "20 True 3", "48 True 3", "110 True 7", "False"]
+
+
+def test_what_a_process_with_a_share_does_not_answer_is_checked_here() -> None:
+    printed = _printed(
+        _SHARED
+        + """
+elsewhere.end()
+
+def check_and_end(pair, seed, most):
+    if os.getpid() != this and os.getppid() != this:
+        os._exit(3)
+    return check(pair, seed, most)
+
+pair_check.check_pair = check_and_end
+elsewhere = PairProcess()
+given = many(12)
+found = checked(given)
+print(same(found), [item.remarks[-1] == str(this) for item in found])
+"""
+    )
+    assert printed == [f"True {[False] + [True] * 11}"]

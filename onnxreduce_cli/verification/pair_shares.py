@@ -1,0 +1,72 @@
+"""Checking many pairs at once, in the process that checks and in copies of it."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Iterator, Sequence
+
+from onnxreduce_cli.verification.copying import Copy
+from onnxreduce_cli.verification.pair_check import check_pair
+from onnxreduce_cli.verification.process import use
+from onnxreduce_cli.verification.process_here import ProcessHere
+from onnxreduce_cli.verification.serving import streams
+from onnxreduce_cli.verification.site_pair import Found, Pair
+from onnxreduce_cli.verification.watch import Watch
+
+#: A pair, the seed of its inputs, and the elements that a run may compute: see `check_pair`.
+Request = tuple[Pair, int, int | None]
+
+#: Pairs for which a copy is worth making: to make and to end it takes as long as to check one.
+_WORTH = 3
+
+
+def run_here() -> None:
+    """Let ONNX Runtime run in this process, which ends with the one that started it."""
+    use("onnxruntime", ProcessHere(Watch(int(sys.argv[1]))))
+
+
+def check_all(requests: Sequence[Request]) -> Iterator[Found]:
+    """Check pairs, on as many processors as there are and that is worth it.
+
+    Yields:
+        what checking each finds, in their order.
+
+    Raises:
+        EOFError: a copy has ended before it answered.
+    """
+    count = max(1, min(len(os.sched_getaffinity(0)), len(requests) // _WORTH))
+    shares = [_Share(requests[at::count]) for at in range(1, count)]
+    for at, request in enumerate(requests):
+        own = at % count == 0
+        yield check_pair(*request) if own else shares[at % count - 1].receive()
+    for share in shares:
+        share.wait()
+
+
+class _Share:
+    """The pairs that a copy of this process checks.
+
+    That has threads besides: one looks after its parent, another of ONNX Runtime's waits for work.
+    Neither has a lock that a copy would miss.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        def main() -> None:
+            _, replies = streams()
+            run_here()
+            for request in requests:
+                pickle.dump(check_pair(*request), replies)
+                replies.flush()
+
+        self._copy = Copy(main)
+
+    def receive(self) -> Found:
+        """Wait for what checking the next of them finds."""
+        found: Found = pickle.load(self._copy.stdout)
+        return found
+
+    def wait(self) -> None:
+        """Wait for its end."""
+        self._copy.wait()
