@@ -7,7 +7,7 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -35,16 +35,18 @@ def check_sites(
     """
     elsewhere = prepared()
     maker = PairMaker(conversion)
-    sites = [site for site in conversion.sites if site.blocked is None]
     with collector_paused():
-        alike = _alike(maker, sites)
+        alike = _alike(maker, (site for site in conversion.sites if site.blocked is None))
     found = _Findings()
     groups: dict[bytes, tuple[Pair, Site, int]] = {}
-    for group, made in _pairs(maker, alike):
-        if isinstance(made, UncheckableError):
-            found.leave(group[0], len(group), str(made))
+    for group in alike:
+        try:
+            pair = maker.pair(group[0])
+        except UncheckableError as error:
+            for sites in _of_each_function(group):
+                found.leave(sites[0], len(sites), str(error))
             continue
-        pair, pair_key = made
+        pair_key = pair.key
         if elsewhere is not None and pair_key not in groups:
             elsewhere.begin(pair, seed)
         pair, first, count = groups.get(pair_key, (pair, group[0], 0))
@@ -56,7 +58,7 @@ def check_sites(
     check = check_here if elsewhere is None else elsewhere.check
     for pair, site, count in groups.values():
         found.add(site, count, check_site(maker, site, pair, seed, check))
-    return found.report(len(sites))
+    return found.report()
 
 
 class _Findings:
@@ -97,10 +99,10 @@ class _Findings:
             self._unchecked[key] = replace(known, sites=known.sites + count)
         self._each.append(_check(site, count, "not checked", reason))
 
-    def report(self, sites: int) -> SiteReport:
-        """All of it; `sites` is how many there are."""
+    def report(self) -> SiteReport:
+        """All of it."""
         return SiteReport(
-            sites,
+            sum(item.sites for item in self._each),
             len(self._each),
             self._exact,
             tuple(self._loose),
@@ -112,34 +114,31 @@ class _Findings:
 
 
 def _alike(maker: PairMaker, sites: Iterable[Site]) -> Collection[list[Site]]:
-    """The sites in groups of those that are alike by a cheap key, each of one function alone."""
-    #: By the identity of a site that of its group, which is faster to compare than its key.
-    own: dict[int, int] = {}
+    """The sites in groups of those that are alike by a cheap key.
+
+    Behind those of a group stand their likes in functions that are alike.
+    """
     found: dict[Any, list[Site]] = {}
+    #: By the identity of a site its group.
+    own: dict[int, list[Site]] = {}
+    likes: list[Site] = []
     for site in sites:
         if site.like is None:
-            group = found.setdefault(maker.signature(site), [])
-            own[id(site)] = id(group)
+            group = own[id(site)] = found.setdefault(maker.signature(site), [])
+            group.append(site)
         else:
-            group = found.setdefault((id(site.scope), own[id(site.like)]), [])
-        group.append(site)
+            likes.append(site)
+    for site in likes:
+        own[id(site.like)].append(site)
     return found.values()
 
 
-def _pairs(
-    maker: PairMaker, groups: Iterable[list[Site]]
-) -> Iterator[tuple[list[Site], tuple[Pair, bytes] | UncheckableError]]:
-    """Each group with its first site as two models, and their key; or why it is not checked."""
-    known: dict[int, tuple[Pair, bytes] | UncheckableError] = {}
-    for group in groups:
-        site = group[0].like or group[0]
-        if id(site) not in known:
-            try:
-                pair = maker.pair(site)
-                known[id(site)] = (pair, pair.key)
-            except UncheckableError as error:
-                known[id(site)] = error
-        yield group, known[id(site)]
+def _of_each_function(group: Iterable[Site]) -> Collection[list[Site]]:
+    """The sites of a group; those of functions that are like another one each on their own."""
+    found: dict[int | None, list[Site]] = {}
+    for site in group:
+        found.setdefault(None if site.like is None else id(site.scope), []).append(site)
+    return found.values()
 
 
 def _check(

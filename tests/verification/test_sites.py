@@ -832,6 +832,30 @@ def test_an_output_may_go_only_if_nobody_reads_it(
     assert ["lost" in failure.reason for failure in report.failures] == ([] if ok else [True])
 
 
+def test_what_is_not_checked_of_functions_that_are_alike_is_told_of_each() -> None:
+    functions = "".join(
+        f"""<domain: "f", opset_import: ["": 13]> f{number} (a) => (b) {{
+            c = ReduceMax<axes=[0]>(a) d = ReduceMax<axes=[0]>(c) b = ReduceMin<axes=[1]>(d)
+        }}"""
+        for number in range(3)
+    )
+    found = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 13, "f": 1]>'
+        "g (float[N,M] x) => (float[N,M] y) { y = Relu(x) }" + functions
+    )
+    report = check_sites(Conversion(found, 18))
+    assert (report.sites, report.distinct, report.checked) == (9, 6, 0)
+    assert [(item.op_type, item.scope, item.sites) for item in report.each] == [
+        (op_type, f"function f.f{number}", times)
+        for op_type, times in (("ReduceMax", 2), ("ReduceMin", 1))
+        for number in range(3)
+    ]
+    assert [(item.op_type, item.sites) for item in report.unchecked] == [
+        ("ReduceMax", 6),
+        ("ReduceMin", 3),
+    ]
+
+
 def test_random_results_are_unchecked() -> None:
     found = source(21, "g (float[N] x) => (float[N] y) { y = RandomNormalLike(x) }")
     conversion = Conversion(found, 22)
