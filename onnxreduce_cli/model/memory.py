@@ -8,6 +8,9 @@ from contextlib import contextmanager
 
 _LINUX = sys.platform == "linux"
 
+#: The columns of ``/proc/self/statm``: what is in memory, and what the limit on data counts.
+RESIDENT, _DATA = 1, 5
+
 
 def limit_data(memory: int | None) -> None:
     """Let allocations fail beyond so many bytes; None for no limit but that of the system.
@@ -31,7 +34,7 @@ def data_limited(room: int) -> Iterator[None]:
 
     What limits there were hold on. Where nothing tells how many it has, there is no other.
     """
-    taken = _data() if _LINUX else None
+    taken = counted(_DATA)
     if taken is None:
         yield
         return
@@ -49,13 +52,18 @@ def data_limited(room: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def _data() -> int | None:
-    """The bytes of this process that Linux counts for that limit; None where it does not tell."""
+def counted(column: int) -> int | None:
+    """The bytes that a column of Linux's ``statm`` counts of this process; None if none is there.
+
+    It may not be: without ``/proc``, and for a process that has given up its rights.
+    """
+    if not _LINUX:
+        return None
     import resource
 
     try:
         with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[5]) * resource.getpagesize()
+            return int(file.read().split()[column]) * resource.getpagesize()
     except OSError:
         return None
 

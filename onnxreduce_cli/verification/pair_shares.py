@@ -36,13 +36,20 @@ def check_all(requests: Sequence[Request]) -> Iterator[Found]:
     Raises:
         EOFError: a copy has ended before it answered.
     """
-    count = max(1, min(len(os.sched_getaffinity(0)), len(requests) // _WORTH))
-    shares = [_Share(requests[at::count]) for at in range(1, count)]
+    shares = _shares(requests, min(len(os.sched_getaffinity(0)), len(requests) // _WORTH))
     for at, request in enumerate(requests):
-        own = at % count == 0
-        yield check_pair(*request) if own else shares[at % count - 1].receive()
+        turn = at % (len(shares) + 1)
+        yield shares[turn - 1].receive() if turn else check_pair(*request)
     for share in shares:
         share.wait()
+
+
+def _shares(requests: Sequence[Request], count: int) -> Sequence[_Share]:
+    """All shares of `count` but the first; none where the system starts no more processes."""
+    try:
+        return [_Share(requests[at::count]) for at in range(1, count)]
+    except OSError:
+        return ()
 
 
 class _Share:

@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 
-from onnxreduce_cli.model.memory import limit_data
+from onnxreduce_cli.model.memory import RESIDENT, counted, limit_data
 
 #: The exit code of a process that takes more memory than it may, where it has to look itself.
 TOO_LARGE = 75
@@ -79,12 +79,8 @@ def _parent(number: int) -> Callable[[], bool]:
 
 def resident() -> int:
     """The bytes of memory that this process has; where only the system knows, or has had."""
-    if not _LINUX:
-        return _used()
-    import resource
-
-    with open("/proc/self/statm", encoding="ascii") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+    found = counted(RESIDENT)
+    return _used() if found is None else found
 
 
 def _used() -> int:

@@ -177,3 +177,25 @@ print(same(found), [item.remarks[-1] == str(this) for item in found])
 """
     )
     assert printed == [f"True {[False] + [True] * 11}"]
+
+
+def test_where_no_more_processes_start_one_checks_all() -> None:
+    printed = _printed(
+        _SHARED
+        + """
+elsewhere.end()
+start = os.fork
+
+def refuse():
+    if os.getpid() == this:
+        return start()
+    raise OSError("Resource temporarily unavailable")
+
+os.fork = refuse
+elsewhere = PairProcess()
+given = many(12)
+found = checked(given)
+print(same(found), len({item.remarks[-1] for item in found} - {str(this)}))
+"""
+    )
+    assert printed == ["True 1"]
