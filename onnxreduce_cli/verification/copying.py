@@ -12,6 +12,9 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 
+#: Of more processes that check at once each would save little, and may take gigabytes.
+_MOST = 8
+
 
 def can_be_copied() -> bool:
     """Return whether this process can: with one thread, on a system whose libraries allow it."""
@@ -21,6 +24,11 @@ def can_be_copied() -> bool:
         return len(os.listdir("/proc/self/task")) == 1
     except OSError:
         return False  # Without /proc nothing tells.
+
+
+def at_once() -> int:
+    """How many processes should work side by side: each takes a processor, and memory."""
+    return min(len(os.sched_getaffinity(0)), _MOST)
 
 
 class Copy:

@@ -6,19 +6,18 @@ this one needs that only for what the copy has not answered.
 
 from __future__ import annotations
 
-import os
 import pickle
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from onnxreduce_cli.verification.copying import Copy
+from onnxreduce_cli.verification.copying import Copy, at_once
 from onnxreduce_cli.verification.process import ends_with
 
 if TYPE_CHECKING:
     from onnxreduce_cli.verification.site_pair import Found, Pair
 
-#: So many pairs are sent together for each processor; while they are checked, more are made.
+#: So many pairs are sent together for each process; while they are checked, more are made.
 _TOGETHER = 16
 
 
@@ -37,7 +36,7 @@ class PairProcess:
         """
         self._copy = Copy(_serve)
         self._end = ends_with(self, self._copy)
-        self._together = _TOGETHER * len(os.sched_getaffinity(0))
+        self._together = _TOGETHER * at_once()
         self._unsent: list[tuple[Pair, int, int | None]] = []
         self._awaited: deque[int] = deque()
         self._found: dict[int, Found] = {}

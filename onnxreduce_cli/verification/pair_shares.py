@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import pickle
 import sys
 from collections.abc import Iterator, Sequence
 
-from onnxreduce_cli.verification.copying import Copy
+from onnxreduce_cli.verification.copying import Copy, at_once
 from onnxreduce_cli.verification.pair_check import check_pair
 from onnxreduce_cli.verification.process import use
 from onnxreduce_cli.verification.process_here import ProcessHere
@@ -28,7 +27,7 @@ def run_here() -> None:
 
 
 def check_all(requests: Sequence[Request]) -> Iterator[Found]:
-    """Check pairs, on as many processors as there are and that is worth it.
+    """Check pairs, in as many processes as there are processors for, and as that is worth it.
 
     Yields:
         what checking each finds, in their order.
@@ -36,7 +35,7 @@ def check_all(requests: Sequence[Request]) -> Iterator[Found]:
     Raises:
         EOFError: a copy has ended before it answered.
     """
-    shares = _shares(requests, min(len(os.sched_getaffinity(0)), len(requests) // _WORTH))
+    shares = _shares(requests, min(at_once(), len(requests) // _WORTH))
     for at, request in enumerate(requests):
         turn = at % (len(shares) + 1)
         yield shares[turn - 1].receive() if turn else check_pair(*request)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from tests.apart import Apart, EndedError, LateError
-from tests.fuzz import subject
+from tests.fuzz import edge_mutants, subject
 from tests.fuzz.mutants import Mutant, mutant
 from tests.fuzz.subject import Ended
 
@@ -66,12 +68,18 @@ class Tally:
 
 
 def search(
-    seed: int, *, count: int, seconds: float = float("inf"), record: Path | None = None
+    seed: int,
+    made: Callable[[int], Mutant],
+    *,
+    count: int,
+    seconds: float = float("inf"),
+    record: Path | None = None,
 ) -> Tally:
     """Try mutants 0, 1, ... of a seed.
 
     Args:
         seed: of the mutants.
+        made: gives the mutant of a number.
         count: the most to try.
         seconds: when to stop.
         record: a file that holds where an earlier run stopped, and what it found; written as well.
@@ -84,7 +92,7 @@ def search(
     apart, end = Apart(subject.prepare), time.monotonic() + seconds
     try:
         while tally.done < count and time.monotonic() < end:
-            tally.add(ending(apart, mutant(seed, tally.done)))
+            tally.add(ending(apart, made(tally.done)))
             if record is not None:
                 record.write_text(json.dumps(asdict(tally)))
     finally:
@@ -96,21 +104,26 @@ def main() -> None:
     """Search as the command line says; exit code 1 if anything failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--edges", action="store_true", help="each attribute at its edges instead")
     parser.add_argument("--count", type=int, default=1 << 60)
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("--record", type=Path)
     parser.add_argument("--only", type=int, metavar="NUMBER")
     options = parser.parse_args()
     seed = secrets.randbelow(1 << 32) if options.seed is None else options.seed
+    again, made, count = f"--seed {seed}", functools.partial(mutant, seed), options.count
+    if options.edges:
+        seed, again, made = 0, "--edges", edge_mutants.edge_mutant
+        count = min(count, edge_mutants.count())
     if options.only is not None:
-        found = mutant(seed, options.only)
+        found = made(options.only)
         Path("mutant.onnx").write_bytes(found.content)
         print("onnxreduce", found.command, "mutant.onnx", *found.arguments)
         ended = ending(Apart(subject.prepare), found)
         print(ended.how, *ended.problems, sep="\n")
         sys.exit(1 if ended.problems else 0)
-    print(f"seed {seed}; one again: python -m tests.fuzz --seed {seed} --only NUMBER", flush=True)
-    tally = search(seed, count=options.count, seconds=options.seconds, record=options.record)
+    print(f"one again: python -m tests.fuzz {again} --only NUMBER", flush=True)
+    tally = search(seed, made, count=count, seconds=options.seconds, record=options.record)
     tally.show()
     sys.exit(1 if tally.failed else 0)
 

@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli.cli import main as command_line
-from tests.fuzz import field_mutations, subject, wire_mutations
+from tests.fuzz import edge_mutants, field_mutations, subject, wire_mutations
 from tests.fuzz.mutants import Mutant, _with_weights
 from tests.support import one_node
 
@@ -40,6 +40,35 @@ def test_a_broken_model_with_weights_is_as_broken() -> None:
     assert model.SerializeToString() == SOUND
     broken = b"\x3a\x03\x0a\x01\xff"
     assert _with_weights(broken).startswith(broken)
+
+
+def test_each_attribute_and_input_is_put_at_its_edges(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = one_node("Softmax", 13, {"x": np.zeros((2, 3), np.float32)}, axis=1)
+    given = node.SerializeToString()
+    monkeypatch.setattr(edge_mutants, "seeds", lambda: ((given, given),))
+    edge_mutants._edges.cache_clear()
+    try:
+        made = [edge_mutants.edge_mutant(number) for number in range(edge_mutants.count())]
+    finally:
+        edge_mutants._edges.cache_clear()
+    # Each value of the attribute once, and the input of both seeds without type, dtype and shape.
+    assert len(made) == 4 * (7 + 2 * 3)
+    assert {item.arguments[1] for item in made} == {"8", "12", "15", "20"}
+    models = [ModelProto.FromString(item.content) for item in made[::4]]
+    assert [item.graph.node[0].attribute[0].i for item in models[:7]] == [
+        0,
+        1,
+        -1,
+        2,
+        7,
+        -9,
+        1 << 31,
+    ]
+    types = [item.graph.input[0].type for item in models[7:10]]
+    assert [item.WhichOneof("value") for item in types] == [None, "tensor_type", "tensor_type"]
+    assert [item.tensor_type.HasField("elem_type") for item in types] == [False, False, True]
+    assert [item.tensor_type.HasField("shape") for item in types] == [False, True, False]
+    assert all(item.graph.input[0].type.tensor_type.elem_type for item in models[:7])
 
 
 def test_a_sound_model_has_no_problems() -> None:
