@@ -97,6 +97,8 @@ class Drawer:
     @cached_property
     def hints(self) -> dict[str, int]:
         """Sizes that the weights an input meets first ask of its open dimensions."""
+        if not self.symbols and not self.open_ranks:
+            return {}
         return required_sizes(self._source, self._types)
 
     @cached_property
