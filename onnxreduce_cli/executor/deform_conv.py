@@ -32,6 +32,14 @@ def deform_conv(
         raise Invalid(f"weights of shape {w.shape} do not fit data of shape {x.shape}")
     shared, after, n = call.attrs["offset_group"], offset.shape[2:], x.shape[0]
     places = _places(call, x.shape[2:], window, after)
+    elements = shared * prod(window)
+    for name, given, wanted in (
+        ("offset", offset, (n, elements * axes, *after)),
+        ("B", b, (w.shape[0],)),
+        ("mask", mask, (n, elements, *after)),
+    ):
+        if given is not None and given.shape != wanted:
+            raise Invalid(f"{name} has shape {given.shape}, it must be {wanted}")
     moved = offset.reshape(n, shared, prod(window), axes, *after).astype(FLOAT64)
     taken = _interpolated(
         x.astype(FLOAT64).reshape(n, shared, -1, *x.shape[2:]),
