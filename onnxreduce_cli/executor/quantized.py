@@ -113,6 +113,18 @@ def _along(parameter: Array, rank: int, axis: int) -> Array:
     return parameter.reshape((-1,) + (1,) * (rank - one_axis(axis, rank) - 1))
 
 
+def _need_one(**parameters: Array | None) -> None:
+    for name, parameter in parameters.items():
+        if parameter is not None and parameter.size != 1:
+            raise Invalid(f"{name} has shape {parameter.shape}, it must hold one value")
+
+
+def _need_one_or_each(channels: int, **parameters: Array | None) -> None:
+    for name, parameter in parameters.items():
+        if parameter is not None and parameter.size != 1 and parameter.shape != (channels,):
+            raise Invalid(f"{name} has shape {parameter.shape} for {channels} channels")
+
+
 @kernel("MatMulInteger", 10)
 def mat_mul_integer(
     call: Call, a: Array, b: Array, a_zero: Array | None = None, b_zero: Array | None = None
@@ -136,11 +148,12 @@ def q_linear_mat_mul(
     """Multiply quantised matrices; parameters are for all, for rows of A or columns of B."""
     if y_zero.dtype.name not in _INTEGERS:
         raise NotSupported("float 8 is not implemented")
+    _need_one(y_scale=y_scale, y_zero_point=y_zero)
     product = np.matmul(_less_zero(a, a_zero, -2), _less_zero(b, b_zero, -1)).astype(FLOAT64)
     rank = product.ndim
     factor = _along(a_scale.astype(FLOAT64), rank, -2) * _along(b_scale.astype(FLOAT64), rank, -1)
-    scaled = product * factor / _along(y_scale.astype(FLOAT64), rank, -2)
-    return _saturated(scaled, _along(y_zero, rank, -2), y_zero.dtype)
+    scaled = product * factor / y_scale.astype(FLOAT64).reshape(())
+    return _saturated(scaled, y_zero.reshape(()), y_zero.dtype)
 
 
 @kernel("ConvInteger", 10)
@@ -148,10 +161,8 @@ def conv_integer(
     call: Call, x: Array, w: Array, x_zero: Array | None = None, w_zero: Array | None = None
 ) -> Array:
     """Convolve integers into int32; pads stand for the zero point."""
-    if x_zero is not None and x_zero.size != 1:
-        raise Invalid(f"x_zero_point has shape {x_zero.shape}, it must hold one value")
-    if w_zero is not None and w_zero.size not in (1, w.shape[0]):
-        raise Invalid(f"w_zero_point has shape {w_zero.shape} for {w.shape[0]} channels")
+    _need_one(x_zero_point=x_zero)
+    _need_one_or_each(w.shape[0], w_zero_point=w_zero)
     return convolved(call, _less_zero(x, x_zero, 0), _less_zero(w, w_zero, 0))
 
 
@@ -169,6 +180,10 @@ def q_linear_conv(
     bias: Array | None = None,
 ) -> Array:
     """Convolve quantised data; W's parameters are for all or for each output channel."""
+    _need_one(x_scale=x_scale, x_zero_point=x_zero, y_scale=y_scale, y_zero_point=y_zero)
+    _need_one_or_each(w.shape[0], w_scale=w_scale, w_zero_point=w_zero)
+    if bias is not None and bias.shape != w.shape[:1]:
+        raise Invalid(f"B has shape {bias.shape}, {w.shape[0]} values are needed")
     total = convolved(call, _less_zero(x, x_zero, 0), _less_zero(w, w_zero, 0))
     if bias is not None:
         total = total + _along(bias, total.ndim, 1)

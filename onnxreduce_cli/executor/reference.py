@@ -154,11 +154,18 @@ def _are_regions_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
     return len(data) == 4 and regions == (*images, 4) and len(images) == 1
 
 
+def _is_signal(shapes: Sequence[tuple[int, ...]]) -> bool:
+    """Batches of real numbers, which may be in lists of one, or of complex ones as pairs."""
+    signal = shapes[0]
+    return len(signal) == 2 or (len(signal) == 3 and signal[2] in (1, 2))
+
+
 _FIT: dict[str, Callable[[Sequence[tuple[int, ...]]], bool]] = {
     "GridSample": _is_grid_of_data,
     "MaxUnpool": _are_places_of_data,
     "NonMaxSuppression": _are_boxes_of_scores,
     "RoiAlign": _are_regions_of_data,
+    "STFT": _is_signal,
 }
 
 

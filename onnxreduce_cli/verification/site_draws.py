@@ -33,7 +33,7 @@ _OF_SOMETHING = _WEIGHING | {"GroupNormalization"}
 #: No definition says where a NaN stands in an order, nor whether it does at all.
 _ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
 #: Those that multiply more than two numbers, in an order that no definition says.
-_MULTIPLYING = frozenset({"CumProd", "Det", "Einsum", "ReduceProd"})
+_MULTIPLYING = frozenset({"CumProd", "Det", "Einsum", "QLinearConv", "QLinearMatMul", "ReduceProd"})
 #: Those with an input that says which region they take.
 _REGIONS = frozenset({"Resize", "RoiAlign"})
 #: Those with a list of this many numbers for each dimension of their first input.

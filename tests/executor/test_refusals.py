@@ -98,6 +98,13 @@ LINEAR: list[Case] = [
      "pads [2, 2] are larger than the result [3]"),
 ]  # fmt: skip
 
+PRODUCT = {
+    "a": bytes_of(2, 3), "s": floats(1) + 1, "z": bytes_of(1),
+    "b": bytes_of(3, 2), "t": floats(1) + 1, "o": bytes_of(1),
+    "y": floats(1) + 1, "p": bytes_of(1),
+}  # fmt: skip
+CONVOLUTION = {**PRODUCT, "a": bytes_of(1, 2, 5), "b": bytes_of(3, 2, 3)}
+
 QUANTIZED: list[Case] = [
     ("QuantizeLinear", 10, {"x": X, "s": floats(3) + 1, "z": bytes_of(3)}, {},
      "a parameter has shape (3,), one value is needed"),
@@ -117,6 +124,19 @@ QUANTIZED: list[Case] = [
     ("ConvInteger", 10,
      {"x": bytes_of(1, 2, 5), "w": bytes_of(3, 2, 3), "z": bytes_of(), "y": bytes_of(2)}, {},
      "w_zero_point has shape (2,) for 3 channels"),
+    ("ConvInteger", 10,
+     {"x": bytes_of(1, 2, 5), "w": bytes_of(3, 2, 3), "z": bytes_of(), "y": bytes_of(1, 3)}, {},
+     "w_zero_point has shape (1, 3) for 3 channels"),
+    ("QLinearMatMul", 10, {**PRODUCT, "y": floats(2) + 1}, {},
+     "y_scale has shape (2,), it must hold one value"),
+    ("QLinearMatMul", 10, {**PRODUCT, "p": bytes_of(2)}, {},
+     "y_zero_point has shape (2,), it must hold one value"),
+    ("QLinearConv", 10, {**CONVOLUTION, "s": floats(2) + 1}, {},
+     "x_scale has shape (2,), it must hold one value"),
+    ("QLinearConv", 10, {**CONVOLUTION, "t": floats(1, 3) + 1}, {},
+     "w_scale has shape (1, 3) for 3 channels"),
+    ("QLinearConv", 10, {**CONVOLUTION, "c": np.zeros((1, 3), np.int32)}, {},
+     "B has shape (1, 3), 3 values are needed"),
 ]  # fmt: skip
 
 MAKING: list[Case] = [
@@ -271,6 +291,8 @@ NEURAL: list[Case] = [
      "inputs of shapes [1, 2, 4], [1, 1, 3] do not fit"),
     ("GridSample", 16, {"x": floats(1, 1, 3, 3), "g": floats(2, 1, 1, 2)}, {},
      "inputs of shapes [1, 1, 3, 3], [2, 1, 1, 2] do not fit"),
+    ("STFT", 17, {"x": floats(1, 1, 16, 1), "s": np.array(4), "w": floats(8)}, {},
+     "inputs of shapes [1, 1, 16, 1], [], [8] do not fit"),
     ("GridSample", 20, {"x": floats(1, 1, 3, 3), "g": floats(1, 1, 1, 3)}, {},
      "inputs of shapes [1, 1, 3, 3], [1, 1, 1, 3] do not fit"),
     ("RoiAlign", 16, {"x": floats(1, 1, 3, 3), "r": floats(1, 4), "i": ints(0, 0)}, {},
