@@ -1,4 +1,4 @@
-"""Each kind of node with one of its attributes at an edge of what is allowed, or beyond it."""
+"""Each kind of node with an attribute, or an input's type, at an edge of what is allowed."""
 
 from __future__ import annotations
 
@@ -37,12 +37,14 @@ class _Edge(NamedTuple):
         node: the number of the node; None for an input of the graph.
         place: which attribute of the node, or which input.
         value: the attribute's value, or the input's type.
+        checked: whether its nodes are run: before and after may do what neither is defined for.
     """
 
     seed: bytes
     node: int | None
     place: int
     value: Any
+    checked: bool = False
 
     def content(self) -> bytes:
         """The model that it makes."""
@@ -58,8 +60,11 @@ class _Edge(NamedTuple):
 def edge_mutant(number: int) -> Mutant:
     """The mutant of a number, of `count` ones."""
     edge, opset = divmod(number, len(_OPSETS))
-    arguments = ("--opset", str(_OPSETS[opset]), "--emulate", "--no-check")
-    return Mutant(_edges()[edge].content(), "convert", arguments)
+    found = _edges()[edge]
+    arguments = ["--opset", str(_OPSETS[opset]), "--emulate"]
+    if not found.checked:
+        arguments.append("--no-check")
+    return Mutant(found.content(), "convert", tuple(arguments))
 
 
 def count() -> int:
@@ -88,6 +93,15 @@ def _edges() -> list[_Edge]:
             for place, item in enumerate(model.graph.input)
             for value in _types(item.type)
         ]
+        operators = tuple(node.op_type for node in model.graph.node)
+        for place, item in enumerate(model.graph.input):
+            key = (operators, *imports, place, len(item.type.tensor_type.shape.dim))
+            if key not in done:
+                done.add(key)
+                found += [
+                    _Edge(seed, None, place, value, checked=True)
+                    for value in _other_shapes(item.type)
+                ]
     return found
 
 
@@ -132,3 +146,39 @@ def _types(known: TypeProto) -> Iterator[TypeProto]:
             less = TypeProto()
             getattr(less, kind).elem_type.CopyFrom(inner)
             yield less
+
+
+def _other_shapes(known: TypeProto) -> Iterator[TypeProto]:
+    """The same with other shapes, most of as many elements; none where not all sizes are known."""
+    dims = known.tensor_type.shape.dim
+    if not known.tensor_type.HasField("shape") or not all(dim.dim_value for dim in dims):
+        return
+    own = tuple(dim.dim_value for dim in dims)
+    for shape in dict.fromkeys(_reshaped(own)):
+        if shape != own:
+            other = TypeProto()
+            other.CopyFrom(known)
+            other.tensor_type.ClearField("shape")
+            other.tensor_type.shape.SetInParent()
+            for size in shape:
+                other.tensor_type.shape.dim.add(dim_value=size)
+            yield other
+
+
+def _reshaped(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Sizes in another order, of one dimension more or less, and halves that go to a neighbour."""
+    yield shape[::-1]
+    yield (1, *shape)
+    yield (2 * shape[0], *shape[1:]) if shape else (2,)
+    if shape[:1] == (1,):
+        yield shape[1:]
+    if len(shape) > 1:
+        yield (shape[1], shape[0], *shape[2:])
+        yield (*shape[:-2], shape[-1], shape[-2])
+        yield (shape[0] * shape[1], *shape[2:])
+    for at, size in enumerate(shape):
+        for beside in (at - 1, at + 1):
+            if size % 2 == 0 and 0 <= beside < len(shape):
+                sizes = list(shape)
+                sizes[at], sizes[beside] = size // 2, 2 * sizes[beside]
+                yield tuple(sizes)

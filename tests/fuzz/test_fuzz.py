@@ -51,8 +51,12 @@ def test_each_attribute_and_input_is_put_at_its_edges(monkeypatch: pytest.Monkey
         made = [edge_mutants.edge_mutant(number) for number in range(edge_mutants.count())]
     finally:
         edge_mutants._edges.cache_clear()
-    # Each value of the attribute once, and the input of both seeds without type, dtype and shape.
-    assert len(made) == 4 * (7 + 2 * 3)
+    # Each value of the attribute once; the input of both seeds without type, dtype and shape, and
+    # once, checked, with other shapes.
+    shapes = [(3, 2), (1, 2, 3), (4, 3), (6,), (1, 6)]
+    assert len(made) == 4 * (7 + 3 + len(shapes) + 3)
+    checked = ["--no-check" not in item.arguments for item in made[::4]]
+    assert checked == [*[False] * 10, *[True] * len(shapes), *[False] * 3]
     assert {item.arguments[1] for item in made} == {"8", "12", "15", "20"}
     models = [ModelProto.FromString(item.content) for item in made[::4]]
     assert [item.graph.node[0].attribute[0].i for item in models[:7]] == [
@@ -68,6 +72,8 @@ def test_each_attribute_and_input_is_put_at_its_edges(monkeypatch: pytest.Monkey
     assert [item.WhichOneof("value") for item in types] == [None, "tensor_type", "tensor_type"]
     assert [item.tensor_type.HasField("elem_type") for item in types] == [False, False, True]
     assert [item.tensor_type.HasField("shape") for item in types] == [False, True, False]
+    dims = [item.graph.input[0].type.tensor_type.shape.dim for item in models[10:15]]
+    assert [tuple(dim.dim_value for dim in item) for item in dims] == shapes
     assert all(item.graph.input[0].type.tensor_type.elem_type for item in models[:7])
 
 
