@@ -173,6 +173,8 @@ def scan_8(call: Call, scope: Scope, lengths: Array | None, *values: Array) -> t
     if any(value.ndim < 1 for value in values) or any(scan.ndim < 2 for scan in scans):
         raise Invalid("states need a batch axis, scan inputs a batch and a sequence axis")
     batch, longest = scans[0].shape[:2]
+    if any(value.shape[0] != batch for value in values):
+        raise Invalid("the states and the scan inputs differ in the size of their batches")
     counts = [longest] * batch if lengths is None else vector("sequence_lens", lengths)
     if len(counts) != batch or any(not 0 <= count <= longest for count in counts):
         raise Invalid(f"sequence_lens {counts} does not fit {batch} sequences of {longest}")

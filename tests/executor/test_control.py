@@ -197,6 +197,18 @@ def test_scan_8_has_batches_and_lengths() -> None:
     np.testing.assert_array_equal(got["o"], want)
 
 
+def test_scan_8_takes_batches_of_one_size() -> None:
+    built = model(
+        [node("Scan", ["", "s0", "x"], ["s", "o"], body=scan_body(), num_scan_inputs=1)],
+        [value("x")],
+        ["s", "o"],
+        8,
+        [scalar("k", 1, np.float32), scalar("s0", [[0.0], [10.0]], np.float32)],
+    )
+    with pytest.raises(ExecutionError, match="differ in the size of their batches"):
+        run(built, {"x": np.zeros((1, 3, 1), np.float32)})
+
+
 def test_names_are_found_through_two_scopes_and_inner_ones_go_first() -> None:
     inner = graph([node("Add", ["x", "shadow"], ["z"])], [], ["z"])
     then = graph(
