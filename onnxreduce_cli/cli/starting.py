@@ -33,7 +33,7 @@ def _prepare_checks(*, verify: bool) -> None:
     checks nodes not onnx either.
     """
     from onnxreduce_cli.verification import pair_process
-    from onnxreduce_cli.verification.copying import can_be_copied
+    from onnxreduce_cli.verification.copying import at_once, can_be_copied
     from onnxreduce_cli.verification.process import prepare
 
     # What others have imported, of a library or of tests, should not be copied.
@@ -42,7 +42,7 @@ def _prepare_checks(*, verify: bool) -> None:
         return
     import_numpy()
     copied = can_be_copied()
-    alone = not copied or len(os.sched_getaffinity(0)) == 1
+    alone = not copied or at_once() == 1
     if alone or verify:
         prepare("onnxruntime", copied=copied)
     if not alone:

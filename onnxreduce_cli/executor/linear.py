@@ -105,10 +105,15 @@ def convolved(call: Call, x: Array, w: Array) -> Array:
     return result
 
 
+def need_one_each(bias: Array, channels: int) -> None:
+    """Raise Invalid unless a bias has one value for each channel."""
+    if bias.shape != (channels,):
+        raise Invalid(f"B has shape {bias.shape}, {channels} values are needed")
+
+
 def _with_bias(result: Array, bias: Array | None, x: Array) -> Array:
     if bias is not None:
-        if bias.shape != result.shape[1:2]:
-            raise Invalid(f"B has shape {bias.shape}, {result.shape[1]} values are needed")
+        need_one_each(bias, result.shape[1])
         result = result + wider(bias).reshape((-1,) + (1,) * (x.ndim - 2))
     return to_dtype(result, x.dtype)
 

@@ -16,7 +16,7 @@ from onnxreduce_cli.executor.axes import one_axis
 from onnxreduce_cli.executor.convert_dtype import to_float8
 from onnxreduce_cli.executor.dtypes import FLOAT8, FLOAT64, Array, dtype_of_number, iinfo, to_dtype
 from onnxreduce_cli.executor.errors import Invalid, NotSupported
-from onnxreduce_cli.executor.linear import convolved
+from onnxreduce_cli.executor.linear import convolved, need_one_each
 from onnxreduce_cli.executor.registry import Call, kernel
 
 _UINT8 = np.dtype(np.uint8)
@@ -182,10 +182,9 @@ def q_linear_conv(
     """Convolve quantised data; W's parameters are for all or for each output channel."""
     _need_one(x_scale=x_scale, x_zero_point=x_zero, y_scale=y_scale, y_zero_point=y_zero)
     _need_one_or_each(w.shape[0], w_scale=w_scale, w_zero_point=w_zero)
-    if bias is not None and bias.shape != w.shape[:1]:
-        raise Invalid(f"B has shape {bias.shape}, {w.shape[0]} values are needed")
     total = convolved(call, _less_zero(x, x_zero, 0), _less_zero(w, w_zero, 0))
     if bias is not None:
+        need_one_each(bias, w.shape[0])
         total = total + _along(bias, total.ndim, 1)
     factor = _along(w_scale.astype(FLOAT64), total.ndim, 1) * float(x_scale.reshape(()))
     scaled = total.astype(FLOAT64) * factor / float(y_scale.reshape(()))

@@ -15,6 +15,7 @@ from onnxreduce_cli.verification.copying import Copy, at_once
 from onnxreduce_cli.verification.process import ends_with
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.verification.pair_shares import Request
     from onnxreduce_cli.verification.site_pair import Found, Pair
 
 #: So many pairs are sent together for each process; while they are checked, more are made.
@@ -37,7 +38,7 @@ class PairProcess:
         self._copy = Copy(_serve)
         self._end = ends_with(self, self._copy)
         self._together = _TOGETHER * at_once()
-        self._unsent: list[tuple[Pair, int, int | None]] = []
+        self._unsent: list[Request] = []
         self._awaited: deque[int] = deque()
         self._found: dict[int, Found] = {}
 
@@ -122,7 +123,7 @@ def _serve() -> None:
     """Answer each request, a list of pairs, with what checking each finds."""
     from select import select
 
-    from onnxreduce_cli.verification.pair_shares import check_all, run_here
+    from onnxreduce_cli.verification.pair_shares import answer, check_all, run_here
     from onnxreduce_cli.verification.serving import streams
 
     requests, replies = streams()
@@ -134,9 +135,7 @@ def _serve() -> None:
             asked = pickle.load(requests)
         except EOFError:
             return
-        for found in check_all(asked):
-            pickle.dump(found, replies)
-            replies.flush()
+        answer(check_all(asked), replies)
 
 
 def _try_out() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pickle
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO
 
 from onnxreduce_cli.verification.copying import Copy, at_once
 from onnxreduce_cli.verification.pair_check import check_pair
@@ -51,6 +52,13 @@ def _shares(requests: Sequence[Request], count: int) -> Sequence[_Share]:
         return ()
 
 
+def answer(found: Iterable[Found], replies: IO[bytes]) -> None:
+    """Send what checking pairs finds, each once it is known."""
+    for item in found:
+        pickle.dump(item, replies)
+        replies.flush()
+
+
 class _Share:
     """The pairs that a copy of this process checks.
 
@@ -62,9 +70,7 @@ class _Share:
         def main() -> None:
             _, replies = streams()
             run_here()
-            for request in requests:
-                pickle.dump(check_pair(*request), replies)
-                replies.flush()
+            answer((check_pair(*request) for request in requests), replies)
 
         self._copy = Copy(main)
 
