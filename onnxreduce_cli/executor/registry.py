@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnx import AttributeProto, defs
 
-from onnxreduce_cli import executor
 from onnxreduce_cli.executor.dtypes import Array, Value, sparse_to_array, to_array
 from onnxreduce_cli.records import dataclass
 
@@ -104,7 +103,7 @@ def find(op: str, since: int) -> Registered | None:
     """Give the kernel for an ai.onnx operator's definition, or None; import it if need be."""
     name = _modules().get(op)
     if name is not None:
-        import_module(f"{executor.__name__}.{name}")
+        import_module(f"{__package__}.{name}")
     return _KERNELS.get((op, since))
 
 
@@ -112,8 +111,8 @@ def registered() -> list[tuple[str, int]]:
     """List the (operator, since-version) pairs that have a kernel."""
     import pkgutil
 
-    for module in pkgutil.iter_modules(executor.__path__):
-        import_module(f"{executor.__name__}.{module.name}")
+    for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
+        import_module(f"{__package__}.{module.name}")
     return sorted(_KERNELS)
 
 
@@ -128,7 +127,7 @@ def index_text() -> str:
     """What the index has to be: by module the operators that it registers kernels of."""
     found: dict[str, set[str]] = {}
     for key in registered():
-        name = _KERNELS[key].kernel.__module__.removeprefix(f"{executor.__name__}.")
+        name = _KERNELS[key].kernel.__module__.removeprefix(f"{__package__}.")
         found.setdefault(name, set()).add(key[0])
     lines = [f'  "{name}": {json.dumps(sorted(ops))}' for name, ops in sorted(found.items())]
     return "{\n" + ",\n".join(lines) + "\n}\n"
