@@ -133,7 +133,9 @@ def with_constants(array: Array, constants: list[Array], rng: np.random.Generato
     integers = array.dtype.kind in "iu"
     if not array.size or not (integers or is_float(array.dtype)):
         return array
+    # Integers are Python's here: beside the ends of int64 no other number is whole.
     limits = _iinfo(array.dtype) if integers else _finfo(array.dtype)
+    low, high = (int(end) if integers else float(end) for end in (limits.min, limits.max))
     mixed = array.astype(object if integers else np.float64)
     for constant in constants:
         if (constant.dtype.kind in "iu") != integers or not constant.size:
@@ -145,6 +147,6 @@ def with_constants(array: Array, constants: list[Array], rng: np.random.Generato
         except ValueError:
             values = rng.choice(values.reshape(-1), mixed.shape)
         values = values + rng.integers(-1, 2, mixed.shape)
-        fits = (values >= float(limits.min)) & (values <= float(limits.max))
+        fits = (values >= low) & (values <= high)
         mixed = np.where(np.asarray(fits, bool) & (rng.random(mixed.shape) < 0.3), values, mixed)
     return mixed.astype(array.dtype)
