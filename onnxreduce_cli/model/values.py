@@ -105,6 +105,25 @@ def zeros(elem_type: int, dims: tuple[int, ...] = ()) -> npt.NDArray[Any]:
     return np.full(dims, value).astype(numpy_dtype(elem_type))
 
 
+def exactly_in(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[Any] | None:
+    """Return numbers in another dtype; None where that has not all of them. NaN stays NaN.
+
+    Args:
+        array: the numbers; no strings.
+        elem_type: the dtype, a float that double holds.
+    """
+    with np.errstate(over="ignore"):
+        converted = array.astype(numpy_dtype(elem_type))
+    if array.dtype.kind in "iu":
+        # Compared as Python's numbers: a float next to the end of int64 is beyond it, and what
+        # that is cast back to each processor decides for itself.
+        wide = converted.astype(np.float64).astype(object)
+        return converted if np.array_equal(wide, array.astype(object)) else None
+    back = converted.astype(array.dtype)
+    same = (back == array) | ((back != back) & (array != array))
+    return converted if same.all() else None
+
+
 def from_proto(proto: TypeProto) -> ValueType | None:
     """Return the value type that a protobuf message states; None where it states no dtype."""
     return _from_content(proto.SerializeToString())
