@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from onnx import (
@@ -22,6 +23,11 @@ from onnxreduce_cli.errors import InvalidModelError
 
 #: Dimensions: an int where known, a name where symbolic, None where nothing is known.
 Dims = tuple[int | str | None, ...]
+
+#: The limits of a dtype, of NumPy or of ml_dtypes, which NumPy's own functions do not know; they
+#: have no annotations.
+finfo: Any = ml_dtypes.finfo
+iinfo: Any = ml_dtypes.iinfo
 
 #: The most dimensions that an array of NumPy has.
 MOST_DIMS = 64

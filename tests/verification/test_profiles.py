@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from onnxreduce_cli.model.values import finfo, iinfo
 from onnxreduce_cli.verification.profiles import with_constants
 
 
@@ -15,7 +16,7 @@ from onnxreduce_cli.verification.profiles import with_constants
 @pytest.mark.parametrize("end", ["min", "max"])
 def test_neighbours_of_the_ends_of_integers(name: str, end: str) -> None:
     dtype = np.dtype(name)
-    limit = int(getattr(np.iinfo(dtype), end))
+    limit = int(getattr(iinfo(dtype), end))
     zeros, constant = np.zeros(500, dtype), np.array([limit], dtype)
     found = with_constants(zeros, [constant], np.random.default_rng(0))
     assert found.dtype == dtype
@@ -31,7 +32,7 @@ def test_constants_beyond_the_dtype_are_left_out() -> None:
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
 def test_neighbours_of_the_ends_of_floats(dtype: type) -> None:
-    highest = float(ml_dtypes.finfo(dtype).max)
+    highest = float(finfo(dtype).max)
     zeros, constant = np.zeros(500, dtype), np.array([highest], dtype)
     found = with_constants(zeros, [constant], np.random.default_rng(0))
     assert np.isfinite(found.astype(np.float64)).all()

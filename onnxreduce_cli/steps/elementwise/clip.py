@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.model.values import exactly_in, numpy_dtype
+from onnxreduce_cli.model.values import exactly_in, finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
 _LIMITS = ("min", "max")
@@ -23,7 +23,7 @@ _LIMITS = ("min", "max")
 
 def _type_limits(elem_type: int) -> tuple[float, float]:
     """Return the lowest and the highest finite number of a float type."""
-    limits = np.finfo(numpy_dtype(elem_type))
+    limits = finfo(numpy_dtype(elem_type))
     return float(limits.min), float(limits.max)
 
 
