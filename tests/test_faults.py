@@ -229,6 +229,11 @@ def test_a_full_disk(work: str, folder: Path, tmp_path: Path, monkeypatch, share
 
 
 def as_nobody(folder: Path, target: Path, answer) -> None:
+    # Once before, where it may be done: the package may be in a folder that is closed to others,
+    # and nothing of it need be read any more.
+    with tempfile.TemporaryDirectory() as open_to_us:
+        Path(open_to_us, target.name).write_bytes(b"old")
+        convert(folder, Path(open_to_us, target.name), *WORKS["replacing"][0])
     if os.geteuid() == 0:
         os.setegid(65534)
         os.seteuid(65534)

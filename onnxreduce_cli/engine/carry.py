@@ -23,6 +23,7 @@ from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraph
 from onnxreduce_cli.model.values import kind_of
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
+from onnxreduce_cli.steps.type_constraints import fit_types
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.avoidance import Avoidance, Tried
@@ -42,7 +43,7 @@ class _Crossing:
         description: what it says of itself, for people; may be empty.
         opset: the opset after the step, by which the node is read if it is unchanged.
         expand: the operators still to be replaced by their function bodies.
-        tried: what was written in place of a node that a runtime gets wrong, so far.
+        tried: what was written in place of what led to the nodes, so far.
     """
 
     context: Context
@@ -237,7 +238,15 @@ class Carrier:
             crossing = _Crossing(context, context.description, following.opset, expand, tried)
         elif node.op_type in expand:
             context = Context(node, scope, target, BODY_OPSET, *shared)
-            crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, (), tried)
+            description = body(node.op_type)(context)
+            crossing = _Crossing(context, description, BODY_OPSET, (), tried | {node.op_type})
+        elif tried:
+            # What it stands for may have come with dtypes that its own operator lacks here.
+            context = Context(node, scope, target, target, *shared)
+            fit_types(context, node, target, target)
+            if context.unchanged:
+                return None
+            crossing = _Crossing(context, "", target, expand, tried)
         else:
             return None
         after_step(context)

@@ -9,8 +9,13 @@ from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.subject import Route, Subject
 
 
-def make_plan(subject: Subject, route: Route) -> SitePlan:
+def make_plan(subject: Subject, route: Route, *, write_out: bool = True) -> SitePlan:
     """Plan the conversion of a model, which is not edited.
+
+    Args:
+        subject: the model.
+        route: where it is to be converted to.
+        write_out: whether sequences and optional values that block may be written out.
 
     Returns:
         the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
@@ -24,11 +29,16 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
             from onnxreduce_cli.engine.alike import add_alike
 
             add_alike(plan, subject)
-    return completed(plan)
+    return completed(plan, write_out=write_out)
 
 
-def completed(plan: SitePlan) -> SitePlan:
-    """Complete a plan of a model as it is: where nodes block, by a pass over the whole model."""
+def completed(plan: SitePlan, *, write_out: bool = True) -> SitePlan:
+    """Complete a plan of a model as it is: where nodes block, by a pass over the whole model.
+
+    Args:
+        plan: the plan.
+        write_out: see `make_plan`.
+    """
     if not plan.blocked:
         plan.finish()
         return plan
@@ -37,10 +47,14 @@ def completed(plan: SitePlan) -> SitePlan:
     from onnxreduce_cli.engine.passes.specialisation import specialise_functions
 
     subject, route = plan.subject, plan.route
-    found = write_out_sequences(plan)
+    found = write_out_sequences(plan) if write_out else None
     if found is not None:
         copy, written = found
-        result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
+        # What is still there afterwards is what the model takes and gives: it would come back. Only
+        # a SequenceMap, which becomes a Loop by itself, leaves more to do.
+        again = any(item.op_type == "SequenceMap" for item in written)
+        copied = Subject.of(copy, subject.facts.base_dir)
+        result = make_plan(copied, route, write_out=again)
         result.written = written + result.written
         return result
     plan = specialise_functions(plan) or plan

@@ -154,10 +154,11 @@ class ConversionFacts(Constants):
     def _type_of_inputs(self, key: _Value) -> ValueType | None:
         """The type that a generated node's output shares with an input, or that a Cast names."""
         node, opset, scope, _ = self._generated[key]
-        if node.op_type == "Cast" and opset < 6:
+        to = attributes.find(node, "to") if node.op_type == "Cast" else None
+        if to is not None:
+            # Inference knows nothing of Cast below 6, nor of one from a dtype that came later.
             known = self.type(scope, node.input[0])
-            to = attributes.find(node, "to")
-            number = TensorProto.DataType.Value(to.s.decode()) if to is not None else 0
+            number = to.i if opset >= 6 else TensorProto.DataType.Value(to.s.decode())
             return tensor_type(number, None if known is None else known.dims)
         kind = self._kind_of_inputs(key)
         return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)

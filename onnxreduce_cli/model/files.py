@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 import tempfile
@@ -31,6 +32,9 @@ STREAM = "-"
 
 #: Protobuf holds no message of more bytes.
 LARGEST = (1 << 31) - 1
+
+#: How many bytes are read at a time where it is not known how many there are.
+_PART = 1 << 20
 
 #: Smaller files are parsed as they are. Measured: walking 64 MiB of nodes, of which there is
 #: nothing to leave out, takes half a second; reading and writing 64 MiB of weights no longer.
@@ -105,7 +109,7 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
     source: ByteRange
     try:
         if name == STREAM and stream is not None:
-            content = source = stream.read()
+            content = source = read_whole(stream)
             base_dir, form = "", "protobuf"
         else:
             base_dir, form = os.path.dirname(os.path.abspath(name)), format_of(name)
@@ -122,15 +126,40 @@ def load(path: str | os.PathLike[str], stream: IO[bytes] | None = None) -> Docum
 def _read(path: str, outline: Outline | None) -> tuple[bytes, ByteRange]:
     """A file's content, large tensors left out where there is an outline; and all of it."""
     if not os.path.isfile(path):
-        content = Path(path).read_bytes()  # A pipe, say, that is not to be read twice.
+        with open(path, "rb") as pipe:  # Or a device, that is not to be read twice.
+            content = read_whole(pipe)
         return content, content
     stored = StoredFile.at(path)
+    if stored.size > LARGEST:
+        raise _too_large()
     with stored.opened() as file:
         if outline is not None and stored.size >= _OUTLINED:
             content = outline.read(file, stored)
         else:
             content = file.read()
     return content, FileRange(stored, 0, stored.size)
+
+
+def read_whole(file: IO[bytes]) -> bytes:
+    """Return all that a file holds, which may be a pipe or a device without an end.
+
+    Raises:
+        OSError: it cannot be read, or holds more than a message of protobuf does.
+    """
+    content = io.BytesIO()
+    while part := file.read(_PART):
+        if content.tell() + len(part) > LARGEST:
+            raise _too_large()
+        content.write(part)
+    return content.getvalue()
+
+
+def _too_large() -> OSError:
+    return OSError(
+        errno.EFBIG,
+        "it is larger than 2.14 GB, and protobuf, which models and tensors are stored in, holds no "
+        "more; weights of a larger model are in files of their own",
+    )
 
 
 def _parse(content: bytes, form: str, name: str) -> ModelProto:

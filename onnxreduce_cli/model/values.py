@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from onnx import (
@@ -22,6 +23,11 @@ from onnxreduce_cli.errors import InvalidModelError
 
 #: Dimensions: an int where known, a name where symbolic, None where nothing is known.
 Dims = tuple[int | str | None, ...]
+
+#: The limits of a dtype, of NumPy or of ml_dtypes, which NumPy's own functions do not know; they
+#: have no annotations.
+finfo: Any = ml_dtypes.finfo
+iinfo: Any = ml_dtypes.iinfo
 
 #: The most dimensions that an array of NumPy has.
 MOST_DIMS = 64
@@ -103,6 +109,25 @@ def zeros(elem_type: int, dims: tuple[int, ...] = ()) -> npt.NDArray[Any]:
     """A tensor of zeros, or of empty strings."""
     value = "" if elem_type == TensorProto.STRING else 0
     return np.full(dims, value).astype(numpy_dtype(elem_type))
+
+
+def exactly_in(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[Any] | None:
+    """Return numbers in another dtype; None where that has not all of them. NaN stays NaN.
+
+    Args:
+        array: the numbers; no strings.
+        elem_type: the dtype, a float that double holds.
+    """
+    with np.errstate(over="ignore"):
+        converted = array.astype(numpy_dtype(elem_type))
+    if array.dtype.kind in "iu":
+        # Compared as Python's numbers: a float next to the end of int64 is beyond it, and what
+        # that is cast back to each processor decides for itself.
+        wide = converted.astype(np.float64).astype(object)
+        return converted if np.array_equal(wide, array.astype(object)) else None
+    back = converted.astype(array.dtype)
+    same = (back == array) | ((back != back) & (array != array))
+    return converted if same.all() else None
 
 
 def from_proto(proto: TypeProto) -> ValueType | None:

@@ -29,10 +29,10 @@ from functools import cache
 from itertools import zip_longest
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
+from onnxreduce_cli.model.values import finfo
 from onnxreduce_cli.records import dataclass
 
 Array = npt.NDArray[Any]
@@ -45,8 +45,6 @@ _DEFAULTS = {
 }
 _TINY_FLOATS = (0.3, 0.05)
 
-# ml_dtypes has no annotations.
-_finfo: Any = ml_dtypes.finfo
 
 _FLOAT_NAMES = ("float", "bfloat")
 
@@ -310,7 +308,7 @@ def _largest(array: Array) -> float:
     Magnitudes close to the dtype's maximum do not count: special values reach it, and the absolute
     tolerance that follows from them would hide all other differences.
     """
-    top = float(_finfo(array.dtype).max)
+    top = float(finfo(array.dtype).max)
     limit = top / (16.0 if top < 1e5 else 2.0**20)
     magnitudes = np.abs(array.astype(np.float64))
     return float(np.max(magnitudes, where=magnitudes < limit, initial=0.0))

@@ -20,6 +20,7 @@ from onnx import (
     numpy_helper,
 )
 
+from onnxreduce_cli.model.files import read_whole
 from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
 
@@ -135,7 +136,8 @@ def _read_folder(folder: Path, types: Mapping[str, TypeProto]) -> Inputs:
 
 def _bytes(file: Path) -> bytes:
     try:
-        return file.read_bytes()
+        with file.open("rb") as opened:
+            return read_whole(opened)
     except OSError as error:
         raise InputError(f"{file} cannot be read: {error.strerror}") from error
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from onnx import TensorProto
 
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import finfo, iinfo, numpy_dtype
 from onnxreduce_cli.verification.compare import is_float
 
 Array = npt.NDArray[Any]
@@ -27,10 +26,6 @@ NEAR_CONSTANTS = "near"
 
 #: Value profiles in the order of the trials; with special values, the last is `SPECIAL`.
 PROFILES = (ORDINARY, SMALL, LARGE, ZEROS, ORDINARY)
-
-# ml_dtypes has no annotations.
-_finfo: Any = ml_dtypes.finfo
-_iinfo: Any = ml_dtypes.iinfo
 
 _STRINGS = ("", "a", "word", "Word two", "été", "日本", "0")
 
@@ -77,7 +72,7 @@ def draw_array(
         return np.zeros(shape, dtype) if values == ZEROS else complexes
     if is_float(dtype):
         return _floats(shape, dtype, values, rng)
-    info = _iinfo(dtype)
+    info = iinfo(dtype)
     high = min({SMALL: 1, LARGE: 100, ZEROS: 0}.get(values, 9), int(info.max))
     low = max(-high, int(info.min)) if negative else 0
     integers = rng.integers(low, high + 1, shape)
@@ -117,7 +112,7 @@ def _floats(
 
 def special_values(dtype: np.dtype[Any], *, largest: bool = True) -> Array:
     """NaN, infinities, both zeros, denormals and the largest, as far as a dtype has them."""
-    info = _finfo(dtype)
+    info = finfo(dtype)
     top, denormal = float(info.max), float(info.smallest_subnormal)
     wanted = [0.0, denormal, -0.0, -denormal]
     if dtype.itemsize > 1:
@@ -133,7 +128,9 @@ def with_constants(array: Array, constants: list[Array], rng: np.random.Generato
     integers = array.dtype.kind in "iu"
     if not array.size or not (integers or is_float(array.dtype)):
         return array
-    limits = _iinfo(array.dtype) if integers else _finfo(array.dtype)
+    # Integers are Python's here: beside the ends of int64 no other number is whole.
+    limits = iinfo(array.dtype) if integers else finfo(array.dtype)
+    low, high = (int(end) if integers else float(end) for end in (limits.min, limits.max))
     mixed = array.astype(object if integers else np.float64)
     for constant in constants:
         if (constant.dtype.kind in "iu") != integers or not constant.size:
@@ -145,6 +142,6 @@ def with_constants(array: Array, constants: list[Array], rng: np.random.Generato
         except ValueError:
             values = rng.choice(values.reshape(-1), mixed.shape)
         values = values + rng.integers(-1, 2, mixed.shape)
-        fits = (values >= float(limits.min)) & (values <= float(limits.max))
+        fits = (values >= low) & (values <= high)
         mixed = np.where(np.asarray(fits, bool) & (rng.random(mixed.shape) < 0.3), values, mixed)
     return mixed.astype(array.dtype)

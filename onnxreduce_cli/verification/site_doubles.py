@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from onnxreduce_cli.model.values import finfo
 from onnxreduce_cli.verification.compare import is_float
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side
@@ -21,9 +21,6 @@ from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner
 from onnxreduce_cli.verification.site_pair import Pair
 
 Array = npt.NDArray[Any]
-
-# ml_dtypes has no annotations.
-_finfo: Any = ml_dtypes.finfo
 
 
 class _Truth(NamedTuple):
@@ -156,7 +153,7 @@ def _out_of_range(array: Array) -> Array:
     if not is_float(array.dtype):
         return np.zeros(array.shape, bool)
     size = np.abs(array.astype(np.float64))
-    return ~((size <= float(_finfo(array.dtype).max)) & (size >= float(_finfo(array.dtype).tiny)))
+    return ~((size <= float(finfo(array.dtype).max)) & (size >= float(finfo(array.dtype).tiny)))
 
 
 def _alone(model: ModelProto, node: NodeProto, values: Mapping[str, Any]) -> dict[str, Any]:

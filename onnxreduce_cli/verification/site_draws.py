@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from onnx import NodeProto, numpy_helper
+from onnx import NodeProto, ValueInfoProto, helper, numpy_helper
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import Dims
@@ -23,7 +23,7 @@ from onnxreduce_cli.verification.profiles import (
     UNUSUAL,
     ZEROS,
 )
-from onnxreduce_cli.verification.runtime import Runner
+from onnxreduce_cli.verification.runtime import NumpyRunner, Runner
 from onnxreduce_cli.verification.site_pair import Pair
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
@@ -160,18 +160,33 @@ def windows_hold_elements(pair: Pair, feeds: dict[str, Any], runner: Runner | No
 
     Args:
         pair: the site.
-        feeds: its inputs, which have the shapes that decide it.
-        runner: the original node in the NumPy executor, if it runs there: of ones the largest and
-            the average are above 0 where there is one.
+        feeds: its inputs.
+        runner: the original node in the NumPy executor, if it runs there.
     """
-    nodes = [node for node in pair.before.graph.node if node.op_type in _POOLS]
-    if runner is None or not nodes or not feeds[nodes[0].input[0]].size:
+    pools = [node for node in pair.before.graph.node if node.op_type in _POOLS]
+    if runner is None or not pools:
         return True
-    name = nodes[0].output[0]
+    # Whether it is given, a constant or computed: its shape decides.
+    data = runner.run(feeds, list(dict.fromkeys(node.input[0] for node in pools)))
+    return all(_pools_ones(pair, node, data[node.input[0]]) for node in pools)
+
+
+def _pools_ones(pair: Pair, pool: NodeProto, data: Any) -> bool:
+    """Return whether a pool gives positive numbers for ones in the place of all elements of `data`.
+
+    The largest and the average of ones are above 0 where a window holds one.
+    """
+    if not data.size:
+        return True
+    name, elem_type = pool.input[0], helper.np_dtype_to_tensor_dtype(data.dtype)
+    given = helper.make_tensor_value_info(name, elem_type, data.shape)
+    graph = helper.make_graph([pool], "pool", [given], [ValueInfoProto(name=pool.output[0])])
+    model = helper.make_model(graph, opset_imports=pair.before.opset_import)
     try:
-        found = runner.run({key: np.ones_like(item) for key, item in feeds.items()}, [name])[name]
+        pooled = NumpyRunner(model).run({name: np.ones_like(data)}, [pool.output[0]])
     except RunFailedError:
         return False
+    found = pooled[pool.output[0]]
     return bool(found.size) and bool(np.all(found > 0))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import onnx
 import pytest
-from onnx import TypeProto, helper
+from onnx import TensorProto, TypeProto, helper
 
 from tests.support import blockers, converts, model, op_types
 
@@ -167,3 +167,29 @@ def test_a_sequence_of_no_stated_dtype_that_is_passed_on() -> None:
     source.graph.input[0].type.CopyFrom(helper.make_sequence_type_proto(TypeProto()))
     (blocker,) = blockers(source, 15)
     assert "does not state the dtype" in blocker.reason
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize(
+    ("dtype", "reason"),
+    [
+        ("int2", "Optional does not take tensor(int2) at opset 27"),
+        ("uint2", "Optional does not take tensor(uint2) at opset 27"),
+        ("float6e2m3", "it has a tensor(float6e2m3), which came with opset 28"),
+    ],
+)
+@pytest.mark.parametrize("target", [27, 24, 15])
+def test_an_optional_value_that_the_target_cannot_hold(
+    dtype: str, reason: str, target: int
+) -> None:
+    source = model(
+        '<ir_version: 14, opset_import: ["": 28]> g (float[2] x) => (optional(float[2]) y) '
+        "{ y = Optional(x) }"
+    )
+    elem_type = TensorProto.DataType.Value(dtype.upper())
+    source.graph.input[0].type.tensor_type.elem_type = elem_type
+    source.graph.output[0].type.optional_type.elem_type.tensor_type.elem_type = elem_type
+    onnx.checker.check_model(source, full_check=True)
+    (blocker,) = blockers(source, target)
+    assert blocker.op_type == "Optional"
+    assert blocker.reason.startswith(reason)

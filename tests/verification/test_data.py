@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
+from onnxreduce_cli.model import files
 from onnxreduce_cli.verification import InputError, read_inputs, write_inputs
 from onnxreduce_cli.verification.compare import Tolerance, compare
 
@@ -87,3 +88,12 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     for pairs, path, words in cases:
         with pytest.raises(InputError, match=words):
             read_inputs(MODEL, pairs, path)
+
+
+def test_a_tensor_without_an_end_is_read_as_far_as_protobuf_goes(
+    tmp_path: Path, monkeypatch
+) -> None:
+    monkeypatch.setattr(files, "LARGEST", 10_000_000)
+    (tmp_path / "input_0.pb").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=r"cannot be read: it is larger than 2\.14 GB"):
+        read_inputs(MODEL, [], tmp_path)

@@ -7,7 +7,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.registry import down, introduced
 
 
@@ -89,7 +89,7 @@ def bit_shift(context: Context) -> None:
     """
     op = context.op
     elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
-    width = np.iinfo(numpy_dtype(elem_type)).bits
+    width = iinfo(numpy_dtype(elem_type)).bits
     powers = context.array(2 ** np.arange(width, dtype=np.uint64), "powers")
     indices = cast(context, context.input(1), TensorProto.INT64)
     data = context.input(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -15,5 +15,5 @@ def bitwise_not(context: Context) -> None:
     data = context.input(0)
     elem_type = context.need_elem_type(data, "it decides what x is taken from")
     dtype = numpy_dtype(elem_type)
-    highest = -1 if np.issubdtype(dtype, np.signedinteger) else np.iinfo(dtype).max
+    highest = -1 if np.issubdtype(dtype, np.signedinteger) else iinfo(dtype).max
     context.replace("Sub", [context.array(np.array(highest, dtype), "all_bits"), data], keep=())

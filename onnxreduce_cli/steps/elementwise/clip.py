@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import exactly_in, finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 
 _LIMITS = ("min", "max")
@@ -23,7 +23,7 @@ _LIMITS = ("min", "max")
 
 def _type_limits(elem_type: int) -> tuple[float, float]:
     """Return the lowest and the highest finite number of a float type."""
-    limits = np.finfo(numpy_dtype(elem_type))
+    limits = finfo(numpy_dtype(elem_type))
     return float(limits.min), float(limits.max)
 
 
@@ -125,9 +125,8 @@ def limits_to_attributes(context: Context) -> None:
 
 def _as_float(bound: Array) -> float | None:
     """Return a limit as the value of an attribute, or None where float32 cannot represent it."""
-    with np.errstate(over="ignore"):
-        value = bound.astype(np.float32)
-    return float(value.reshape(-1)[0]) if (value.astype(bound.dtype) == bound).all() else None
+    single = exactly_in(bound.reshape(-1)[:1], TensorProto.FLOAT)
+    return None if single is None or np.isnan(single[0]) else float(single[0])
 
 
 def _max_and_min(context: Context, elem_type: int) -> None:

@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.emit.reversed_dims import with_reversed_dims
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 _BITWISE = ("BitwiseAnd", "BitwiseOr", "BitwiseXor")
@@ -32,7 +32,7 @@ def bitwise(context: Context) -> None:
     elem_type = context.need_elem_type(context.input(0), "it says how many bits there are")
     if {context.elem_type(name) for name in names} - {elem_type, None}:
         raise Blocked("its inputs have two dtypes", "mend the model")
-    width = np.iinfo(numpy_dtype(elem_type)).bits
+    width = iinfo(numpy_dtype(elem_type)).bits
     context.warn(f"each element is taken apart into {width} bits of int64: memory for all of them")
     if elem_type == TensorProto.INT64:
         _bitwise_of_int64(context, names)

@@ -8,16 +8,17 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, replace_and_cast_back
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.loops import Body, Carried, loop
 from onnxreduce_cli.emit.polynomials import clipped
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import finfo, numpy_dtype
 
 
 def _sign(context: Context, name: str, elem_type: int) -> Value:
     """Return 1 or -1 by the signs of floats of dtype `elem_type`; zeros and NaN stay."""
     op = context.op
-    info = np.finfo(numpy_dtype(elem_type))
+    info = finfo(numpy_dtype(elem_type))
     size = op.Abs(name)
     limits = float(info.smallest_subnormal), float(info.max)
     return op.Div(name, clipped(context, size, *limits, elem_type))
@@ -27,6 +28,7 @@ def _sign(context: Context, name: str, elem_type: int) -> Value:
 #: double is more precise.
 _SHIFTS: dict[int, range] = {
     TensorProto.FLOAT16: range(1),
+    TensorProto.BFLOAT16: range(0, 280, 28),
     TensorProto.FLOAT: range(0, 280, 28),
 }
 
@@ -40,9 +42,9 @@ def fmod_of_floats(context: Context, given: int) -> None:
     """
     op = context.op
     first, second = context.input(0), context.input(1)
-    if given == TensorProto.FLOAT16:
+    if given in HALVES:
         first, second = (cast(context, name, TensorProto.FLOAT) for name in (first, second))
-    finite = float(np.finfo(np.float32).max)
+    finite = float(finfo(np.float32).max)
     size = op.Abs(second)
     infinite = op.Greater(size, context.scalar(finite, "number", TensorProto.FLOAT))
     limited = clipped(context, size, 0, finite, TensorProto.FLOAT)
@@ -76,7 +78,7 @@ def fmod_of_doubles(context: Context) -> None:
     first, second = context.input(0), context.input(1)
     size, divisor_size = (op.Abs(name) for name in (first, second))
     zero = context.scalar(0, "number", TensorProto.DOUBLE)
-    finite = context.scalar(float(np.finfo(np.float64).max), "number", TensorProto.DOUBLE)
+    finite = context.scalar(float(finfo(np.float64).max), "number", TensorProto.DOUBLE)
     divisor = op.Min(divisor_size, finite)
     infinite = op.Greater(divisor_size, divisor)
     spared = op.Mul(size, cast(context, infinite, TensorProto.DOUBLE))

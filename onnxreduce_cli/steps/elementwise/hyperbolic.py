@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.polynomials import clipped
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 #: Returns a function's values at positive numbers, of their dtype and shape. Its arguments are the
@@ -30,7 +30,7 @@ def odd_function(context: Context, curve: Curve, most: float) -> None:
     """
     op = context.op
     data, elem_type, working = widened(context, TensorProto.FLOAT)
-    least = float(np.finfo(numpy_dtype(working)).eps) ** 2
+    least = float(finfo(numpy_dtype(working)).eps) ** 2
     size = clipped(context, op.Abs(data), least, most, working)
     slope = op.Div(curve(context, size, working), size)
     replace_and_cast_back(context, "Mul", [data, slope], elem_type, working)
@@ -39,7 +39,7 @@ def odd_function(context: Context, curve: Curve, most: float) -> None:
 def _finite(context: Context) -> float:
     """Return the largest finite number of the dtype to compute in."""
     wide = context.elem_type(context.input(0)) == TensorProto.DOUBLE
-    return float(np.finfo(np.float64 if wide else np.float32).max)
+    return float(finfo(np.float64 if wide else np.float32).max)
 
 
 def half_exponentials(context: Context, size: str, elem_type: int) -> tuple[str, str]:

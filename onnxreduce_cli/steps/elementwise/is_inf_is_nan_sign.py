@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -28,7 +28,11 @@ def _is_ordered(context: Context) -> Value:
     """Return whether each element of the first input is no NaN, bool in its shape."""
     op = context.op
     data = context.input(0)
-    return op.Or(op.Less(data, _limit(context, np.inf)), op.Greater(data, _limit(context, -np.inf)))
+    dtype = numpy_dtype(context.need_elem_type(data, "it is compared with the ends of its range"))
+    # Some floats of 8 bits have no infinity.
+    highest = np.inf if np.isinf(np.array(np.inf).astype(dtype)) else float(finfo(dtype).max)
+    less, greater = (_limit(context, end) for end in (highest, -highest))
+    return op.Or(op.Less(data, less), op.Greater(data, greater))
 
 
 @introduced("IsInf", 10, "beyond the highest or the lowest finite number")
@@ -36,7 +40,7 @@ def is_inf(context: Context) -> None:
     """``IsInf(x)`` becomes ``Or(Less(x, lowest), Greater(x, highest))``, or one of the two."""
     data = context.input(0)
     elem_type = context.need_elem_type(data, "it is compared with its limits")
-    limit = float(np.finfo(numpy_dtype(elem_type)).max)
+    limit = float(finfo(numpy_dtype(elem_type)).max)
     comparisons = [
         (op_type, bound)
         for name, op_type, bound in (

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.refusals import NO_LOOP
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import exactly_in
 from onnxreduce_cli.steps.elementwise.emulated_pow import integer_power
 from onnxreduce_cli.steps.registry import down
 
@@ -38,11 +37,8 @@ def one_type(context: Context) -> None:
         return
     constant = context.constant(exponent)
     if base_type not in INTEGERS and constant is not None:
-        with np.errstate(over="ignore"):
-            same = constant.astype(numpy_dtype(base_type))
-        if np.array_equal(
-            same.astype(constant.dtype), constant, equal_nan=exponent_type not in INTEGERS
-        ):
+        same = exactly_in(constant, base_type)
+        if same is not None:
             context.replace(inputs=[base, context.array(same, "exponent")])
             return
     if constant is not None and constant.ndim == 0 and constant == 2:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import finfo, numpy_dtype
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -26,7 +24,7 @@ def round_(context: Context) -> None:
     )
     size = op.Abs(data)
     # From this number on floats have no fraction, and infinity less infinity is NaN.
-    most = 2.0 ** np.finfo(numpy_dtype(elem_type)).nmant
+    most = 2.0 ** finfo(numpy_dtype(elem_type)).nmant
     limit = context.scalar(most, "without_fraction", elem_type)
     small = op.Less(size, limit)
     kept = op.Where(small, size, zero)

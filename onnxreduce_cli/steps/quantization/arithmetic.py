@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, replace_and_cast_back
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import iinfo, numpy_dtype
 from onnxreduce_cli.steps.quantization.scales import as_float, spread
 
 
@@ -30,7 +29,7 @@ def quantize(context: Context) -> None:
     op = context.op
     data, scale, zero = (context.input(index) for index in range(3))
     to = quantized_to(context)
-    limits = np.iinfo(numpy_dtype(to))
+    limits = iinfo(numpy_dtype(to))
     divided = op.Div(as_float(context, data), spread(context, scale))
     scale_type = context.need_elem_type(scale, "it is divided in the dtype of the scale")
     if scale_type in HALVES:

@@ -5,13 +5,13 @@ There they are written as the products of integers, rescaled and rounded.
 
 from __future__ import annotations
 
-import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
+from onnxreduce_cli.model.values import dtype_name, iinfo, numpy_dtype
 from onnxreduce_cli.steps.quantization.arithmetic import lowest_for_nan
 from onnxreduce_cli.steps.quantization.matmul_conv_integer import (
     convolution_sums,
@@ -46,6 +46,11 @@ def q_linear_mat_mul(context: Context) -> None:
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (
         context.input(index) for index in range(8)
     )
+    elem_type = context.need_elem_type(y_zero, "it is the dtype of the result")
+    if elem_type not in INTEGERS:
+        raise Blocked(
+            f"nothing else multiplies {dtype_name(elem_type)}", "choose opset 21 or later"
+        )
     context = context.at(10)  # Opset 10 introduced MatMulInteger too; its own step goes on.
     op = context.op
     total = op.MatMulInteger(a, b, a_zero, b_zero)
@@ -90,7 +95,7 @@ def _requantize(
     context = context.at(12)  # 11 introduced Round, and limits of Clip as inputs.
     op = context.op
     to = context.need_elem_type(zero, "it is the dtype of the result")
-    limits = np.iinfo(numpy_dtype(to))
+    limits = iinfo(numpy_dtype(to))
     scaled = op.Mul(cast(context, total, TensorProto.FLOAT), factor)
     rounded = op.Round(scaled)
     moved = op.Add(rounded, cast(context, zero, TensorProto.FLOAT))

@@ -23,7 +23,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.refusals import NO_RANK
-from onnxreduce_cli.model.values import Dims, numpy_dtype
+from onnxreduce_cli.model.values import Dims, iinfo, numpy_dtype
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.steps.reduction.reduce import elementwise_part
 from onnxreduce_cli.steps.reduction.softmax import as_last_axis, restore_shape
@@ -69,7 +69,7 @@ def by_opposite(context: Context) -> None:
             return context.op.Not(value, outputs=outputs)
         if elem_type not in INTEGERS:
             return context.op.Neg(value, outputs=outputs)
-        limits = np.iinfo(numpy_dtype(elem_type))
+        limits = iinfo(numpy_dtype(elem_type))
         ends = context.scalar(limits.min + limits.max, "ends", elem_type)
         return whole.op.Sub(ends, value, outputs=outputs)
 

@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS
 from onnxreduce_cli.model.folding import LIMIT
-from onnxreduce_cli.model.values import CONSTANT_DTYPES, dtype_name, numpy_dtype
+from onnxreduce_cli.model.values import CONSTANT_DTYPES, dtype_name, exactly_in
 from onnxreduce_cli.steps.registry import down
 
 
@@ -93,7 +93,9 @@ def floats_only(context: Context) -> None:
         context.move_to_initializer(tensor)
         return
     array = context.constant(context.node.output[0])
-    double = None if array is None else _exactly_double(array, tensor.data_type)
+    double = None
+    if array is not None and array.dtype.kind not in "cO":
+        double = exactly_in(array, TensorProto.DOUBLE)
     if double is None and context.in_main_graph:
         context.move_to_initializer(tensor)
         return
@@ -127,15 +129,3 @@ def _sum_of_doubles(context: Context, array: npt.NDArray[Any], elem_type: int) -
         for number in (array // unit, unit, array % unit)
     )
     context.replace("Add", [context.op.Mul(high, factor), low], keep=())
-
-
-def _exactly_double(array: npt.NDArray[Any], elem_type: int) -> npt.NDArray[np.float64] | None:
-    """Return the array in double, or None where casting it back does not give the same."""
-    if elem_type == TensorProto.STRING or array.dtype.kind == "c":
-        return None
-    double = array.astype(np.float64)
-    if array.dtype.kind in "iu":  # Beyond the range of integers each processor casts its own way.
-        same = all(map(int.__eq__, map(int, double.ravel()), map(int, array.ravel())))
-        return double if same else None
-    back = double.astype(numpy_dtype(elem_type))
-    return double if np.array_equal(back, array) else None

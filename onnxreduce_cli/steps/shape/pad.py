@@ -21,7 +21,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import list_elements, size_of
-from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.model.values import exactly_in, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
 from onnxreduce_cli.steps.shape.emulated_pad import pads_of_axes_at_run_time, source_indices
 from onnxreduce_cli.steps.widening import wider
@@ -92,12 +92,8 @@ def _value_of_attribute(context: Context) -> float | None:
     constant = context.constant(context.input(2))
     if constant is None or constant.dtype.kind not in "biuf":
         return None
-    with np.errstate(over="ignore"):
-        single = constant.reshape(-1)[:1].astype(np.float32)
-    back = single.astype(constant.dtype)
-    if back.tobytes() != constant.reshape(-1)[:1].tobytes() and not np.isnan(single[0]):
-        return None
-    return float(single[0])
+    single = exactly_in(constant.reshape(-1)[:1], TensorProto.FLOAT)
+    return None if single is None else float(single[0])
 
 
 def _takes_dtype(context: Context) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import unsqueezed
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number
@@ -13,7 +15,7 @@ from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.steps.registry import introduced
 
 
-@introduced("Trilu", 14, "a mask and Where", blocks=NO_COUNTING)
+@introduced("Trilu", 14, "a mask and Where", blocks=f"it is of strings, or {NO_COUNTING}")
 def trilu(context: Context) -> None:
     """``Trilu(x, k)`` becomes ``Where(mask, x, 0)``: a constant mask where the last two dimensions
     and k are known and the mask is small, else ``Not(Less(columns - rows, k))``.
@@ -21,6 +23,8 @@ def trilu(context: Context) -> None:
     op = context.op
     data = context.input(0)
     elem_type = context.need_elem_type(data, "what is left out is a zero of it")
+    if elem_type == TensorProto.STRING:
+        raise Blocked("no string is zero", "choose opset 14 or later")
     upper = bool(context.value("upper", 1))
     k = context.constant(context.input(1)) if context.input(1) else np.zeros(1, np.int64)
     rows, columns = (size_of(context, data, axis) for axis in (-2, -1))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node
+from tests.support import blockers, converts, one_node
 
 
 @pytest.mark.parametrize("upper", [0, 1])
@@ -64,3 +64,9 @@ def test_large_constants_are_not_written_into_the_model(
 ) -> None:
     source = one_node(op_type, opset, inputs, **options)
     assert converts(source, opset - 1, inputs).ByteSize() < 20_000
+
+
+def test_strings_have_no_zero() -> None:
+    source = one_node("Trilu", 14, {"x": np.full((2, 2), "a", object)})
+    (blocker,) = blockers(source, 13)
+    assert blocker.reason == "no string is zero"

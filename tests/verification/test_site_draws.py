@@ -1,0 +1,63 @@
+"""Inputs of sites: which are valid for the node."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from onnx import ModelProto
+
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.verification.runtime import NumpyRunner
+from onnxreduce_cli.verification.site_draws import windows_hold_elements
+from onnxreduce_cli.verification.site_pair import Pair
+from onnxreduce_cli.verification.sites import check_sites
+from tests.support import model
+
+
+def pool(data: str, attributes: str) -> ModelProto:
+    """A pool of 6 elements that are an initializer, computed, or given."""
+    given = "float[1,1,6] c" if data == "given" else ""
+    constant = "" if data == "given" else "<float[1,1,6] c = {1, -2, 3, -4, 5, -6}>"
+    made = "d = Neg(c)" if data == "computed" else "d = Identity(c)"
+    return model(
+        f'<ir_version: 9, opset_import: ["": 19]> g ({given}) => (float[1,1,N] y) {constant}'
+        f"{{ {made} y = AveragePool<{attributes}>(d) }}"
+    )
+
+
+@pytest.mark.parametrize("data", ["constant", "computed", "given"])
+@pytest.mark.parametrize(
+    ("attributes", "holds"),
+    [
+        ("kernel_shape = [2], strides = [2]", True),
+        ("kernel_shape = [2], pads = [1, 1]", True),
+        # The first window holds pads alone.
+        ("kernel_shape = [2], pads = [2, 0]", False),
+        # There is no window.
+        ("kernel_shape = [7]", False),
+    ],
+)
+def test_windows_hold_elements(data: str, attributes: str, holds: bool) -> None:
+    before = pool(data, attributes)
+    pair = Pair(before, before, moved=False, full=True, promised={}, sizes={})
+    feeds = {"c": np.full((1, 1, 6), -1, np.float32)} if data == "given" else {}
+    assert windows_hold_elements(pair, feeds, NumpyRunner(before)) is holds
+
+
+@pytest.mark.parametrize(
+    ("opset", "target", "text"),
+    [
+        (14, 11, "g () => (int8[1,1,2] y) <int8[1,1,6] c = {1,-2,3,-4,5,6}> "
+         "{ y = MaxPool<kernel_shape = [3], strides = [3]>(c) }"),
+        (19, 18, "g () => (float[1,1,2] y) <float[1,1,6] c = {1,2,3,4,5,6}> "
+         "{ y = AveragePool<kernel_shape = [3], dilations = [2]>(c) }"),
+        (19, 9, "g () => (float[1,1,N] y) "
+         "{ c = Constant<value = float[1,1,6] {1,2,3,4,5,6}>() "
+         "y = AveragePool<kernel_shape = [3], ceil_mode = 1, strides = [2]>(c) }"),
+    ],
+)  # fmt: skip
+def test_pools_of_constants_are_checked(opset: int, target: int, text: str) -> None:
+    found = model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
+    report = check_sites(Conversion(found, target, emulate=True))
+    assert report.ok
+    assert report.checked == report.distinct
