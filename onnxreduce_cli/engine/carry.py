@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from onnxreduce_cli.engine.contraction import Contraction, Contractor, NearMiss
 
 
-def after_step(_: Context) -> None:
-    """Do nothing after a step; tests replace this with their assertions on every step."""
-
-
 @dataclass(slots=True)
 class _Crossing:
     """One step that was taken.
@@ -196,7 +192,6 @@ class Carrier:
         shared = (target, site.base, self.workspace(site.scope), site.lookups)
         context = Context(site.node, site.scope, opset, target, *shared)
         contraction.emit(context, site)
-        after_step(context)
         site.result = [item.node for item in context.emitted]
         site.description = ()
         if site.stabler:
@@ -234,14 +229,11 @@ class Carrier:
         if following is not None:
             context = Context(node, scope, opset, following.opset, *shared)
             following.take(context)
-            crossing = _Crossing(context, context.description, following.opset, expand, tried)
-        elif node.op_type in expand:
+            return _Crossing(context, context.description, following.opset, expand, tried)
+        if node.op_type in expand:
             context = Context(node, scope, target, BODY_OPSET, *shared)
-            crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, (), tried)
-        else:
-            return None
-        after_step(context)
-        return crossing
+            return _Crossing(context, body(node.op_type)(context), BODY_OPSET, (), tried)
+        return None
 
     def _taken(
         self, site: Site, scope: Scope, node: NodeProto, expand: Collection[str], tried: Tried
@@ -266,7 +258,6 @@ class Carrier:
         failed: list[Blocked] = []
         for found in avoidance.rewritten(hit, context, tried, failed):
             site.say(found.description)
-            after_step(found.context)
             crossing = _Crossing(found.context, "", target, expand, tried | {found.name})
             try:
                 return self._follow(site, scope, crossing)
