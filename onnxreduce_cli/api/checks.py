@@ -5,7 +5,6 @@ What brings ONNX Runtime is imported where it is called: a model that nothing ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli.engine.conversion import Conversion
@@ -23,15 +22,12 @@ def prepare_checks() -> None:
         prepare("onnxruntime")
 
 
-def check_conversion(
-    conversion: Conversion, *, strict: bool, meanwhile: Callable[[], object] | None = None
-) -> SiteReport | None:
+def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:
     """Run each distinct site; None where the conversion rewrites no node, or some block it.
 
     Args:
         conversion: the conversion.
         strict: whether every site must be checked.
-        meanwhile: is called while another process checks, if one does.
 
     Raises:
         CheckError: a site does not compute the same.
@@ -41,4 +37,4 @@ def check_conversion(
         return None
     from onnxreduce_cli.verification.checking import check
 
-    return check(conversion, strict=strict, meanwhile=meanwhile)
+    return check(conversion, strict=strict)

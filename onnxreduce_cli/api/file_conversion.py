@@ -29,7 +29,6 @@ from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.targets.elsewhere import Wrong
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.limits import limited
 
@@ -57,8 +56,6 @@ class Converted(Told):
         verified: the comparison of the whole models; None if it was not requested.
         data: the external data that was written.
         false_shapes: what the model stated of shapes that is not so, and is mended.
-        wrong: what some runtime computes wrong of the result; None if nothing, or if the model is
-            for one runtime.
         sizes: the bytes of the file that was read and of the one that was written, without their
             external data; None where one is a stream.
     """
@@ -71,7 +68,6 @@ class Converted(Told):
     data: SavedData = field(default_factory=SavedData)
     false_shapes: tuple[FalseShape, ...] = ()
     sizes: tuple[int, int] | None = None
-    wrong: Wrong | None = None
 
     def __repr__(self) -> str:
         """From where to where, and what changed."""
@@ -149,11 +145,10 @@ def _check(
 ) -> Converted:
     """Check a conversion that is more than planned."""
     sites = None
-    meanwhile = None if options.runtime else lambda: conversion.wrong_elsewhere
     try:
         if options.check and not (options.only_plans or done.plan.blockers):
             with _saying_how_far(done):
-                sites = check_conversion(conversion, strict=options.strict, meanwhile=meanwhile)
+                sites = check_conversion(conversion, strict=options.strict)
     except (CheckError, UncheckedError) as error:
         sites = error.report
         raise
@@ -235,7 +230,6 @@ def _write(
         raise ConversionError(what, plan.blockers)
     if path != STREAM:
         make_folder(os.path.dirname(os.path.abspath(path)))
-    wrong = None if options.runtime else conversion.wrong_elsewhere
     given = 0 if STREAM in (checked.source, path) else os.path.getsize(checked.source)
     with limited(options.limits):
         data = save(
@@ -255,5 +249,4 @@ def _write(
         data=data,
         false_shapes=conversion.false_shapes,
         sizes=(given, os.path.getsize(path)) if given else None,
-        wrong=wrong,
     )

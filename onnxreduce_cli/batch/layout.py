@@ -1,4 +1,4 @@
-"""The models that names and patterns stand for, which shard has them, and their output paths."""
+"""The models that names and patterns stand for, and their output paths."""
 
 from __future__ import annotations
 
@@ -54,15 +54,3 @@ def targets(sources: list[str], out_dir: str) -> list[str]:
             "models of the same name lie on different drives; convert those of each by themselves"
         ) from error
     return [os.path.join(out_dir, os.path.relpath(path, shared)) for path in paths]
-
-
-def is_in_shard(source: str, shard: tuple[int, int]) -> bool:
-    """Return whether shard i of n, counted from 1, has a model: that depends on its name alone.
-
-    So each model is in exactly one of the n, whatever other models there are.
-    """
-    number, count = shard
-    name = source.replace(os.sep, "/").encode("utf-8", "surrogateescape")
-    import hashlib
-
-    return int.from_bytes(hashlib.sha256(name).digest()[:8], "big") % count == number - 1

@@ -6,7 +6,7 @@ date. So a line is added for each output before it is written, which says that i
 afterwards. Lines are only ever added, and each is on disk before the next step, so a run may be
 killed at any time: an output without its second line is made again.
 
-Several runs, such as shards, may add to it at a time: whoever adds a line holds a lock meanwhile.
+Several runs may add to it at a time: whoever adds a line holds a lock meanwhile.
 
 What is read here is data, that anything may have written: a line that is no note says nothing.
 """

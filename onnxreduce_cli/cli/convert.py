@@ -158,7 +158,6 @@ def command(
     no_check: bool,
     jobs: int | None,
     cluster: str | None,
-    shard: tuple[int, int] | None,
     resume: bool,
     verbose: bool,
     quiet: bool,
@@ -175,12 +174,12 @@ def command(
 
     options = Options.of(**given, check=not no_check)
     sources = _sources(models, output, out_dir, options)
-    alone = jobs is None and cluster is None and shard is None and not resume
+    alone = jobs is None and cluster is None and not resume
     if len(sources) == 1 and out_dir is None and alone:
         return _convert_one(telling, sources[0], output, options, verbose=verbose, quiet=quiet)
     _check_many(sources, output, out_dir, options, resume=resume)
     check_cluster(cluster, jobs, out_dir)
-    chosen = _chosen(sources, out_dir, shard)
+    chosen = _chosen(sources, out_dir)
     where = pool(jobs, cluster, list(chosen), out_dir, options, quiet=quiet)
     return _convert_many(telling, chosen, where, out_dir, options, resume=resume, quiet=quiet)
 
@@ -211,19 +210,12 @@ def _check_many(
         raise click.UsageError("say either --in-place or --out-dir")
 
 
-def _chosen(
-    sources: list[str], out_dir: str | None, shard: tuple[int, int] | None
-) -> dict[str, str | None]:
-    """The output path of each model of a shard, which is the same whatever the shards are."""
-    from onnxreduce_cli.batch.layout import is_in_shard, targets
+def _chosen(sources: list[str], out_dir: str | None) -> dict[str, str | None]:
+    """Return the output path of each model; None where it lies beside the model."""
+    from onnxreduce_cli.batch.layout import targets
 
     places = targets(sources, out_dir) if out_dir is not None else [None] * len(sources)
-    found = dict(zip(sources, places, strict=True))
-    return {
-        source: place
-        for source, place in found.items()
-        if shard is None or is_in_shard(source, shard)
-    }
+    return dict(zip(sources, places, strict=True))
 
 
 def _convert_one(

@@ -1,8 +1,7 @@
-"""The options of `convert` that say where many models are converted, and which of them."""
+"""The options of `convert` that say where many models are converted."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,16 +16,6 @@ if TYPE_CHECKING:
     from onnxreduce_cli.batch.pool import Pool
 
 
-def _shard(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, int] | None:
-    """The option's value as two numbers."""
-    if value is None:
-        return None
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", value)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise click.BadParameter(f"{value!r} is no shard; the first of eight is 1/8, the last 8/8")
-    return int(found[1]), int(found[2])
-
-
 _OPTIONS = (
     click.option(
         "--jobs", type=click.IntRange(min=1), help="How many models at once; by default 1."
@@ -36,13 +25,6 @@ _OPTIONS = (
         metavar="ADDRESS",
         help="Convert on the workers of the Dask scheduler at this address, tcp://host:8786, which "
         "share --out-dir and the models' folders; pip install 'onnxreduce[cluster]'.",
-    ),
-    click.option(
-        "--shard",
-        callback=_shard,
-        metavar="I/N",
-        help="Convert only this part of the models, 1/8 to 8/8: each model, by its name as given, "
-        "is in exactly one.",
     ),
     click.option(
         "--resume", is_flag=True, help="Skip what an earlier run into --out-dir has done."

@@ -30,10 +30,6 @@ if TYPE_CHECKING:
     from onnxreduce_cli.engine.contraction import Contraction, Contractor, NearMiss
 
 
-def after_step(_: Context) -> None:
-    """Do nothing after a step; tests replace this with their assertions on every step."""
-
-
 @dataclass(slots=True)
 class _Crossing:
     """One step that was taken.
@@ -197,7 +193,6 @@ class Carrier:
         shared = (target, site.base, self.workspace(site.scope), site.lookups)
         context = Context(site.node, site.scope, opset, target, *shared)
         contraction.emit(context, site)
-        after_step(context)
         site.result = [item.node for item in context.emitted]
         site.description = ()
         if site.stabler:
@@ -235,22 +230,18 @@ class Carrier:
         if following is not None:
             context = Context(node, scope, opset, following.opset, *shared)
             following.take(context)
-            crossing = _Crossing(context, context.description, following.opset, expand, tried)
-        elif node.op_type in expand:
+            return _Crossing(context, context.description, following.opset, expand, tried)
+        if node.op_type in expand:
             context = Context(node, scope, target, BODY_OPSET, *shared)
             description = body(node.op_type)(context)
-            crossing = _Crossing(context, description, BODY_OPSET, (), tried | {node.op_type})
-        elif tried:
+            return _Crossing(context, description, BODY_OPSET, (), tried | {node.op_type})
+        if tried:
             # What it stands for may have come with dtypes that its own operator lacks here.
             context = Context(node, scope, target, target, *shared)
             fit_types(context, node, target, target)
-            if context.unchanged:
-                return None
-            crossing = _Crossing(context, "", target, expand, tried)
-        else:
-            return None
-        after_step(context)
-        return crossing
+            if not context.unchanged:
+                return _Crossing(context, "", target, expand, tried)
+        return None
 
     def _taken(
         self, site: Site, scope: Scope, node: NodeProto, expand: Collection[str], tried: Tried
@@ -275,7 +266,6 @@ class Carrier:
         failed: list[Blocked] = []
         for found in avoidance.rewritten(hit, context, tried, failed):
             site.say(found.description)
-            after_step(found.context)
             crossing = _Crossing(found.context, "", target, expand, tried | {found.name})
             try:
                 return self._follow(site, scope, crossing)

@@ -8,17 +8,16 @@ then makes the edits in place: what no boundary touches is not touched.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import onnx
-from onnx import ModelProto
+from onnx import ModelProto, NodeProto
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.apply import apply_plan
-from onnxreduce_cli.engine.converted_nodes import converted_nodes
 from onnxreduce_cli.engine.description import Plan, describe
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
@@ -32,10 +31,9 @@ from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.ir_version import Wanted
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.steps.dispatch import body
-from onnxreduce_cli.targets.elsewhere import Alike, Wrong, wrong_elsewhere
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.contraction import NearMiss
@@ -173,16 +171,25 @@ class Conversion:
         found = describe(self.model, self.given_scopes, self._plan)
         return self.prepared.told_in(replace(found, choice=self.choice))
 
-    @cached_property
-    def wrong_elsewhere(self) -> Wrong | None:
-        """What some runtime computes wrong of the model as it will be; None if nothing."""
-        if self.source is None:
-            return None
-        return wrong_elsewhere(self.target, self.nodes_after)
-
-    def nodes_after(self, op_types: Collection[str] | None = None) -> Iterable[Alike]:
-        """The nodes of the default domain of the model as it will be, of some operators or all."""
-        return converted_nodes(self._plan, op_types)
+    def nodes_after(self) -> Iterator[NodeFacts]:
+        """Return the nodes of the default domain that the model will have, to be asked about."""
+        plan, calls = self._plan, self.facts.calls
+        changed = [site for site in plan.sites if site.blocked is None and site.like is None]
+        gone = {*plan.dead.nodes, *(id(site.node) for site in changed)}
+        after = [
+            (scope, node)
+            for scope in plan.subject.distinct_scopes
+            for node in scope.nodes
+            if id(node) not in gone and calls.function_of(node) is None
+        ]
+        for site in changed:
+            # Graphs of the node itself are scopes of their own.
+            inner = site.node.op_type not in GRAPH_OPERATORS
+            after += _with_graphs(site.scope, site.result, self.target if inner else None)
+        for scope, node in after:
+            if is_default(node.domain):
+                workspace = plan.carrier.workspace(scope)
+                yield NodeFacts(node, scope, self.target, workspace, Lookups())
 
     def apply(self) -> None:
         """Edit the model in place.
@@ -197,6 +204,17 @@ class Conversion:
             apply_plan(self._plan, self.model)
             if revealing:
                 self.false_shapes = mend_shapes(self.model)
+
+
+def _with_graphs(
+    scope: Scope, nodes: Iterable[NodeProto], opset: int | None
+) -> Iterator[tuple[Scope, NodeProto]]:
+    """Return new nodes with their scopes, and if an opset is given those in their graphs."""
+    for node in nodes:
+        yield scope, node
+        for name, graph in subgraphs(node) if opset is not None else ():
+            inner = Scope(graph, scope, opset, f"{node.name}.{name}", subgraph=True)
+            yield from _with_graphs(inner, inner.nodes, opset)
 
 
 def check_source(model: ModelProto, scopes: Sequence[Scope]) -> None:

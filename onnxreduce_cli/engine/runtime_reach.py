@@ -19,6 +19,7 @@ from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import Target
+from onnxreduce_cli.targets.rows import Quirk
 from onnxreduce_cli.targets.verdict import asking
 from onnxreduce_cli.targets.versions import Version
 
@@ -35,11 +36,14 @@ class Runtimes:
             for all of them.
         converted: those that do when it is converted for them.
         refused: those for which it cannot be converted.
+        wrong: what is computed wrong of the model as it is, with no error: by name of the runtime
+            the operators, each with the versions that do, as text.
     """
 
     as_it_is: dict[str, str]
     converted: dict[str, str]
     refused: dict[str, str]
+    wrong: dict[str, dict[str, str]]
 
 
 def runtimes_of(reach: Reach, outcomes: Mapping[int, Outcome]) -> Runtimes:
@@ -51,9 +55,17 @@ def runtimes_of(reach: Reach, outcomes: Mapping[int, Outcome]) -> Runtimes:
     """
     looked = _Looked(reach, outcomes)
     groups: list[dict[str, list[Version]]] = [{}, {}, {}]
+    wrong: dict[str, dict[str, list[Version]]] = {}
     for name, version, target in _known():
         groups[looked.verdict(target)].setdefault(name, []).append(version)
-    return Runtimes(*map(_spans, groups))
+        for op_type in looked.form.operators_wrong_in(target):
+            wrong.setdefault(name, {}).setdefault(op_type, []).append(version)
+    as_it_is, converted, refused = map(_spans, groups)
+    spans = {
+        name: {op: runtime(name).span(versions) for op, versions in found.items()}
+        for name, found in wrong.items()
+    }
+    return Runtimes(as_it_is, converted, refused, spans)
 
 
 def runtimes_taking(conversion: Conversion) -> dict[str, str]:
@@ -117,13 +129,22 @@ class _Form:
             return False
         if any(target.lacks(op_type, opset) is not None for op_type in self._operators):
             return False
-        hits = any(
-            self._has(op_type, quirk.form)
-            for quirk in target.quirks
-            if quirk.at(opset)
-            for op_type in self._operators & quirk.operators
-        )
-        return not hits and not self.has_other_domains(target)
+        if any(self._hit_by(quirk, opset) for quirk in target.quirks):
+            return False
+        return not self.has_other_domains(target)
+
+    def operators_wrong_in(self, target: Target) -> list[str]:
+        """Return the operators that a runtime which takes the model's opset computes wrong."""
+        opset = self._opset
+        if opset is None or opset not in opsets_of(target, opset):
+            return []
+        wrong = [quirk for quirk in target.quirks if quirk.effect == "wrong"]
+        return sorted({op_type for quirk in wrong for op_type in self._hit_by(quirk, opset)})
+
+    def _hit_by(self, quirk: Quirk, opset: int) -> list[str]:
+        """Return the operators of nodes that a quirk is about."""
+        found = self._operators & quirk.operators if quirk.at(opset) else ()
+        return [op_type for op_type in found if self._has(op_type, quirk.form)]
 
     def has_other_domains(self, target: Target) -> bool:
         """Return whether there are nodes of other domains that a runtime does not take."""
@@ -175,9 +196,8 @@ def _as_it_is(reach: Reach) -> _Form:
 def _as_converted(conversion: Conversion) -> _Form:
     """The form that a conversion, which is not applied yet, gives a model."""
     nodes: dict[str, list[NodeFacts]] = {}
-    for group in conversion.nodes_after():
-        found = nodes.setdefault(group.op_type, [])
-        found += map(group.ask, range(group.nodes))
+    for node in conversion.nodes_after():
+        nodes.setdefault(node.node.op_type, []).append(node)
     return _Form(
         conversion.target,
         conversion.ir_version,
@@ -192,17 +212,17 @@ class _Looked:
 
     def __init__(self, reach: Reach, outcomes: Mapping[int, Outcome]) -> None:
         self._reach, self._outcomes = reach, outcomes
-        self._form = _as_it_is(reach)
+        self.form = _as_it_is(reach)
         scopes = reach.facts.scopes
         self._operators = frozenset(name for scope in scopes for name in scope.op_types)
 
     def verdict(self, target: Target) -> int:
         """0 where a runtime takes the model as it is, 1 where it is converted first, else 2."""
-        if self._form.is_taken(target):
+        if self.form.is_taken(target):
             return 0
         own = self._reach.own
         possible = [opset for opset in opsets_of(target, own) if not self._outcomes[opset].blockers]
-        if self._form.has_other_domains(target):
+        if self.form.has_other_domains(target):
             return 2
         if any(self._is_right_at(target, opset) for opset in possible):
             return 1

@@ -12,7 +12,6 @@ from onnxreduce_cli.report.contents import Contents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import alike
 from onnxreduce_cli.report.plan import remarks
-from onnxreduce_cli.targets.elsewhere import Wrong
 from onnxreduce_cli.verification.results import VerifyReport
 from onnxreduce_cli.verification.site_report import SiteReport
 
@@ -50,7 +49,6 @@ class ConvertedModel:
         checks: what running the nodes that change found; null if none was run.
         verified: the comparison of the whole models; null if there was none.
         sizes: the bytes of the file that was read and of the one that was written.
-        wrong: what some runtime computes wrong of the result; null if nothing is known.
         warnings: warnings and remarks, a line each.
         problem: what is wrong; null if nothing is.
     """
@@ -63,7 +61,6 @@ class ConvertedModel:
     checks: SiteReport | None = None
     verified: VerifyReport | None = None
     sizes: tuple[int, int] | None = None
-    wrong: Wrong | None = None
     warnings: tuple[str, ...] = ()
     problem: Problem | None = None
 
@@ -138,7 +135,6 @@ def converted_model(done: Converted, *, dry_run: bool) -> ConvertedModel:
         done.checks,
         done.verified,
         done.sizes,
-        done.wrong,
         tuple(remarks(done)),
         reason,
     )

@@ -59,6 +59,12 @@ def _runtimes(found: Runtimes) -> Iterator[str]:
         named = [f"{name} {span}".rstrip() for name, span in versions.items()]
         if named:
             yield f"{what}: {'; '.join(named)}"
+    if found.wrong:
+        yield "warning: computed wrong as it is, with no error; convert --for avoids that:"
+    for name, operators in found.wrong.items():
+        for span in dict.fromkeys(operators.values()):
+            named = [op_type for op_type, versions in operators.items() if versions == span]
+            yield f"  {name} {span}".rstrip() + f": {', '.join(named)}"
 
 
 def _opsets(opsets: dict[str, int]) -> str:

@@ -13,7 +13,6 @@ from onnxreduce_cli.text import columns, count, listed, size_text, wrapped
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
-    from onnxreduce_cli.targets.elsewhere import Wrong
 
 #: What is said of the kinds of changes takes no more lines than this, unless all is asked for.
 _MOST_LINES = 14
@@ -23,17 +22,7 @@ def changes_text(done: Converted, *, verbose: bool = False) -> str:
     """Describe a finished conversion: a headline, then a line for each kind of change."""
     plan = done.plan
     lines = [*_head(f"{done.source} -> {done.target}", plan, done.sizes), *_whole(plan)]
-    return wrapped([*lines, *_nodes(plan, verbose=verbose), *_wrong(done.wrong)])
-
-
-def _wrong(found: Wrong | None) -> list[str]:
-    """A line on what some runtime computes wrong, if there is anything."""
-    if found is None:
-        return []
-    nodes = listed([f"{number:,} {op_type}" for op_type, number in found.nodes.items()])
-    where = [" ".join(filter(None, item)) for item in found.runtimes.items()]
-    name = "RUNTIME" if len(where) > 1 else next(iter(found.runtimes))
-    return [f"  {nodes} at {found.opset}: wrong in {listed(where)}; --for {name}"]
+    return wrapped([*lines, *_nodes(plan, verbose=verbose)])
 
 
 def proofs(done: Converted) -> list[str]:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from onnxreduce_cli.targets.elsewhere import INDEX
 from onnxreduce_cli.targets.reading import GROUPS, names, runtime
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import FACTS, Quirk, Row, Runtime, Source
@@ -191,39 +188,7 @@ def _cells(*cells: str) -> str:
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
-def wrong_index() -> str:
-    """What `targets.elsewhere` reads in place of the runtimes' files: the text of its index."""
-    lines = []
-    for name in names():
-        found = runtime(name)
-        wrong = {
-            id(quirk): quirk
-            for row in found.rows
-            for quirk in row.quirks
-            if quirk.effect == "wrong"
-        }
-        if wrong:
-            versions = json.dumps([str(row.version) for row in found.rows])
-            records = ",\n    ".join(json.dumps(_wrong(found, quirk)) for quirk in wrong.values())
-            lines.append(
-                f'  "{name}": {{\n   "versions": {versions},\n   "wrong": [\n    {records}]}}'
-            )
-    return "{\n" + ",\n".join(lines) + "\n}\n"
-
-
-def _wrong(found: Runtime, quirk: Quirk) -> dict[str, Any]:
-    """A quirk, with the opsets at which each version takes a model and gets it wrong."""
-    places = {}
-    for row in found.rows:
-        ends = [end for end in (row.number("newest"), quirk.opsets[1]) if end is not None]
-        first = max(row.number("oldest") or 1, quirk.opsets[0])
-        if quirk in row.quirks and (not ends or first <= min(ends)):
-            places[str(row.version)] = [first, min(ends, default=None)]
-    return {"operators": sorted(quirk.operators), "form": quirk.form, "at": places}
-
-
 if __name__ == "__main__":
     from pathlib import Path
 
     Path("docs/targets.md").write_text(targets_markdown(), encoding="utf-8")
-    INDEX.write_text(wrong_index(), encoding="utf-8")

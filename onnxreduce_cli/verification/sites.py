@@ -7,7 +7,7 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -23,15 +23,12 @@ from onnxreduce_cli.verification.site_pair import Found, Pair
 from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 
-def check_sites(
-    conversion: Conversion, *, seed: int = 0, meanwhile: Callable[[], object] | None = None
-) -> SiteReport:
+def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
     """Check every distinct site of a conversion that has not been applied yet.
 
     Args:
         conversion: a conversion; its blocked sites are left out.
         seed: of the inputs that are drawn.
-        meanwhile: is called while another process checks, if one does.
     """
     elsewhere = prepared()
     maker = PairMaker(conversion)
@@ -53,8 +50,6 @@ def check_sites(
         groups[pair_key] = (pair, first, count + len(group))
     if elsewhere is not None:
         elsewhere.send()
-        if meanwhile is not None:
-            meanwhile()
     check = check_here if elsewhere is None else elsewhere.check
     for pair, site, count in groups.values():
         found.add(site, count, check_site(maker, site, pair, seed, check))

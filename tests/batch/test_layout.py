@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from onnxreduce_cli.batch.layout import is_in_shard, matching, targets
+from onnxreduce_cli.batch.layout import matching, targets
 from onnxreduce_cli.errors import UsageError
 
 
@@ -52,13 +52,3 @@ def test_targets_on_different_drives(monkeypatch):
     monkeypatch.setattr(os.path, "commonpath", other_drive)
     with pytest.raises(UsageError, match="different drives"):
         targets(["x/m.onnx", "y/m.onnx"], "out")
-
-
-def test_each_model_is_in_exactly_one_shard_whatever_others_there_are():
-    names = [f"hub/{number}/model.onnx" for number in range(300)]
-    for count in (1, 2, 7):
-        shards = [[n for n in names if is_in_shard(n, (i + 1, count))] for i in range(count)]
-        assert sorted(name for shard in shards for name in shard) == sorted(names)
-        assert all(200 / count < len(shard) <= 400 / count for shard in shards)
-    # Stable: another Python, another day.
-    assert [is_in_shard(name, (1, 2)) for name in names[:8]] == [True, False, *[True] * 6]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import stat
 import subprocess
@@ -579,21 +580,26 @@ def test_for_a_runtime(onnxreduce, tmp_path):
     assert onnxreduce("convert", source).code == 2
 
 
-def test_what_some_runtime_gets_wrong_is_told_in_a_line(onnxreduce, tmp_path):
-    path = tmp_path / "m.onnx"
+def test_of_runtimes_that_nobody_named_inspect_tells(onnxreduce, tmp_path):
+    path, made = tmp_path / "m.onnx", tmp_path / "m.opset13.onnx"
     onnx.save(
         model("""<ir_version: 8, opset_import: ["" : 11]>
             g (float[2,3] x) => (float[2,1] y) { y = ReduceL1<axes=[1]>(x) }"""),
         path,
     )
-    line = "1 ReduceL1 at 13: wrong in openvino 2025.4 to 2026.4; --for openvino"
-    assert line in onnxreduce("convert", path, "--opset", "13").out
-    assert (
-        "wrong in" not in onnxreduce("convert", path, "--opset", "11", "-o", path, "--in-place").out
-    )
-    told = onnxreduce("convert", path, "--for", "openvino==2026.4")
-    assert told.code == 0
-    assert "wrong in" not in told.out
+    assert "openvino" not in onnxreduce("convert", path, "--opset", "13").out
+
+    def wrong(path):
+        return json.loads(onnxreduce("inspect", path, "--json").out)["runtimes"]["wrong"]
+
+    line = "openvino 2025.4 to 2026.4: ReduceL1"
+    warning = "warning: computed wrong as it is, with no error; convert --for avoids that:\n"
+    told = onnxreduce("inspect", made).out
+    assert f"  {line}\n" in told[told.index(warning) :]
+    assert wrong(made)["openvino"] == {"ReduceL1": "2025.4 to 2026.4"}
+    assert "openvino" not in wrong(path)
+    assert onnxreduce("convert", path, "--for", "openvino==2026.4").code == 0
+    assert "openvino" not in wrong(tmp_path / "m.openvino-2026.4.onnx")
 
 
 def test_an_opset_is_asked_for_where_the_model_has_none(onnxreduce, tmp_path):

@@ -131,7 +131,7 @@ def outcome(given: ModelProto, target: int, **options: Any) -> tuple[Any, ...]:
     told = [conversion.plan().to_dict(), conversion.blockers, conversion.avoided]
     if conversion.blockers:
         return tuple(told)
-    told += [check_sites(conversion).to_dict(), conversion.wrong_elsewhere]
+    told += [check_sites(conversion).to_dict()]
     told += [[(site.scope.label, site.node.SerializeToString()) for site in conversion.sites]]
     conversion.apply()
     return (*told, copy.SerializeToString(deterministic=True))

@@ -38,6 +38,79 @@ def test_as_it_is_and_converted() -> None:
     assert "candle" not in {*found.as_it_is, *found.converted, *found.refused}
 
 
+@pytest.mark.parametrize(
+    ("nodes", "version", "found"),
+    [
+        ("y = Add(x, x)", 13, None),
+        ("y = ReduceL1<axes=[1]>(x)", 11, None),
+        ("y = ReduceL1(x)", 13, None),
+        ("y = ReduceL1<axes=[1]>(x)", 13, ("ReduceL1", {"openvino": "2025.4 to 2026.4"})),
+        (
+            "a = LogSoftmax<axis=0>(x) y = LogSoftmax<axis=1>(a)",
+            11,
+            ("LogSoftmax", {"opencv", "mnn", "ncnn", "tinygrad", "jaxonnxruntime", "x2paddle"}),
+        ),
+        ("y = LogSoftmax<axis=2>(x)", 11, None),
+        (
+            "y = ReduceSum<noop_with_empty_axes=1>(x)",
+            13,
+            ("ReduceSum", {"mnn", "ncnn", "onnxruntime", "opencv"}),
+        ),
+    ],
+)
+def test_what_is_computed_wrong(nodes: str, version: int, found: Any) -> None:
+    wrong = runtimes(nodes, version).wrong
+    if found is None:
+        assert wrong == {}
+        return
+    operator, names = found
+    assert all(set(operators) == {operator} for operators in wrong.values())
+    if isinstance(names, dict):
+        assert {name: operators[operator] for name, operators in wrong.items()} == names
+    else:
+        assert set(wrong) == names
+
+
+def test_nodes_of_functions_are_looked_at() -> None:
+    found = model("""<ir_version: 8, opset_import: ["" : 13, "own" : 1]>
+        g (float[2,3] x) => (float[2,1] y) { y = own.f(x) }
+        <domain: "own", opset_import: ["" : 13]>
+        f (v) => (w) { w = ReduceL1<axes=[1]>(v) }""")
+    assert set(inspect(found).runtimes.wrong["openvino"]) == {"ReduceL1"}
+
+
+@pytest.mark.parametrize("axes", ["int64[0] {}", "int64[1] {1}"])
+def test_nodes_with_no_axes_are_told_apart(axes: str) -> None:
+    found = model(f"""<ir_version: 8, opset_import: ["" : 18, "own" : 1]>
+        g (float[2,3] x) => (float[a,b] y) {{ y = own.f(x) }}
+        <domain: "own", opset_import: ["" : 18]>
+        f (v) => (w) {{ axes = Constant<value={axes}>() w = ReduceL1(v, axes) }}""")
+    assert ("openvino" in inspect(found).runtimes.wrong) is ("{1}" in axes)
+
+
+@pytest.mark.parametrize(
+    ("opset", "wrong"), [(13, {"ReduceL1"}), (16, {"ReduceL1"}), (18, {"ReduceL1"}), (12, set())]
+)
+def test_nodes_of_graphs_within_nodes_are_looked_at(opset: int, wrong: set[str]) -> None:
+    """Each once as it will be: those that become others, too."""
+    found = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2,3,4] x, bool c) => (float[a,b,d] y) {
+            p = ReduceL1<axes=[1]>(x)
+            q = ReduceL1<axes=[2]>(p)
+            r = If(c) <
+                then_branch = then () => (float[a,b,d] t) { t = ReduceL1<axes=[0]>(q) },
+                else_branch = else () => (float[a,b,d] e) { e = Identity(q) }
+            >
+            y = ReduceL1<axes=[0]>(r)
+        }""")
+    conversion = Conversion(found, opset)
+    after = [node.node.op_type for node in conversion.nodes_after()]
+    assert after.count("ReduceL1") == 4
+    conversion.apply()
+    operators = {name for ops in inspect(conversion.model).runtimes.wrong.values() for name in ops}
+    assert operators == wrong
+
+
 def test_the_ir_version_counts() -> None:
     assert runtimes(L1, 18, 10).as_it_is["onnxruntime"] == "1.18 to 1.32"
 

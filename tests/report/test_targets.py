@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from onnxreduce_cli.report.targets import target_text, targets_markdown, targets_text, wrong_index
-from onnxreduce_cli.targets.elsewhere import INDEX
+from onnxreduce_cli.report.targets import target_text, targets_markdown, targets_text
 from onnxreduce_cli.targets.reading import names
 from onnxreduce_cli.targets.requirement import find
 
@@ -15,11 +14,6 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "targets.md"
 def test_the_document_is_up_to_date() -> None:
     written = DOCUMENT.read_text(encoding="utf-8")
     assert written == targets_markdown(), "run python -m onnxreduce_cli.report.targets"
-
-
-def test_the_index_is_up_to_date() -> None:
-    written = INDEX.read_text(encoding="utf-8")
-    assert written == wrong_index(), "run python -m onnxreduce_cli.report.targets"
 
 
 def test_each_runtime_has_a_line() -> None:

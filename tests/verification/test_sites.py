@@ -11,7 +11,6 @@ import pytest
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
@@ -20,6 +19,7 @@ from onnxreduce_cli.verification.pair_process import check_here
 from onnxreduce_cli.verification.site_pair import Found, Pair
 from onnxreduce_cli.verification.site_report import SiteReport
 from onnxreduce_cli.verification.sites import check_sites
+from tests import contract
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'
@@ -236,7 +236,7 @@ Key = tuple[str, int, Direction]
 def plant(monkeypatch: pytest.MonkeyPatch, key: Key, wrong: Wrong) -> None:
     """Take a boundary by a wrong step, which only the check of sites looks at."""
     # That tests would see it as it is taken, too, is not what is asked here.
-    monkeypatch.setattr(carry, "after_step", lambda _: None)
+    monkeypatch.setattr(contract, "check", lambda _: None)
     monkeypatch.setitem(STEPS, key, step_for(*key)._replace(apply=wrong))
 
 
@@ -447,11 +447,11 @@ def test_each_distinct_site_is_given_away_before_something_else_is_done(
         a = ReduceMax<axes=[1]>(x) b = ReduceMax<axes=[0]>(x) c = ReduceMax<axes=[1]>(x)
     }"""
     conversion = Conversion(source(13, text), 18)
-    alone = check_sites(conversion, meanwhile=lambda: done.append("meanwhile"))
-    assert done == []  # This process checks, and has no time.
+    alone = check_sites(conversion)
+    assert done == []
     monkeypatch.setattr(sites, "prepared", Elsewhere)
-    report = check_sites(conversion, meanwhile=lambda: done.append("meanwhile"))
-    assert done == ["begin", "begin", "send", "meanwhile", "check", "check"]
+    report = check_sites(conversion)
+    assert done == ["begin", "begin", "send", "check", "check"]
     assert report == alone
 
 
