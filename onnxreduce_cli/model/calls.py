@@ -200,14 +200,16 @@ class Calls:
     def bound(
         self, function: FunctionProto, caller: Scope, call: NodeProto
     ) -> dict[str, AttributeProto]:
-        """A call's attributes with defaults; references that cannot be resolved are left out."""
+        """A call's attributes with defaults; those of several values remain references."""
         bound = {item.name: item for item in function.attribute_proto}
         for attribute in call.attribute:
             if not attribute.ref_attr_name:
                 bound[attribute.name] = attribute
                 continue
             value = self.resolve_attribute(caller, attribute)
-            if value is not None and value is not UNKNOWN:
+            if value is UNKNOWN:
+                bound[attribute.name] = attribute
+            elif value is not None:
                 bound[attribute.name] = helper.make_attribute(
                     attribute.name, value, attr_type=attribute.type or None
                 )
