@@ -134,17 +134,29 @@ class Calls:
 
     # Attributes
 
-    def resolve_attribute(self, scope: Scope, attribute: AttributeProto) -> Any:
+    def resolve_attribute(
+        self, scope: Scope, attribute: AttributeProto | None, default: Any = None
+    ) -> Any:
         """Return an attribute's value; for a reference, the one that all calls agree on.
 
+        Whatever reads the value of a model's attribute asks here: a reference itself holds none.
+
+        Args:
+            scope: where the node is.
+            attribute: the node's attribute; None where it is absent.
+            default: the value of an absent attribute, and of one that no call sets.
+
         Returns:
-            the value, None if no call sets it and it has no default, or `UNKNOWN`.
+            the value, `default`, or `UNKNOWN`.
         """
+        if attribute is None:
+            return default
         if not attribute.ref_attr_name:
             return attributes.value(attribute)
         if scope.function is None:
             return UNKNOWN
-        return self._resolve(scope.function, attribute.ref_attr_name)
+        value = self._resolve(scope.function, attribute.ref_attr_name)
+        return default if value is None else value
 
     def _resolve(self, function: FunctionProto, name: str) -> Any:
         """Resolve a function's attribute once, without recursion: callers may be a long chain."""
