@@ -112,3 +112,38 @@ def test_what_is_wide() -> None:
     assert wide_handlers("try:\n    f()\nexcept BaseException:\n    g()\n    raise\n") == []
     assert wide_handlers("with suppress(OSError):\n    f()") == []
     assert wide_handlers("with contextlib.suppress(Exception):\n    f()") == [1]
+
+
+#: The fields that hold the value of an attribute, all of them empty in a reference.
+VALUES = {"f", "floats", "i", "ints", "s", "strings"}
+
+#: Where the attributes of a model's nodes are read by what is asked of them.
+BY_VALUE = ("containers/", "emit/", "idioms/", "steps/", "targets/")
+
+
+def raw_values(text: str) -> list[int]:
+    """The lines of a file that read an attribute's value from the message itself."""
+    tree = ast.parse(text)
+    called = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in VALUES and id(node) not in called
+    ]
+
+
+def test_attributes_are_read_where_references_are_resolved() -> None:
+    found = {
+        name: lines
+        for name, text in sources()
+        if name.startswith(BY_VALUE) and (lines := raw_values(text))
+    }
+    # Sequences are written out in graphs alone, once functions are inlined.
+    for name in ("containers/operators.py", "containers/splitting.py"):
+        assert found.pop(name, None), f"{name} needs no exception"
+    assert found == {}, "ask NodeFacts.value or NodeFacts.known_value"
+
+
+def test_what_is_raw() -> None:
+    assert raw_values("axes = node.attribute('axes').ints\n") == [1]
+    assert raw_values("op.ints(1)\n") == []

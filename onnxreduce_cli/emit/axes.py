@@ -17,11 +17,17 @@ def attribute_to_input(context: Context) -> None:
     A function body has no initializers: there a Constant node holds the axes, and what was a
     reference to the function's attribute stays one. An empty list means the same as none.
     """
-    axes = context.attribute("axes")
-    if axes is None:
-        return
-    name = ints_to_constant(context, "axes") if axes.ref_attr_name or axes.ints else ""
-    context.replace(inputs=[context.input(0), name], drop=("axes",))
+    if context.attribute("axes") is not None:
+        context.replace(inputs=[context.input(0), axes_input(context)], drop=("axes",))
+
+
+def axes_input(context: Context) -> str:
+    """Return the axes of a node as an input: its own, or an int64 constant of shape [k] made of its
+    attribute; empty for none.
+    """
+    if context.attribute("axes") is None:
+        return context.input(1)
+    return "" if context.known_value("axes") == () else ints_to_constant(context, "axes")
 
 
 def ints_to_constant(context: Context, name: str) -> str:
@@ -34,7 +40,7 @@ def ints_to_constant(context: Context, name: str) -> str:
     if attribute.ref_attr_name:
         given = context.argument_is_set(attribute.ref_attr_name)
         return context.reference(attribute, name) if given else ""
-    return context.array(list(attribute.ints), name)
+    return context.array(list(context.value(name)), name)
 
 
 def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, ...] | None:
@@ -52,8 +58,11 @@ def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, 
     if not name:
         return ()
     reference = context.reference_behind(name)
-    if reference is not None:
-        return reference
+    return _listed(context, name) if reference is None else reference
+
+
+def _listed(context: Context, name: str) -> tuple[int, ...] | None:
+    """Return the integers that an input holds; None where they are only known at run time."""
     array = context.constant(name)
     if array is None:
         known = context.type(name)
@@ -61,6 +70,19 @@ def known_axes(context: Context, index: int = 1) -> AttributeProto | tuple[int, 
     if array.dtype.kind not in "iu":
         raise Blocked(f"its input {name!r} holds {array.dtype}, not integers", "mend the model")
     return tuple(int(axis) for axis in array.reshape(-1))
+
+
+def constant_axes(context: Context) -> tuple[int, ...]:
+    """Return the axes of a node as it has them, in an attribute or an input; none for absent ones.
+
+    Raises:
+        Blocked: they are only known at run time, or set by the function's callers in several ways.
+    """
+    name = context.input(1)
+    axes: tuple[int, ...] | None = _listed(context, name) if name else context.value("axes", ())
+    if axes is None:
+        raise Blocked("its axes are only known at run time")
+    return axes
 
 
 def non_negative_axes(axes: tuple[int, ...], rank: int) -> tuple[int, ...]:

@@ -7,12 +7,13 @@ has those of ``batch``, it is 0 wherever that is.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.sizes import dims_of
-from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.domains import is_default
 
 #: What can be 0: a dimension's name, a dimension without one (a value and an axis), or 0 itself.
@@ -103,12 +104,12 @@ class Factors:
             return []
         if node.op_type == "Transpose":
             data = self.of_dims(node.input[0]) or []
-            perm = attributes.find(node, "perm")
-            axes = list(range(len(data)))[::-1] if perm is None else list(perm.ints)
+            axes = self._value(node, "perm", tuple(range(len(data)))[::-1])
+            if axes is UNKNOWN:
+                return []
             return [data[axis] for axis in axes] if sorted(axes) == sorted(range(len(data))) else []
-        allowzero = attributes.find(node, "allowzero")
-        # Without it a 0 is not the size.
-        if node.op_type == "Reshape" and allowzero is not None and allowzero.i:
+        # Without allowzero a 0 is not the size.
+        if node.op_type == "Reshape" and self._value(node, "allowzero", 0) not in (0, UNKNOWN):
             return self.of_elements(node.input[1]) or []
         return []
 
@@ -148,10 +149,8 @@ class Factors:
 
     def _of_shape(self, node: NodeProto) -> list[Ways] | None:
         dims = self.of_dims(node.input[0])
-        start, end = (attributes.find(node, name) for name in ("start", "end"))
-        if dims is None or any(item is not None and item.ref_attr_name for item in (start, end)):
-            return None
-        return dims[None if start is None else start.i : None if end is None else end.i]
+        start, end = self._value(node, "start"), self._value(node, "end")
+        return None if dims is None or UNKNOWN in (start, end) else dims[start:end]
 
     def _gathered(self, data: list[Ways], node: NodeProto) -> list[Ways] | None:
         which = self._context.constant(node.input[1])
@@ -164,11 +163,13 @@ class Factors:
     def _leaves(self, node: NodeProto, count: int) -> bool:
         """Return whether a node gives a list of `count` numbers, or the one number, as it is."""
         if node.op_type == "Cast":
-            to = attributes.find(node, "to")
-            return to is not None and to.i == TensorProto.INT64
+            return bool(self._value(node, "to") == TensorProto.INT64)
         if node.op_type == "Identity":
             return True
         return count == 1 and node.op_type in ("Reshape", "Squeeze", "Unsqueeze")
+
+    def _value(self, node: NodeProto, name: str, default: Any = None) -> Any:
+        return self._context.about(node).known_value(name, default)
 
     def _producer(self, name: str) -> NodeProto | None:
         node = self._context.maker(name)

@@ -13,7 +13,6 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import UNSIGNED
 from onnxreduce_cli.emit.sizes import END, sliced
-from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 
 #: Operators of which no output is negative.
@@ -63,9 +62,9 @@ def _decisive(context: Context, name: str) -> Sequence[str] | None:
         limits = [context.constant(item) for item in given]
         return () if any(limit is not None and (limit >= 0).all() for limit in limits) else None
     if op_type == "Mod":
-        divisor, fmod = context.constant(given[1]), attributes.find(maker, "fmod")
+        divisor, fmod = context.constant(given[1]), context.about(maker).known_value("fmod", 0)
         positive = divisor is not None and bool((divisor > 0).all())
-        return () if positive and (fmod is None or fmod.i == 0) else None
+        return () if positive and fmod == 0 else None
     if op_type == "Cast" and _may_wrap(context, given[0], name):
         return None
     read = _MOVING.get(op_type)

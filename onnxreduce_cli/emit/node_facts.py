@@ -142,7 +142,10 @@ class NodeFacts:
         return Value(self.node.input[index] if index < len(self.node.input) else "", self)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """The attribute as it stands, maybe a reference; None where it is absent."""
+        """The attribute as it stands, to be handed on; None where it is absent.
+
+        It may be a reference, which holds no value: see `value`.
+        """
         return attributes.find(self.node, name)
 
     def value(self, name: str, default: Any = None) -> Any:
@@ -151,18 +154,21 @@ class NodeFacts:
         Raises:
             Blocked: the attribute refers to one of the function's, which calls set differently.
         """
-        attribute = self.attribute(name)
-        if attribute is None:
-            return default
-        if not attribute.ref_attr_name:
-            return attributes.value(attribute)
-        value = self._facts.calls.resolve_attribute(self.scope, attribute)
+        value = self.known_value(name, default)
         if value is UNKNOWN:
             raise Blocked(
                 f"its attribute {name!r} is set by the function's callers, not all in one way",
                 "give it the same value in every call",
             )
-        return default if value is None else value
+        return value
+
+    def known_value(self, name: str, default: Any = None) -> Any:
+        """The attribute's value, `default`, or `UNKNOWN`; see `Calls.resolve_attribute`."""
+        attribute = self.attribute(name)
+        # What a reference stands for follows from the calls, not from the node alone.
+        is_reference = attribute is not None and bool(attribute.ref_attr_name)
+        facts = self._facts if is_reference else self._workspace.facts
+        return facts.calls.resolve_attribute(self.scope, attribute, default)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
         """The value of an attribute that is one of a few words, or `default`.
@@ -186,7 +192,7 @@ class NodeFacts:
         if attribute is None or not attribute.ref_attr_name or function is None:
             return [self.value(name, default)]
         found = [
-            default if given is None else self._facts.calls.resolve_attribute(caller, given)
+            self._facts.calls.resolve_attribute(caller, given, default)
             for caller, given in self._facts.calls.arguments(function, attribute.ref_attr_name)
         ]
         return [self.value(name, default)] if not found or UNKNOWN in found else found

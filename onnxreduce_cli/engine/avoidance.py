@@ -86,8 +86,15 @@ class Avoidance:
             tried: what was written in place of what led to the node.
             failed: is told why some of them cannot be.
         """
-        op_type = context.node.op_type
-        for item in alternatives(op_type, "any" if hit.quirk is None else hit.quirk.form):
+        op_type, form = context.node.op_type, "any" if hit.quirk is None else hit.quirk.form
+        from onnxreduce_cli.targets.forms import undecided
+
+        # What stands for one form may be wrong for others.
+        unknown = undecided(context, form)
+        if unknown is not None:
+            failed.append(unknown)
+            return
+        for item in alternatives(op_type, form):
             name = f"{op_type}: {item.description}"
             if name in tried:
                 continue

@@ -15,7 +15,6 @@ from onnxreduce_cli.idioms.idiom import Idiom
 from onnxreduce_cli.idioms.matching import Found, NoMatchError
 from onnxreduce_cli.idioms.sizes import Sizes, number
 from onnxreduce_cli.idioms.tracing import Tracer
-from onnxreduce_cli.model import attributes
 
 
 def _slice(to: Tracer, data: str, name: str, *, steps: bool) -> Value:
@@ -72,13 +71,12 @@ def _angles(facts: NodeFacts, name: str, op_type: str) -> str:
         NoMatchError: they may be others for the second half.
     """
     spread = _made_by(facts, name, "Unsqueeze")
-    axes = attributes.find(spread, "axes")
     given = facts.constant(spread.input[1]) if len(spread.input) > 1 else None
-    where = list(axes.ints) if axes is not None else [] if given is None else given.tolist()
+    axes = facts.about(spread).known_value("axes") if given is None else tuple(given.tolist())
     joined = _made_by(facts, _made_by(facts, spread.input[0], op_type).input[0], "Concat")
-    along = attributes.find(joined, "axis")
+    along = facts.about(joined).known_value("axis")
     first = joined.input[0]
-    if where != [1] or along is None or along.i not in (-1, 2) or [*joined.input] != [first] * 2:
+    if axes != (1,) or along not in (-1, 2) or [*joined.input] != [first] * 2:
         raise NoMatchError("its angles may be others for the second half")
     return str(first)
 

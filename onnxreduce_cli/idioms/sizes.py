@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from typing import Any
 
 from onnx import NodeProto
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.values import Dims
 
 #: How many nodes are followed, one behind the other.
@@ -63,9 +64,8 @@ class Sizes:
         """A dimension of what a node makes, by what the node reads; None where it may be any."""
         op_type, first = node.op_type, next(iter(node.input), "")
         if op_type == "Transpose":
-            perm = attributes.find(node, "perm")
-            order = list(perm.ints) if perm is not None else list(range(rank))[::-1]
-            return self.of(first, order[axis], depth)
+            order = self._value(node, "perm", range(rank)[::-1])
+            return None if order is UNKNOWN else self.of(first, order[axis], depth)
         if op_type == "Reshape" and node.input[1:]:
             return self._element(node.input[1], axis, rank, depth)
         if op_type in _ELEMENTWISE:
@@ -78,8 +78,8 @@ class Sizes:
         if op_type == "Range":
             return self._count(node, depth)
         if op_type == "Concat":
-            joined = attributes.find(node, "axis")
-            apart = joined is not None and joined.i % rank != axis
+            joined = self._value(node, "axis", UNKNOWN)
+            apart = joined is not UNKNOWN and joined % rank != axis
             return self.of(first, axis, depth) if apart else None
         if op_type == "Slice" and len(node.input) > 3:
             cut = self._facts.constant(node.input[3])
@@ -106,16 +106,15 @@ class Sizes:
 
     def _unsqueezed(self, node: NodeProto, axis: int, rank: int, depth: int) -> Hashable:
         """A dimension of what an Unsqueeze makes; those that it adds are known to be 1."""
-        attribute = attributes.find(node, "axes")
         given = None if len(node.input) < 2 else self._facts.constant(node.input[1])
-        if attribute is not None:
-            axes = list(attribute.ints)
-        elif given is not None:
-            axes = given.ravel().tolist()
-        else:
+        axes = self._value(node, "axes", UNKNOWN) if given is None else given.ravel().tolist()
+        if axes is UNKNOWN:
             return None
         added = sum(added % rank < axis for added in axes)
         return self.of(node.input[0], axis - added, depth)
+
+    def _value(self, node: NodeProto, name: str, default: Any) -> Any:
+        return self._facts.about(node).known_value(name, default)
 
     def _count(self, node: NodeProto, depth: int) -> Hashable:
         """The length of a Range from 0 on by 1."""

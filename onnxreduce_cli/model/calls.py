@@ -134,17 +134,29 @@ class Calls:
 
     # Attributes
 
-    def resolve_attribute(self, scope: Scope, attribute: AttributeProto) -> Any:
+    def resolve_attribute(
+        self, scope: Scope, attribute: AttributeProto | None, default: Any = None
+    ) -> Any:
         """Return an attribute's value; for a reference, the one that all calls agree on.
 
+        Whatever reads the value of a model's attribute asks here: a reference itself holds none.
+
+        Args:
+            scope: where the node is.
+            attribute: the node's attribute; None where it is absent.
+            default: the value of an absent attribute, and of one that no call sets.
+
         Returns:
-            the value, None if no call sets it and it has no default, or `UNKNOWN`.
+            the value, `default`, or `UNKNOWN`.
         """
+        if attribute is None:
+            return default
         if not attribute.ref_attr_name:
             return attributes.value(attribute)
         if scope.function is None:
             return UNKNOWN
-        return self._resolve(scope.function, attribute.ref_attr_name)
+        value = self._resolve(scope.function, attribute.ref_attr_name)
+        return default if value is None else value
 
     def _resolve(self, function: FunctionProto, name: str) -> Any:
         """Resolve a function's attribute once, without recursion: callers may be a long chain."""
@@ -200,14 +212,16 @@ class Calls:
     def bound(
         self, function: FunctionProto, caller: Scope, call: NodeProto
     ) -> dict[str, AttributeProto]:
-        """A call's attributes with defaults; references that cannot be resolved are left out."""
+        """A call's attributes with defaults; those of several values remain references."""
         bound = {item.name: item for item in function.attribute_proto}
         for attribute in call.attribute:
             if not attribute.ref_attr_name:
                 bound[attribute.name] = attribute
                 continue
             value = self.resolve_attribute(caller, attribute)
-            if value is not None and value is not UNKNOWN:
+            if value is UNKNOWN:
+                bound[attribute.name] = attribute
+            elif value is not None:
                 bound[attribute.name] = helper.make_attribute(
                     attribute.name, value, attr_type=attribute.type or None
                 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,44 +70,62 @@ class DtypeChange:
         self.tensors: list[TensorProto] = []
         self.edits: dict[int, list[str]] = {}
         names = frozenset(kept)
-        for scope in scopes(model):
-            fixed = self._fixed(scope)
-            self._change_scope(scope, names | fixed if scope.parent is None else fixed)
+        found = scopes(model)
+        fixed = self._fixed(found, names)
+        for scope in found:
+            own = fixed.get(id(scope), frozenset())
+            self._change_scope(scope, names if scope is found[0] else frozenset(), own)
 
-    def _fixed(self, scope: Scope) -> frozenset[str]:
-        """Constants of a scope that are read only where operators take the old dtype alone."""
-        constants = {*scope.initializers}
-        constants.update(
-            node.output[0] for node in scope.nodes if node.op_type == "Constant" and node.output
-        )
-        found, others = set[str](), set(scope.outputs)
-        for node in scope.nodes:
-            known = is_default(node.domain) and schemas.exists(node.op_type, scope.opset or 0)
-            allowed = schemas.allowed_types(node.op_type, scope.opset or 0) if known else {}
-            for index, name in enumerate(node.input):
-                takes = allowed.get(f"in{index}", ())
-                old, new = (f"tensor({dtype_name(item)})" for item in (self._before, self._after))
-                (found if old in takes and new not in takes else others).add(name)
-        return frozenset((found & constants) - others)
+    def _fixed(self, found: Sequence[Scope], kept: frozenset[str]) -> dict[int, frozenset[str]]:
+        """Constants that are read only where operators take the old dtype alone, by their scope.
 
-    def _change_scope(self, scope: Scope, kept: frozenset[str]) -> None:
+        The main graph gives those that are kept in the old dtype, too.
+        """
+        old, new = (f"tensor({dtype_name(item)})" for item in (self._before, self._after))
+        wanted, others = defaultdict[int, set[str]](set), defaultdict[int, set[str]](set)
+        wanted[id(found[0])].update(kept)
+        for scope in found:
+            for name in scope.outputs:
+                if scope is not found[0] or name not in kept:
+                    others[id(scope.resolve(name))].add(name)
+            for node in scope.nodes:
+                known = is_default(node.domain) and schemas.exists(node.op_type, scope.opset or 0)
+                allowed = schemas.allowed_types(node.op_type, scope.opset or 0) if known else {}
+                for index, name in enumerate(node.input):
+                    takes = allowed.get(f"in{index}", ())
+                    read = wanted if old in takes and new not in takes else others
+                    read[id(scope.resolve(name))].add(name)
+        return {
+            id(scope): frozenset((wanted[id(scope)] & _constants(scope)) - others[id(scope)])
+            for scope in found
+        }
+
+    def _change_scope(self, scope: Scope, kept: frozenset[str], fixed: frozenset[str]) -> None:
+        """Change what a scope holds, but for values that keep their dtype.
+
+        Args:
+            scope: the scope.
+            kept: inputs and outputs. A constant that is given out may change all the same.
+            fixed: constants.
+        """
         container = scope.container
         infos = [*container.value_info]
         if isinstance(container, GraphProto):
             infos += [*container.input, *container.output]
+            given = kept.intersection(scope.inputs)
             sparse = [item.values for item in container.sparse_initializer]
             for tensor in (*container.initializer, *sparse):
-                if tensor.name not in kept:
+                if tensor.name not in fixed and tensor.name not in given:
                     self._change_tensor(tensor)
         for info in infos:
-            if info.name not in kept:
+            if info.name not in kept and info.name not in fixed:
                 self._change_type(info.type)
         if isinstance(container, FunctionProto):
             named = self._parameters[function_key(container)]
             for attribute in container.attribute_proto:
                 self._change_attribute(attribute, attribute.name in named)
         for node in container.node:
-            if not kept.intersection(node.output) or node.op_type != "Constant":
+            if not fixed.intersection(node.output) or node.op_type != "Constant":
                 self._change_node(node)
 
     def _change_type(self, proto: TypeProto) -> None:
@@ -177,6 +196,12 @@ class DtypeChange:
             del node.attribute[:]
             tensor = numpy_helper.from_array(np.asarray(values))
             node.attribute.add(name="value", type=AttributeProto.TENSOR).t.CopyFrom(tensor)
+
+
+def _constants(scope: Scope) -> set[str]:
+    """The values of a scope that are the same in every run."""
+    made = (node.output[0] for node in scope.nodes if node.op_type == "Constant" and node.output)
+    return {*scope.initializers, *made}
 
 
 def _parameters(model: ModelProto) -> Mapping[Any, set[str]]:

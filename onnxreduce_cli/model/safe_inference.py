@@ -64,6 +64,27 @@ def infer_shapes(model: ModelProto, *, data_prop: bool) -> ModelProto | None:
         return None
 
 
+def type_error(model: ModelProto) -> str:
+    """Return what onnx's full check says against the types of a model; empty for nothing.
+
+    That is so too for a model whose inference may take too much memory.
+
+    Args:
+        model: the model; its large tensors are not needed.
+    """
+    content = model.SerializeToString()
+    if _TooMuch.here or may_end(model, content):
+        return ""
+    try:
+        with _limited(len(content)):
+            onnx.shape_inference.infer_shapes(content, check_type=True, strict_mode=True)
+    except (onnx.shape_inference.InferenceError, onnx.checker.ValidationError, ValueError) as error:
+        return " ".join(str(error).split()) or type(error).__name__
+    except MemoryError:
+        _TooMuch.here = True
+    return ""
+
+
 def _limited(size: int) -> AbstractContextManager[None]:
     """Limit what inference takes here for a model of so many bytes.
 

@@ -22,6 +22,9 @@ from onnxreduce_cli.model.placeholders import put_placeholders
 from onnxreduce_cli.model.scope import FunctionKey, function_key, with_inner
 from onnxreduce_cli.model.values import ValueType
 
+#: A domain of which shape inference knows no operator.
+_UNKNOWN = "onnxreduce.unknown"
+
 #: Initializers of more elements are stated by shape only; smaller ones may be axes or shapes.
 _SMALL = 1024
 
@@ -138,7 +141,8 @@ def call_skeleton(
         function: the function.
         called: the functions that its body calls, directly or not, as far as they go along.
         inputs: the types of the call's inputs, as far as they are known.
-        bound: the values of the function's attributes for this call.
+        bound: the values of the function's attributes for this call; references for those that are
+            not known. Of nodes with such an attribute nothing is inferred.
         functions: what nodes call the model's functions by.
     """
     skeleton = ModelProto(ir_version=model.ir_version)
@@ -155,6 +159,10 @@ def call_skeleton(
         graph.output.add().name = name
     for node in with_inner(graph.node):
         bind(node, bound)
+        if any(item.ref_attr_name for item in node.attribute):
+            node.domain = _UNKNOWN
+    if any(item.ref_attr_name for item in bound.values()):
+        skeleton.opset_import.add(domain=_UNKNOWN, version=1)
     put_placeholders(graph, default_opset(function) or 0, functions)
     return skeleton
 

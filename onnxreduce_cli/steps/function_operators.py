@@ -287,7 +287,8 @@ def _state_types(context: Context, node: NodeProto) -> None:
     States have the same types; of what is scanned the body gets slices along the first axis.
     """
     body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
-    count = len(node.input) - next(a.i for a in node.attribute if a.name == "num_scan_inputs")
+    (scanned,) = (a for a in node.attribute if a.name == "num_scan_inputs")
+    count = len(node.input) - attributes.value(scanned)
     for index, (name, value) in enumerate(zip(node.input, body.input, strict=True)):
         known = context.type(name)
         if known is not None and known.elem_type:

@@ -71,8 +71,8 @@ def has_no_epsilon(node: NodeFacts) -> bool:
 
 def states_beta(node: NodeFacts) -> bool:
     """The HardSigmoid of a HardSwish, with its beta there though it is the default."""
-    alpha, beta = node.value("alpha", 0.2), node.attribute("beta")
-    return beta is not None and beta.f == 0.5 and abs(alpha - 1 / 6) < 1e-6
+    alpha, beta = node.value("alpha", 0.2), node.value("beta")
+    return bool(beta == 0.5 and abs(alpha - 1 / 6) < 1e-6)
 
 
 def passes_input_on(node: NodeFacts) -> bool:
@@ -197,4 +197,16 @@ def has_form(node: NodeFacts, form: str) -> bool:
     try:
         return FORMS[form](node)
     except Blocked:
-        return True  # An attribute that calls of a function set in several ways: one may be it.
+        return True
+
+
+def undecided(node: NodeFacts, form: str) -> Blocked | None:
+    """Return why it is not known whether a node is of a form; None where it is known.
+
+    It depends on an attribute then that calls of a function set in several ways.
+    """
+    try:
+        FORMS[form](node)
+    except Blocked as blocked:
+        return blocked.kept()
+    return None

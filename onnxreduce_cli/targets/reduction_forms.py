@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from onnx import AttributeProto
-
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.model.values import Dims
-
-#: Of a node that has no such attribute.
-_NO_AXES = AttributeProto()
 
 #: Where the axes are among the inputs.
 _AXES_AT = {"Pad": 3}
@@ -29,8 +24,7 @@ def has_axes_input(node: NodeFacts) -> bool:
 
 def has_axes_attribute(node: NodeFacts) -> bool:
     """The axes are an attribute."""
-    axes = node.attribute("axes")
-    return axes is not None and (bool(axes.ref_attr_name) or bool(axes.ints))
+    return bool(node.value("axes"))
 
 
 def is_noop(node: NodeFacts) -> bool:
@@ -146,7 +140,7 @@ def makes_a_vector(node: NodeFacts) -> bool:
 
 def drops_by_negative_axes(node: NodeFacts) -> bool:
     """It drops several dimensions by an attribute, of which not only the first is negative."""
-    later = (node.attribute("axes") or _NO_AXES).ints[1:]
+    later = node.value("axes", ())[1:]
     return not node.value("keepdims", 1) and any(axis < 0 for axis in later)
 
 
@@ -165,19 +159,19 @@ def _count_of_axes(node: NodeFacts) -> int | None:
     if _names_no_axes(node):
         return 0
     array = node.constant(_axes_input(node)) if _axes_input(node) else None
-    attribute = node.attribute("axes")
-    if attribute is not None and not attribute.ref_attr_name:
-        return len(attribute.ints)
-    return None if array is None else array.size
+    if array is not None:
+        return array.size
+    axes = node.value("axes")
+    return None if axes is None else len(axes)
 
 
 def axes_of(node: NodeFacts) -> tuple[int, ...] | None:
     """The axes of a reduction, counted from the front; none for all, None if not known."""
     if _names_no_axes(node):
         return ()
-    name, attribute, dims = _axes_input(node), node.attribute("axes"), _dims(node)
+    name, dims = _axes_input(node), _dims(node)
     array = node.constant(name) if name else None
-    found = [*(attribute or _NO_AXES).ints]
+    found = list(node.value("axes", ()))
     if array is not None and array.dtype.kind in "iu":
         found = array.reshape(-1).tolist()
     if not found or dims is None or any(not -len(dims) <= axis < len(dims) for axis in found):

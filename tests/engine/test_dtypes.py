@@ -253,3 +253,93 @@ def test_what_changed_meanwhile_is_noticed(tmp_path) -> None:
     path.write_bytes(bytes(12))
     with pytest.raises(onnxreduce_cli.InvalidModelError, match="changed while it was read"):
         Recoded(part, 10, bytes).read()
+
+
+HALVES = ["float16", "double", "bfloat16"]
+DEQUANTIZED = "[d] d = DequantizeLinear(q, s)"
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("after", HALVES)
+@pytest.mark.parametrize(
+    ("opset", "nodes", "said"),
+    [
+        (13, f"{DEQUANTIZED} [sum] y = Add(x, d)", "Add node sum .*: 'x.* and 'd' is tensor.float"),
+        (13, f"{DEQUANTIZED} [most] y = Max(d, x)", "Max node most .* must be of one type"),
+        (13, "[call] d = local.F(q) [sum] y = Add(x, d)", "Add node sum .* and 'd' is tensor"),
+        (
+            17,
+            "w = CastLike(one, x) a, m = LayerNormalization(x, w) [sum] y = Add(x, m)",
+            "Add node sum .* must be of one type",
+        ),
+    ],
+)
+def test_what_operators_give_in_the_old_dtype_alone_blocks(
+    opset: int, nodes: str, said: str, after: str, keep: bool
+) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : {opset}, "local" : 1]>
+        g (int8[2,3] q, float[2,3] x) => (float[2,3] y)
+        <float s = {{0.5}}, float[3] one = {{1, 1, 1}}> {{
+            {nodes}
+        }}
+        <domain: "local", opset_import: ["" : {opset}]>
+        F (a) => (b) {{ c = Constant<value_float = 0.5>() b = DequantizeLinear(a, c) }}""")
+    with pytest.raises(ConversionError, match=said):
+        onnxreduce_cli.convert(source, dtypes={"float": after}, keep_interface=keep)
+
+
+@pytest.mark.parametrize("after", HALVES)
+def test_what_onnx_says_of_the_types_of_functions_is_refused(after: str) -> None:
+    """The function gives float, and its call is stated to give another dtype."""
+    source = model("""<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+        g (int8[2,3] q) => (float[2,3] y) { y = local.F(q) }
+        <domain: "local", opset_import: ["" : 13]>
+        F (a) => (b) { c = Constant<value_float = 0.5>() b = DequantizeLinear(a, c) }""")
+    with pytest.raises(ConversionError, match=r"onnx says of the result .*elem type differs"):
+        onnxreduce_cli.convert(source, dtypes={"float": after})
+    assert onnxreduce_cli.convert(source, dtypes={"float": after}, keep_interface=True)
+
+
+@pytest.mark.parametrize("after", ["float16", "double"])
+@pytest.mark.parametrize(
+    "held", ["<float[2] c = {1, 2}> {", "{ c = Constant<value_floats = [1.0, 2.0]>()"]
+)
+def test_a_constant_that_the_model_gives_and_reads(held: str, after: str) -> None:
+    source = model(f"""<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2] x) => (float[2] c, float[2] y) {held} y = Add(c, x) }}""")
+    result = onnxreduce_cli.convert(source, dtypes={"float": after}, keep_interface=True)
+    onnx.checker.check_model(result, full_check=True)
+    feeds = {"x": np.float32([0.5, -3])}
+    before, found = run(source, feeds), run(result, feeds)
+    for name in ("c", "y"):
+        assert found[name].dtype == np.float32
+        np.testing.assert_array_equal(found[name], before[name])
+
+
+def test_a_constant_that_a_branch_reads_in_another_dtype_changes() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (int8[2] q, float[2] x, bool c) => (float[2] y, float[2] z) <float s = {0.5}> {
+            [outside] y = DequantizeLinear(q, s)
+            z = If (c) <
+                then_branch = t () => (float[2] t) { t = Mul(x, s) },
+                else_branch = e () => (float[2] u) { u = Neg(x) }
+            >
+        }""")
+    with pytest.raises(
+        ConversionError, match=r"outside .* has no input of tensor.float16., which 's'"
+    ):
+        onnxreduce_cli.convert(source, dtypes={"float": "float16"}, keep_interface=True)
+
+
+def test_a_scale_that_only_a_branch_reads_stays() -> None:
+    source = model("""<ir_version: 8, opset_import: ["" : 13]>
+        g (int8[2] q, float[2] x, bool c) => (int64[1] y, float[2] z) <float s = {0.5}> {
+            z = Neg(x)
+            y = If (c) <
+                then_branch = t () => (int64[1] t) { d = DequantizeLinear(q, s) t = Shape(d) },
+                else_branch = e () => (int64[1] u) { u = Shape(x) }
+            >
+        }""")
+    result = onnxreduce_cli.convert(source, dtypes={"float": "float16"})
+    onnx.checker.check_model(result, full_check=True)
+    assert [tensor.data_type for tensor in result.graph.initializer] == [TensorProto.FLOAT]

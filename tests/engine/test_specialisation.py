@@ -400,3 +400,22 @@ def test_a_model_of_modules_and_operators() -> None:
             # The two axes of Softmax; who calls it is one function still.
             expected[4:5] = ["aten_softmax_no_dtype_1", "aten_softmax_no_dtype_2"]
         assert names(result) == expected
+
+
+def test_a_shape_that_depends_on_what_outer_calls_set_is_not_known() -> None:
+    """Around the Softmax of 11 that of 13 needs Transposes of the rank, 3 in one call, 2 in one."""
+    source = model("""<ir_version: 8, opset_import: ["" : 13, "local" : 1]>
+        g (float[1,2,3] x) => (float[a,b,c] y, float[d,e] z) {
+            y = local.Outer<outer = 1>(x)
+            z = local.Outer<outer = 0>(x)
+        }
+        <domain: "local", opset_import: ["" : 13, "local" : 1]>
+        Outer <outer> (a) => (b) { b = local.Inner<inner : int = @outer>(a) }
+        <domain: "local", opset_import: ["" : 13]>
+        Inner <inner> (a) => (b) {
+            t = ReduceMax<axes = [0], keepdims : int = @inner>(a)
+            b = Softmax<axis = -2>(t)
+        }""")
+    result = converts(source, 11, {"x": X})
+    onnx.checker.check_model(result, full_check=True)
+    assert names(result) == ["Outer_1", "Outer_2", "Inner_1", "Inner_2"]

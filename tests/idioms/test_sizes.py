@@ -7,11 +7,26 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from onnx import NodeProto, helper
+from onnx import AttributeProto, NodeProto, helper
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.sizes import Sizes, number
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.values import ValueType, tensor_type
+
+
+class _Node:
+    """A node in a function; it is not known what calls of that set."""
+
+    def __init__(self, node: NodeProto) -> None:
+        self._node = node
+
+    def known_value(self, name: str, default: Any = None) -> Any:
+        found = attributes.find(self._node, name)
+        if found is None:
+            return default
+        return UNKNOWN if found.ref_attr_name else attributes.value(found)
 
 
 class _Facts:
@@ -29,6 +44,9 @@ class _Facts:
         self._dims.update({name: tuple(found) for name, found in (dims or {}).items()})
         self._constants = constants or {}
         self.asked = 0
+
+    def about(self, node: NodeProto) -> _Node:
+        return _Node(node)
 
     def producer(self, name: str) -> NodeProto | None:
         return self._nodes.get(name)
@@ -153,6 +171,19 @@ def test_dimensions_that_a_node_leaves(
         # Of those that it adds it is known that they are 1: they are not asked for.
         found = [size if want else None for size, want in zip(found, added, strict=True)]
     assert found == added
+
+
+@pytest.mark.parametrize(
+    ("op_type", "name", "rank"),
+    [("Transpose", "perm", 2), ("Concat", "axis", 2), ("Unsqueeze", "axes", 3)],
+)
+def test_attributes_that_callers_of_a_function_set_leave_any_dimension(
+    op_type: str, name: str, rank: int
+) -> None:
+    node = helper.make_node(op_type, ["x"], ["y"])
+    node.attribute.add(name=name, ref_attr_name="p", type=AttributeProto.INTS)
+    facts = _Facts([node], None, {"x": "ab", "y": [None] * rank})
+    assert _sizes(facts, "y", rank) == [None] * rank
 
 
 def test_a_dimension_has_its_size_or_its_name_or_is_its_own() -> None:

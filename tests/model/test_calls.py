@@ -27,6 +27,9 @@ def test_attributes_of_functions() -> None:
     assert resolved("other") is UNKNOWN
     assert resolved("none") is None
     assert resolved("more") == 5
+    assert facts.calls.resolve_attribute(function, None, 7) == 7
+    none = onnx.AttributeProto(name="k", ref_attr_name="none", type=onnx.AttributeProto.INT)
+    assert facts.calls.resolve_attribute(function, none, 7) == 7
 
 
 def test_an_attribute_that_refers_to_one_that_no_call_sets() -> None:

@@ -13,7 +13,7 @@ from onnx import ModelProto, TensorProto, helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model import inference_bounds, safe_inference
-from onnxreduce_cli.model.safe_inference import infer_shapes
+from onnxreduce_cli.model.safe_inference import infer_shapes, type_error
 
 
 def doubling(op_type: str, count: int, of: str = "a") -> ModelProto:
@@ -130,7 +130,7 @@ def test_a_weight_that_looks_like_a_dimension_is_none() -> None:
 _GROWING = """
 import resource, sys
 from onnx import parser
-from onnxreduce_cli.model.safe_inference import infer_shapes
+from onnxreduce_cli.model.safe_inference import infer_shapes, type_error
 
 def model(nodes):
     return parser.parse_model('<ir_version: 8, opset_import: ["" : 17]> g (float[262144,262144] x) '
@@ -256,3 +256,13 @@ def test_sizes_in_files_are_not_read() -> None:
     sizes.external_data.add(key="location", value="none.bin")
     inferred = infer_shapes(found, data_prop=True)
     assert inferred is not None
+
+
+def test_type_errors() -> None:
+    text = """<ir_version: 8, opset_import: ["" : 13]>
+        g (float[2] x, double[2] z) => (float[2] y) { y = Add(x, OTHER) }"""
+    assert type_error(parser.parse_model(text.replace("OTHER", "x"))) == ""
+    said = type_error(parser.parse_model(text.replace("OTHER", "z")))
+    assert "(op_type:Add): B has inconsistent type tensor(double)" in said
+    # Of what may take too much nothing is said.
+    assert type_error(doubling("Concat", 41)) == ""

@@ -20,7 +20,9 @@ from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.node_inference import Contradictions
+from onnxreduce_cli.model.safe_inference import type_error
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.skeleton import model_skeleton
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.weights import data_of, recode, stored_files
 from onnxreduce_cli.records import dataclass
@@ -97,14 +99,21 @@ def change_dtypes(
         InvalidModelError: external data is not where it should be.
         OSError: it cannot be read.
     """
+    was_sound = not type_error(model_skeleton(document.model))
     done = [
         _change(document, before, after, keep_interface) for before, after in dtype_pairs(dtypes)
     ]
     kinds = frozenset(f"tensor({dtype_name(after)})" for _, after in dtype_pairs(dtypes))
     blockers = tuple(_not_taken(document, kinds))
+    said = ", ".join(f"{before} to {after}" for before, after in dtypes.items())
     if blockers:
-        said = ", ".join(f"{before} to {after}" for before, after in dtypes.items())
         raise ConversionError(f"dtypes cannot be changed from {said}", blockers)
+    problem = type_error(model_skeleton(document.model)) if was_sound else ""
+    if problem:
+        raise ConversionError(
+            f"dtypes cannot be changed from {said}: onnx says of the result {problem!r}; "
+            "leave out --dtype"
+        )
     return ChangedDtypes(
         tuple(line for item in done for line in item.lines),
         tuple(change for item in done for change in item.changes),
@@ -199,6 +208,7 @@ def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
             if called or not scope.opset:
                 continue
             problem = _of_no_allowed_type(subject.facts, scope, node, kinds)
+            problem = problem or _of_two_types(subject.facts, scope, node)
             problem = problem or contradictions.of(scope, node, scope.opset, signature)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
@@ -217,4 +227,22 @@ def _of_no_allowed_type(
             kind = facts.kind(scope, name) if name else None
             if kind in kinds and kind not in allowed.get(f"{side}{index}", kinds):
                 return f"{node.op_type}-{scope.opset} has no {what} of {kind}, which {name!r} is"
+    return None
+
+
+def _of_two_types(facts: Facts, scope: Scope, node: NodeProto) -> str | None:
+    """Return which values of a node must be of one type and are not; None if all are."""
+    if not schemas.exists(node.op_type, scope.opset or 0):
+        return None
+    schema = schemas.schema(node.op_type, scope.opset or 0)
+    first: dict[str, tuple[str, str]] = {}
+    for names, formals in ((node.input, schema.inputs), (node.output, schema.outputs)):
+        for index, name in enumerate(names):
+            formal = formals[min(index, len(formals) - 1)]
+            kind = facts.kind(scope, name) if name and formal.is_homogeneous else None
+            if kind is None:
+                continue
+            other, expected = first.setdefault(formal.type_str, (name, kind))
+            if kind != expected:
+                return f"{other!r} is {expected} and {name!r} is {kind}, which must be of one type"
     return None

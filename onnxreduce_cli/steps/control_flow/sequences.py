@@ -16,7 +16,6 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import refuse
 from onnxreduce_cli.emit.sizes import known_size
-from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.steps.registry import introduced
 
@@ -52,16 +51,9 @@ def sequence_at(context: Context) -> None:
 
 def _take_part(context: Context, split: NodeProto, index: int) -> None:
     """Replace SequenceAt of a SplitToSequence by a Slice of the tensor that this splits."""
-    if any(item.ref_attr_name for item in split.attribute):
-        raise refuse(context, _HOLDS)
+    asked = context.about(split)
     data, sizes = split.input[0], split.input[1] if len(split.input) > 1 else ""
-    axis, keepdims = (
-        default if attribute is None else attribute.i
-        for attribute, default in (
-            (attributes.find(split, "axis"), 0),
-            (attributes.find(split, "keepdims"), 1),
-        )
-    )
+    axis, keepdims = asked.value("axis", 0), asked.value("keepdims", 1)
     rank = context.rank(data)
     if rank is not None:
         axis = non_negative_axes((axis,), rank)[0]

@@ -12,6 +12,7 @@ import numpy as np
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import (
+    constant_axes,
     known_axes,
     non_negative_axes,
     reduced,
@@ -163,10 +164,7 @@ def _axes_of(context: Context) -> list[int]:
     Raises:
         Blocked: they are not known, or the rank is not.
     """
-    attribute, dims = context.attribute("axes"), context.input(0).dims
-    axes = known_axes(context) if attribute is None else tuple(attribute.ints)
-    if not isinstance(axes, tuple):
-        raise Blocked("its axes are only known at run time")
+    dims, axes = context.input(0).dims, constant_axes(context)
     if dims is None:
         raise Blocked(NO_RANK)
     return sorted(non_negative_axes(axes or tuple(range(len(dims))), len(dims)))

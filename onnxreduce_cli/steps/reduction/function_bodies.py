@@ -12,7 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from onnx import AttributeProto, TensorProto
 
-from onnxreduce_cli.emit.axes import non_negative_axes
+from onnxreduce_cli.emit.axes import axes_input, non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import replace_and_cast_back, widened
 from onnxreduce_cli.emit.context import Context
@@ -31,20 +31,6 @@ Definition = Callable[[Writer, str], str]
 
 #: Emits a body at opset 18 for a node at the target opset, and returns its formula for the report.
 Body = Callable[[Context], str]
-
-
-def _axes(context: Context) -> str:
-    """Return the axes of a Reduce node at the target as an input for opset 18: int64 of shape [k].
-
-    It is empty where the node has none.
-    """
-    attribute = context.attribute("axes")
-    if attribute is None:
-        return context.input(1)
-    if attribute.ref_attr_name:
-        is_set = context.argument_is_set(attribute.ref_attr_name)
-        return context.reference(attribute, "axes") if is_set else ""
-    return context.array(list(attribute.ints), "axes") if attribute.ints else ""
 
 
 def _reduce(
@@ -101,7 +87,7 @@ def _of_reduction(definition: Definition, formula: str, integers: int | None = 0
 
     def body(context: Context) -> str:
         keepdims = context.attribute("keepdims")
-        _written_out(context, definition, _axes(context), integers, keepdims)
+        _written_out(context, definition, axes_input(context), integers, keepdims)
         return formula
 
     return body
@@ -113,7 +99,7 @@ def _log_sum_exp(context: Context) -> str:
     if context.target_opset < 7:
         _log_sum_exp_transposed(context, data, elem_type, working)
     else:
-        axes, keepdims = _axes(context), context.attribute("keepdims")
+        axes, keepdims = axes_input(context), context.attribute("keepdims")
         total = _log_sum_exp_terms(context, data, axes, keepdims, elem_type, working)
         replace_and_cast_back(context, "Add", total, elem_type, working)
     return "Log(ReduceSum(Exp(x - max))) + max"

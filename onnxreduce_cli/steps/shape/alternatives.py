@@ -5,7 +5,7 @@ It means the same at the same opset. Which runtime gets what wrong is in `target
 
 from __future__ import annotations
 
-from onnxreduce_cli.emit.axes import known_axes, non_negative_axes, unsqueezed
+from onnxreduce_cli.emit.axes import constant_axes, non_negative_axes, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.steps.registry import instead
@@ -35,10 +35,7 @@ def one_by_one(context: Context) -> None:
     """``Unsqueeze<axes=[0, 3]>(x)``, x of shape [2, 3], becomes
     ``Unsqueeze<axes=[3]>(Unsqueeze<axes=[0]>(x))``.
     """
-    attribute = context.attribute("axes")
-    axes = known_axes(context) if attribute is None else tuple(attribute.ints)
-    if not isinstance(axes, tuple):
-        raise Blocked("its axes are only known at run time")
+    axes = constant_axes(context)
     rank = context.need_rank(context.input(0), "axes are counted from the front")
     value: str = context.input(0)
     for axis in sorted(non_negative_axes(axes, rank + len(axes))):
