@@ -9,7 +9,6 @@ from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
@@ -51,22 +50,6 @@ def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
     for quirk in target.quirks:
         if op_type in quirk.operators and quirk.at(opset) and has_form(node, quirk.form):
             yield Hit(quirk.effect, quirk.what, quirk.source, quirk)
-
-
-def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[Scope, NodeProto, Hit]]:
-    """What a target gets wrong, or refuses, of the nodes of a model as it is."""
-    for asked in own_nodes(facts):
-        for hit in hits(target, asked, asked.source_opset):
-            yield asked.scope, asked.node, hit
-
-
-def own_nodes(facts: Facts) -> Iterator[NodeFacts]:
-    """The nodes of a model that are of the default domain."""
-    ask = asking(facts)
-    for scope in facts.scopes:
-        for node in scope.nodes:
-            if is_default(node.domain) and facts.calls.function_of(node) is None:
-                yield ask(scope, node)
 
 
 def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
