@@ -31,6 +31,18 @@ def undeclared() -> list[tuple[str, int]]:
     ]
 
 
+def declared() -> dict[str, dict[int, audit.Change]]:
+    """Every change that the audit declares, by operator and opset."""
+    found: dict[str, dict[int, audit.Change]] = {}
+    for opset, records in audit._records().items():
+        for record in records:
+            for op_type in record["operators"]:
+                changes = found.setdefault(op_type, {})
+                assert int(opset) not in changes, f"two changes of {op_type} at opset {opset}"
+                changes[int(opset)] = audit._read(record)
+    return found
+
+
 def newest_declared() -> int:
     """The newest opset up to which all is declared: as far as tests of every opset go."""
     return min((boundary - 1 for _, boundary in undeclared()), default=schemas.newest_opset())
