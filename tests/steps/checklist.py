@@ -93,6 +93,7 @@ def _new_operator(op_type: str, boundary: int) -> list[str]:
     file, test = _homes(op_type, None)
     return [
         "  what changed: the operator is new",
+        "  (elementwise stands for the family that it belongs to, a folder of steps and of tests)",
         f"  1. Write what stands for it before in {file}: "
         f'@introduced("{op_type}", {boundary}, ...).',
         f"  2. If nothing can, name it in {_file(without_equivalent)}.",
@@ -118,7 +119,8 @@ def _kernel(op_type: str, boundary: int) -> list[str]:
 
 def _homes(op_type: str, step: Step | None) -> tuple[str, str]:
     """The file of an operator's steps, and that of their tests; new ones where it has none."""
-    file = step.place.partition(":")[0] if step is not None else f"{_STEPS}/{op_type.lower()}.py"
+    new = f"{_STEPS}/elementwise/{op_type.lower()}.py"
+    file = new if step is None else step.place.partition(":")[0]
     folder, _, name = file.removeprefix(_STEPS).rpartition("/")
     return file, f"{_TESTS}{folder}/test_{name}"
 
