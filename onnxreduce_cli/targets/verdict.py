@@ -1,4 +1,4 @@
-"""What a target makes of a model's nodes: nothing special, or what it gets wrong or refuses."""
+"""The nodes of a model that a target gets wrong or refuses."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from onnxreduce_cli.targets.rows import Effect, Quirk, Source
 
 @dataclass(frozen=True)
 class Hit:
-    """Something that a target gets wrong, or refuses, of one node.
+    """One thing that a target gets wrong, or refuses, about a node.
 
     Attributes:
         effect: whether it computes something else, or refuses the model.
@@ -36,7 +36,7 @@ class Hit:
 
 
 def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
-    """What a target gets wrong, or refuses, of one node of the default domain.
+    """Yield what a target gets wrong, or refuses, about a node of the default domain.
 
     Args:
         target: the target.
@@ -53,7 +53,7 @@ def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
 
 
 def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
-    """Return what gives a node of a model, in its scope, to be asked about."""
+    """Return a function that gives the facts of a node of a model, by its scope and the node."""
     known = ConversionFacts(facts)
     workspaces: dict[int, Workspace] = {}
 
