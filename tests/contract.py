@@ -30,9 +30,9 @@ def watch() -> None:
         step = next_step(op_type, opset, target)
         return None if step is None else step._replace(take=_watched(step.take))
 
-    def watched_alternatives(op_type: str, form: str) -> list[Alternative]:
-        found = alternatives(op_type, form)
-        return [item._replace(apply=_watched(item.apply)) for item in found]
+    def watched_alternatives(op_type: str, form: str) -> Iterator[Alternative]:
+        for item in alternatives(op_type, form):
+            yield item._replace(apply=_watched(item.apply))
 
     def watched_emit(self: contraction.Contraction, context: Context, site: Site) -> None:
         emit(self, context, site)

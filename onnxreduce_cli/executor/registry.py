@@ -104,16 +104,24 @@ def find(op: str, since: int) -> Registered | None:
     name = _modules().get(op)
     if name is not None:
         import_module(f"{__package__}.{name}")
+    elif (op, since) not in _KERNELS:
+        _load_all()  # A kernel that is new is not in the index yet.
     return _KERNELS.get((op, since))
 
 
 def registered() -> list[tuple[str, int]]:
     """List the (operator, since-version) pairs that have a kernel."""
+    _load_all()
+    return sorted(_KERNELS)
+
+
+@cache
+def _load_all() -> None:
+    """Import every module of the executor."""
     import pkgutil
 
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         import_module(f"{__package__}.{module.name}")
-    return sorted(_KERNELS)
 
 
 @cache

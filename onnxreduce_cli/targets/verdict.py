@@ -1,4 +1,4 @@
-"""What a target makes of a model's nodes: nothing special, or what it gets wrong or refuses."""
+"""The nodes of a model that a target gets wrong or refuses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
-from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
@@ -21,7 +20,7 @@ from onnxreduce_cli.targets.rows import Effect, Quirk, Source
 
 @dataclass(frozen=True)
 class Hit:
-    """Something that a target gets wrong, or refuses, of one node.
+    """One thing that a target gets wrong, or refuses, about a node.
 
     Attributes:
         effect: whether it computes something else, or refuses the model.
@@ -37,7 +36,7 @@ class Hit:
 
 
 def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
-    """What a target gets wrong, or refuses, of one node of the default domain.
+    """Yield what a target gets wrong, or refuses, about a node of the default domain.
 
     Args:
         target: the target.
@@ -53,24 +52,8 @@ def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
             yield Hit(quirk.effect, quirk.what, quirk.source, quirk)
 
 
-def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[Scope, NodeProto, Hit]]:
-    """What a target gets wrong, or refuses, of the nodes of a model as it is."""
-    for asked in own_nodes(facts):
-        for hit in hits(target, asked, asked.source_opset):
-            yield asked.scope, asked.node, hit
-
-
-def own_nodes(facts: Facts) -> Iterator[NodeFacts]:
-    """The nodes of a model that are of the default domain."""
-    ask = asking(facts)
-    for scope in facts.scopes:
-        for node in scope.nodes:
-            if is_default(node.domain) and facts.calls.function_of(node) is None:
-                yield ask(scope, node)
-
-
 def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
-    """Return what gives a node of a model, in its scope, to be asked about."""
+    """Return a function that gives the facts of a node of a model, by its scope and the node."""
     known = ConversionFacts(facts)
     workspaces: dict[int, Workspace] = {}
 

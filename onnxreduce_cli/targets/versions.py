@@ -60,7 +60,7 @@ class Version:
         return Version(text.strip(), numbers, (release, stage))
 
     def __str__(self) -> str:
-        """As it was written."""
+        """Return the version as it was written."""
         return self.text
 
     def is_of(self, series: Version) -> bool:
