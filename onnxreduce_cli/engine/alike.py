@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from onnx import FunctionProto
 
+from onnxreduce_cli.engine.conversion_request import Subject
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.model.scope import Scope
 
 #: What functions that are alike differ in.

@@ -18,13 +18,13 @@ from onnx import ModelProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.apply import apply_plan
+from onnxreduce_cli.engine.conversion_request import Route, Subject
 from onnxreduce_cli.engine.converted_nodes import converted_nodes
 from onnxreduce_cli.engine.description import Plan, describe
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.preparation import Prepared
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import default_opset, is_default

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from onnx import FunctionProto, NodeProto, TensorProto, numpy_helper
 
-from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.node_converter import Carrier
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.edit import constant_node, read_by, reference_node
 from onnxreduce_cli.model.ir_version import INITIALIZERS

@@ -11,13 +11,13 @@ from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
-from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.conversion_request import Route, Subject
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
+from onnxreduce_cli.engine.node_converter import Carrier
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
-from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.engine.templates import Template, Templates
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.conversion_facts import ConversionFacts

@@ -5,8 +5,8 @@ Few models need a pass: they are imported where one does.
 
 from __future__ import annotations
 
+from onnxreduce_cli.engine.conversion_request import Route, Subject
 from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.engine.subject import Route, Subject
 
 
 def make_plan(subject: Subject, route: Route) -> SitePlan:

@@ -14,11 +14,11 @@ from onnx import ModelProto, NodeProto
 
 from onnxreduce_cli.engine.alike_nodes import AlikeNodes, alike_nodes
 from onnxreduce_cli.engine.conversion import check_source
+from onnxreduce_cli.engine.conversion_request import Route, Subject
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import completed, make_plan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.dead_values import REMOVABLE, dead_values, reads
 from onnxreduce_cli.model.domains import default_opset

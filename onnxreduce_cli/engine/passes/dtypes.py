@@ -10,9 +10,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.conversion_request import Subject
 from onnxreduce_cli.engine.passes.interface import cast_interface
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
 from onnxreduce_cli.model.byte_ranges import FileRange, Recoded
 from onnxreduce_cli.model.domains import is_default

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from onnx import FunctionProto, ModelProto
 
+from onnxreduce_cli.engine.conversion_request import Subject
 from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.called_types import sizes
 from onnxreduce_cli.model.calls import Calls as ModelCalls

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
+from onnxreduce_cli.engine.conversion_request import Subject
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.specialisation import Specialisation
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.conversion_request import Subject
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
 from onnxreduce_cli.model.domains import is_default

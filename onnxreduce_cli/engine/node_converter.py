@@ -11,10 +11,10 @@ from onnx import GraphProto, NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
+from onnxreduce_cli.engine.conversion_request import Route
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
-from onnxreduce_cli.engine.subject import Route
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
