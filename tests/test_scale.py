@@ -14,7 +14,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.engine import node_converter
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.conversion_request import Subject
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
 from onnxreduce_cli.errors import ConversionError
@@ -246,7 +246,7 @@ def test_functions_that_have_no_end_of_copies_stay(monkeypatch: pytest.MonkeyPat
     facts = Facts(found, scopes(found))
     copies = Specialisation(found, facts.scopes, found.functions[-1:], facts)
     assert sum(len(scope.nodes) for scope in copies.scopes) < 150
-    given = Subject.of(found, "")
+    given = ConversionInput.of(found, "")
     blocked: Any = SimpleNamespace(blocked_functions=found.functions[-1:])
     assert list(inline_functions(given, blocked)) == []
 

@@ -1,4 +1,4 @@
-"""The subject of a conversion, a model with its facts, and its route from opset to opset."""
+"""The input of a conversion, a model with its facts, and what is requested of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
 
 
-class Route(NamedTuple):
+class ConversionRequest(NamedTuple):
     """The source and target opset of a conversion, and its options.
 
     Attributes:
@@ -44,7 +44,7 @@ class Route(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Subject:
+class ConversionInput:
     """A model that a plan is made for: the user's, or a copy that a pass has edited.
 
     Attributes:
@@ -63,12 +63,12 @@ class Subject:
     alike: Mapping[int, Scope] = field(default_factory=dict)
 
     @staticmethod
-    def of(model: ModelProto, base_dir: str) -> Subject:
+    def of(model: ModelProto, base_dir: str) -> ConversionInput:
         """A model as it is; external data is relative to `base_dir`."""
         found = scopes(model)
-        return Subject(model, found, Facts(model, found, base_dir))
+        return ConversionInput(model, found, Facts(model, found, base_dir))
 
-    def distinct(self) -> Subject:
+    def distinct(self) -> ConversionInput:
         """The same with one of the functions that are alike, from which follows all of others."""
         alike = self.facts.alike_functions
         if not alike:

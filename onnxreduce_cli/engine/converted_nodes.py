@@ -25,8 +25,8 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
     """
     changed = [site for site in plan.sites if site.blocked is None and site.like is None]
     gone = {*plan.dead.nodes, *[id(site.node) for site in changed]}
-    times = Counter(map(id, plan.subject.alike.values()))
-    for scope in plan.subject.distinct_scopes:
+    times = Counter(map(id, plan.input.alike.values()))
+    for scope in plan.input.distinct_scopes:
         for group in _kept(plan, scope, gone, op_types):
             yield group._replace(times=1 + times[id(scope)])
     templates: dict[int, list[Site]] = {}
@@ -81,7 +81,7 @@ def _by_operands(scope: Scope, places: Sequence[int]) -> Iterable[list[int]]:
 
 def _results(plan: SitePlan, site: Site, op_types: Collection[str] | None) -> Iterator[Alike]:
     """The nodes that take the place of one, each by itself."""
-    opset, workspace = plan.route.target, plan.carrier.workspace(site.scope)
+    opset, workspace = plan.request.target, plan.converter.workspace(site.scope)
     # Graphs of the node itself are scopes of their own.
     own = site.node.op_type in GRAPH_OPERATORS
     for scope, node in _placed(site.scope, site.result, None if own else opset):
@@ -131,5 +131,5 @@ def _result_of(sites: Sequence[Site], index: int) -> NodeProto:
 def _facts(
     plan: SitePlan, scope: Scope, node_of: Callable[[int], NodeProto], index: int
 ) -> NodeFacts:
-    node, workspace = node_of(index), plan.carrier.workspace(scope)
-    return NodeFacts(node, scope, plan.route.target, workspace, Lookups())
+    node, workspace = node_of(index), plan.converter.workspace(scope)
+    return NodeFacts(node, scope, plan.request.target, workspace, Lookups())

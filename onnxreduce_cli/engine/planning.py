@@ -5,25 +5,25 @@ Few models need a pass: they are imported where one does.
 
 from __future__ import annotations
 
-from onnxreduce_cli.engine.conversion_request import Route, Subject
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.plan import SitePlan
 
 
-def make_plan(subject: Subject, route: Route) -> SitePlan:
+def make_plan(model_input: ConversionInput, request: ConversionRequest) -> SitePlan:
     """Plan the conversion of a model, which is not edited.
 
     Returns:
-        the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
+        the plan, maybe of a copy that passes have edited: see `SitePlan.input`.
     """
     # What might have been contracted is told of each function by itself.
-    plan = SitePlan(subject if route.contract else subject.distinct(), route)
-    if plan.subject.alike:
+    plan = SitePlan(model_input if request.contract else model_input.distinct(), request)
+    if plan.input.alike:
         if plan.blocked:  # So is what blocks.
-            plan = SitePlan(subject, route)
+            plan = SitePlan(model_input, request)
         else:
             from onnxreduce_cli.engine.alike import add_alike
 
-            add_alike(plan, subject)
+            add_alike(plan, model_input)
     return completed(plan)
 
 
@@ -36,16 +36,16 @@ def completed(plan: SitePlan) -> SitePlan:
     from onnxreduce_cli.engine.passes.sequences import write_out_sequences
     from onnxreduce_cli.engine.passes.specialisation import specialise_functions
 
-    subject, route = plan.subject, plan.route
+    model_input, request = plan.input, plan.request
     found = write_out_sequences(plan)
     if found is not None:
         copy, written = found
-        result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
+        result = make_plan(ConversionInput.of(copy, model_input.facts.base_dir), request)
         result.written = written + result.written
         return result
     plan = specialise_functions(plan) or plan
-    for copy, functions, calls in inline_functions(subject, plan):
-        result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
+    for copy, functions, calls in inline_functions(model_input, plan):
+        result = make_plan(ConversionInput.of(copy, model_input.facts.base_dir), request)
         if helps(plan, result, functions):
             result.inlined = {**calls, **result.inlined}
             return result
