@@ -26,9 +26,9 @@ from onnxreduce_cli.text import LINE, joined, wrapped
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
-    from onnxreduce_cli.api.options import Options
     from onnxreduce_cli.batch.pool import Pool
     from onnxreduce_cli.engine.conversion import Conversion
+    from onnxreduce_cli.engine.options import Options
     from onnxreduce_cli.model.ir_version import Wanted
     from onnxreduce_cli.report.data import Conversions
     from onnxreduce_cli.report.drawing import Picture
@@ -171,9 +171,9 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
-    options = Options.of(**given, check=not no_check)
+    options = Options(**given, check=not no_check)
     sources = _sources(models, output, out_dir, options)
     alone = jobs is None and cluster is None and shard is None and not resume
     if len(sources) == 1 and out_dir is None and alone:

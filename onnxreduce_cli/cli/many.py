@@ -13,8 +13,8 @@ from onnxreduce_cli.cli.streams import say
 from onnxreduce_cli.text import joined
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api.options import Options
     from onnxreduce_cli.batch.pool import Pool
+    from onnxreduce_cli.engine.options import Options
 
 
 def _shard(_: click.Context, __: click.Parameter, value: str | None) -> tuple[int, int] | None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import FunctionProto, ModelProto
 
+from onnxreduce_cli.engine.options import DEFAULTS, Options
 from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.records import dataclass
 
@@ -20,25 +20,19 @@ if TYPE_CHECKING:
 
 
 class ConversionRequest(NamedTuple):
-    """The source and target opset of a conversion, and its options.
+    """What is requested of a conversion.
 
     Attributes:
         source: the model's opset; None where it imports no default domain.
         target: the opset to reach.
-        expand: operators to replace by their function bodies.
-        ir_version: the IR version to give the model; see `ir_version.choose`.
-        types: what the user stated of the model's types, which it states now: ``y=float``.
-        emulate: whether emulations are wanted; see `onnxreduce_cli.engine.emulation`.
+        options: how.
         contract: operators to put in place of the nodes that stand for them.
         runtime: where the model is to run; None for anywhere.
     """
 
     source: int | None
     target: int
-    expand: frozenset[str]
-    ir_version: Wanted
-    types: tuple[str, ...] = ()
-    emulate: bool = False
+    options: Options = DEFAULTS
     contract: frozenset[str] = frozenset()
     runtime: Target | None = None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from onnx import ModelProto
@@ -168,17 +168,18 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         inlined,
         plan.ir_version_reason,
         tuple(f"{domain} {version}" for domain, version in plan.unread.items()),
-        plan.request.types,
+        plan.request.options.stated_types,
         before,
         before if plan.blocked else _nodes_after(plan),
         tuple(_near_misses(plan)),
         _foreign(model, scopes),
-        lacking=_lacking(plan.request.expand, scopes),
+        lacking=_lacking(plan.request.options.expand, scopes),
     )
 
 
-def _lacking(expand: frozenset[str], scopes: Sequence[Scope]) -> tuple[str, ...]:
-    return tuple(sorted(expand.difference(*(scope.op_types for scope in scopes)))) if expand else ()
+def _lacking(expand: Collection[str], scopes: Sequence[Scope]) -> tuple[str, ...]:
+    lacking = set(expand)
+    return tuple(sorted(lacking.difference(*(it.op_types for it in scopes)))) if lacking else ()
 
 
 def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int], ...]:

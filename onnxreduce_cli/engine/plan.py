@@ -66,7 +66,7 @@ class SitePlan:
         self.facts = ConversionFacts(model_input.facts)
         self.soundness = Soundness(model_input.facts)
         self.ir_version, self.ir_version_reason = choose(
-            request.ir_version, model_input.model, model_input.scopes, request.target
+            request.options.ir_version, model_input.model, model_input.scopes, request.target
         )
         self.converter = NodeConverter(model_input.scopes, self.facts, request, self.ir_version)
         self.sites: list[Site] = []
@@ -148,7 +148,7 @@ class SitePlan:
             if op_type in calls.op_types and calls.function_at(scope, group[0]) is not None:
                 continue
             if op_type not in affects:
-                expanded = op_type in self.request.expand
+                expanded = op_type in self.request.options.expand
                 affects[op_type] = expanded or self.converter.affects(op_type, opset)
             if affects[op_type] and is_default(first.domain):
                 found += group
@@ -210,9 +210,9 @@ class SitePlan:
         assert scope.opset is not None
         try:
             site.result = self.converter.cross_boundaries(
-                site, scope, node, scope.opset, self.request.expand
+                site, scope, node, scope.opset, self.request.options.expand
             )
-            if not self.request.emulate:
+            if not self.request.options.emulate:
                 refuse(site, self.request.target)
         except Blocked as blocked:
             site.blocked = blocked.kept()
@@ -296,7 +296,7 @@ class SitePlan:
     def changes_nothing(self) -> bool:
         """True if the converted model equals the given one, byte for byte."""
         same_ir_version = self.ir_version == self.input.model.ir_version
-        return same_ir_version and not self._changes_more and not self.request.types
+        return same_ir_version and not self._changes_more and not self.request.options.types
 
     @property
     def _changes_more(self) -> bool:
@@ -314,9 +314,13 @@ class SitePlan:
         if not self.blocked:
             model_input, request = self.input, self.request
             self.ir_version, self.ir_version_reason = choose(
-                request.ir_version, model_input.model, model_input.scopes, request.target, self.dead
+                request.options.ir_version,
+                model_input.model,
+                model_input.scopes,
+                request.target,
+                self.dead,
             )
-        if self.request.ir_version != "auto" or self._changes_more:
+        if self.request.options.ir_version != "auto" or self._changes_more:
             return
         found, self.ir_version_reason = self.ir_version, ""
         self.ir_version = self.input.model.ir_version

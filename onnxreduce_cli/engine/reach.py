@@ -92,7 +92,7 @@ class Reach:
             runtime: where the model is to run; None for anywhere.
             every: whether each node that blocks has a site, not each kind of them.
         """
-        request = ConversionRequest(self.own, opset, frozenset(), "auto", runtime=runtime)
+        request = ConversionRequest(self.own, opset, runtime=runtime)
         if self._is_sound:
             try:
                 return completed(_PlanOfKinds(self, self._input, request, every=every))

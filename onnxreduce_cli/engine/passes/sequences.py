@@ -52,7 +52,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[Written, ...]
     else:
         if not written:
             return None  # What blocks reads what nothing makes.
-        blocked = [] if plan.request.emulate else list(_emulated(plan, written))
+        blocked = [] if plan.request.options.emulate else list(_emulated(plan, written))
     if not blocked:
         return copy, tuple(written)
     gone = {id(item.node) for item in (*sites, *blocked)}
