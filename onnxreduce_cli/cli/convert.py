@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onnxreduce_cli.cli.comparing import comparing_options
 from onnxreduce_cli.cli.completing import contracted, operators, runtimes
 from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.many import check_cluster, many_options, pool
+from onnxreduce_cli.cli.options import comparing_options
 from onnxreduce_cli.cli.placing import placement_options
 from onnxreduce_cli.cli.preparing import preparation_options
 from onnxreduce_cli.cli.progress import progress_bar
