@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from onnxreduce_cli.cli.stacks import each_of
+from onnxreduce_cli.cli.options import each_of
 from onnxreduce_cli.cli.streams import say
 from onnxreduce_cli.text import joined
 

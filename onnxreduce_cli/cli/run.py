@@ -6,7 +6,7 @@ import zipfile
 
 import click
 
-from onnxreduce_cli.cli.limits import limit_options
+from onnxreduce_cli.cli.options import limit_options
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 
 
