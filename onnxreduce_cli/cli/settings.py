@@ -61,8 +61,6 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def call(**given: Any) -> None:
-        from onnxreduce_cli.engine.options import Options
-
         context = click.get_current_context()
 
         def is_said(name: str) -> bool:
@@ -76,6 +74,9 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
             # Tolerances are for comparing whole models, which a conversion only does if asked to.
             if parameter in ("rtol", "atol") and not given.get("verify", True):
                 continue
+            # Not above: what it brings takes longer than most projects, which state nothing.
+            from onnxreduce_cli.engine.options import Options
+
             try:
                 Options(**{parameter: value}).check_names()
             except UsageError as error:
