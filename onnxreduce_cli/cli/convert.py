@@ -20,11 +20,10 @@ from onnxreduce_cli.cli.options import (
     preparation_options,
     type_option,
 )
-from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.starting import end_prepared, prepared
-from onnxreduce_cli.cli.streams import say, standard_input, standard_output
+from onnxreduce_cli.cli.streams import progress_bar, say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, about
 from onnxreduce_cli.text import LINE, joined, wrapped
 

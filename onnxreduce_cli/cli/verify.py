@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from onnxreduce_cli.cli.options import comparing_options, limit_options
-from onnxreduce_cli.cli.progress import progress_bar
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
+from onnxreduce_cli.cli.streams import progress_bar
 from onnxreduce_cli.text import LINE, wrapped
 
 #: The executors that run, for each value of ``--executor``.
