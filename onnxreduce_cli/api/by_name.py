@@ -25,7 +25,7 @@ class PreparationOptions(TypedDict, total=False):
     keep_interface: bool
 
 
-class RequestOptions(PreparationOptions, total=False):
+class PlanOptions(PreparationOptions, total=False):
     """What `plan` takes by name."""
 
     runtime: str | None
@@ -37,7 +37,7 @@ class RequestOptions(PreparationOptions, total=False):
     emulate: bool
 
 
-class ConvertOptions(RequestOptions, total=False):
+class ConvertOptions(PlanOptions, total=False):
     """What `convert` takes by name."""
 
     in_place: bool
@@ -45,7 +45,7 @@ class ConvertOptions(RequestOptions, total=False):
     strict: bool
 
 
-class FileOptions(RequestOptions, total=False):
+class FileOptions(PlanOptions, total=False):
     """What `convert_file` takes by name."""
 
     dry_run: bool
@@ -76,5 +76,5 @@ def _document(owner: Any) -> None:
     owner.__doc__ = f"{owner.__doc__}\n\nAttributes:\n{''.join(lines)}"
 
 
-for _owner in (PreparationOptions, RequestOptions, ConvertOptions, FileOptions):
+for _owner in (PreparationOptions, PlanOptions, ConvertOptions, FileOptions):
     _document(_owner)
