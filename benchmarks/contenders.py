@@ -30,28 +30,28 @@ def load_and_save(source: str, target: str) -> None:
 
 def onnxreduce(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=TARGET, force=True, check=False))
 
 
 def onnxreduce_checked(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=TARGET, force=True))
 
 
 def down(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=LOWER, force=True, check=False))
 
 
 def down_checked(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=LOWER, force=True))
 

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.verification.sites import check_sites
 
@@ -21,9 +22,8 @@ def main() -> None:
         for path in sorted(MODELS.glob("*.onnx")):
             for target in TARGETS:
                 document = load(path)
-                conversion = Conversion(
-                    document.model, target, base_dir=document.base_dir, emulate=True
-                )
+                options = Options(emulate=True)
+                conversion = Conversion(document.model, target, options, base_dir=document.base_dir)
                 if conversion.blockers or not conversion.sites:
                     continue
                 start = time.perf_counter()

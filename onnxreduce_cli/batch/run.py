@@ -6,16 +6,16 @@ import json
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
 
 from onnxreduce_cli import __version__
 from onnxreduce_cli.api.file_conversion import Converted, convert_file
-from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.batch.pool import Died, Pool, call_apart
 from onnxreduce_cli.batch.record import Made, Record, digest, stamps
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
 from onnxreduce_cli.model.memory import data_limited
@@ -23,7 +23,7 @@ from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
 from onnxreduce_cli.text import joined, printable
-from onnxreduce_cli.verification.limits import Limits, current, limited, size_text
+from onnxreduce_cli.verification.limits import size_text
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
@@ -89,7 +89,6 @@ class _Task:
         recipe: what else decides what the output holds.
         made: how an earlier run made it; None to convert it in any case.
         telling: what is wanted beside the result.
-        limits: what running its model may take.
     """
 
     source: str
@@ -99,7 +98,6 @@ class _Task:
     recipe: dict[str, Any]
     made: Made | None = None
     telling: Telling = ""
-    limits: Limits = field(default_factory=Limits)
 
 
 def convert_many(
@@ -136,7 +134,7 @@ def convert_many(
     drawn = _tasks(
         sources, targets, options, out_dir, record, resume=resume, repeating=pool.repeats
     )
-    tasks = (replace(task, telling=telling, limits=current()) for task in drawn)
+    tasks = (replace(task, telling=telling) for task in drawn)
     done: list[Outcome] = []
     # Closed at once when this is left early: else processes go on, and are waited for.
     with closing(call_apart(_convert, tasks, pool)) as results:
@@ -246,7 +244,7 @@ def _convert(task: _Task) -> Outcome:
         # Before it is read: what changes in between is then noticed the next time.
         known = digest(source) if task.folder is not None and not task.options.dry_run else ""
         seen = draw if task.telling == "pictures" else None
-        with limited(task.limits), _room(_ROOM * memory_needed(task)):
+        with _room(_ROOM * memory_needed(task)):
             done = convert_file(source, task.target, task.options, seen=seen)
         found = _converted(task, done, known)
     except Exception as error:

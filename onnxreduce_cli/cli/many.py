@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from onnxreduce_cli.cli.stacks import each_of
+from onnxreduce_cli.cli.options import each_of
 from onnxreduce_cli.cli.streams import say
 from onnxreduce_cli.text import joined
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api.options import Options
     from onnxreduce_cli.batch.pool import Pool
+    from onnxreduce_cli.engine.options import Options
 
 
 _OPTIONS = (

@@ -7,23 +7,23 @@ from dataclasses import replace
 
 from onnx import FunctionProto
 
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.model.scope import Scope
 
 #: What functions that are alike differ in.
 _OWN = ("name", "overload")
 
 
-def add_alike(plan: SitePlan, subject: Subject) -> None:
+def add_alike(plan: SitePlan, model_input: ConversionInput) -> None:
     """Add the sites of functions that a plan leaves out, as others are like them.
 
     Args:
-        plan: one without blockers, of `subject.distinct()`.
-        subject: the model with all its functions.
+        plan: one without blockers, of `model_input.distinct()`.
+        model_input: the model with all its functions.
     """
-    alike = plan.subject.alike
+    alike = plan.input.alike
     planned: dict[int, list[Site]] = {}
     for site in plan.sites:
         planned.setdefault(id(site.scope), []).append(site)
@@ -35,7 +35,7 @@ def add_alike(plan: SitePlan, subject: Subject) -> None:
             (places[id(site.node)], site, site.dropped) for site in planned.get(id(like), ())
         ]
     sites: list[Site] = []
-    for scope in subject.scopes:
+    for scope in model_input.scopes:
         first = alike.get(id(scope))
         if first is None:
             sites += planned.get(id(scope), ())
@@ -45,15 +45,15 @@ def add_alike(plan: SitePlan, subject: Subject) -> None:
             site.of_another(scope, nodes[place], gone) for place, site, gone in own[id(first)]
         ]
     plan.sites = sites
-    plan.subject = replace(subject, alike=alike)
+    plan.input = replace(model_input, alike=alike)
 
 
 def copy_alike(plan: SitePlan) -> None:
     """Make functions what those that are like them became; their names stay."""
-    alike = plan.subject.alike
+    alike = plan.input.alike
     firsts = {id(first): first for first in alike.values()}
     contents = {key: _without_own(first) for key, first in firsts.items()}
-    for scope in plan.subject.alike_scopes:
+    for scope in plan.input.alike_scopes:
         function, names = scope.function, scope.function_key
         assert function is not None
         assert names is not None

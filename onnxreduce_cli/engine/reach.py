@@ -14,11 +14,11 @@ from onnx import ModelProto, NodeProto
 
 from onnxreduce_cli.engine.alike_nodes import AlikeNodes, alike_nodes
 from onnxreduce_cli.engine.conversion import check_source
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import completed, make_plan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.dead_values import REMOVABLE, dead_values, reads
 from onnxreduce_cli.model.domains import default_opset
@@ -59,7 +59,7 @@ class Reach:
         self.facts = admit(model, base_dir)
         check_source(model, self.facts.scopes)
         self.own = default_opset(model)
-        self._subject = Subject(model, self.facts.scopes, self.facts)
+        self._input = ConversionInput(model, self.facts.scopes, self.facts)
         self._alike: dict[int, list[AlikeNodes]] = {}
         self._is_sound = True
 
@@ -92,16 +92,16 @@ class Reach:
             runtime: where the model is to run; None for anywhere.
             every: whether each node that blocks has a site, not each kind of them.
         """
-        route = Route(self.own, opset, frozenset(), "auto", runtime=runtime)
+        request = ConversionRequest(self.own, opset, runtime=runtime)
         if self._is_sound:
             try:
-                return completed(_PlanOfKinds(self, self._subject, route, every=every))
+                return completed(_PlanOfKinds(self, self._input, request, every=every))
             except InvalidModelError:
                 # Here nodes are compared of which other plans compare one for all.
                 self._is_sound = False
             except _UnlikeError:
                 pass
-        return make_plan(self._subject, route)
+        return make_plan(self._input, request)
 
     def alike(self, scope: Scope) -> list[AlikeNodes]:
         """The nodes of the default domain of a scope, those that are alike together."""
@@ -123,11 +123,13 @@ class _UnlikeError(Exception):
 class _PlanOfKinds(SitePlan):
     """A plan in which one site stands for those of all nodes that are like its own."""
 
-    def __init__(self, reach: Reach, subject: Subject, route: Route, *, every: bool) -> None:
+    def __init__(
+        self, reach: Reach, model_input: ConversionInput, request: ConversionRequest, *, every: bool
+    ) -> None:
         self._reach, self._every = reach, every
         #: Those that a node stands for, by its identity.
         self._stood_for: dict[int, AlikeNodes] = {}
-        super().__init__(subject, route)
+        super().__init__(model_input, request)
         if any(id(site.node) in self._stood_for for site in self.blocked if every):
             raise _UnlikeError
 
@@ -140,7 +142,7 @@ class _PlanOfKinds(SitePlan):
         waiting = [
             nodes
             for nodes in self._reach.alike(scope)
-            if self.carrier.attends(nodes.op_type, scope.opset)
+            if self.converter.affects(nodes.op_type, scope.opset)
         ]
         while waiting:
             nodes = waiting.pop()
@@ -193,7 +195,7 @@ class _PlanOfKinds(SitePlan):
             return
         done = [site for site in self.sites if site.blocked is None]
         replaced = [item for site in done for item in self._replaced(site)]
-        self.dead = dead_values(self.subject.scopes, replaced, self.subject.bound())
+        self.dead = dead_values(self.input.scopes, replaced, self.input.bound())
         self.sites = [
             site for site in self.sites if not all(map(self.dead.covers, self._nodes_of(site)))
         ]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import OnnxreduceError
 from onnxreduce_cli.model import ir_version
@@ -110,7 +111,8 @@ def _converted(before: ModelProto, conversion: Conversion, site: Site) -> ModelP
     after = ModelProto()
     after.CopyFrom(before)
     try:
-        converted = Conversion(after, conversion.target, target_ir_version=conversion.ir_version)
+        options = Options(ir_version=conversion.ir_version)
+        converted = Conversion(after, conversion.target, options)
         if _replacement(converted.sites, before) != site.operators:
             raise UncheckableError("on its own something else replaces it")
         converted.apply()

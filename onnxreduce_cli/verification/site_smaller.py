@@ -21,6 +21,7 @@ from onnx import (
 )
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import OnnxreduceError
 from onnxreduce_cli.verification.errors import UncheckableError
@@ -75,7 +76,8 @@ def _converted(before: ModelProto, conversion: Conversion) -> tuple[ModelProto, 
     after = ModelProto()
     after.CopyFrom(before)
     try:
-        converted = Conversion(after, conversion.target, expand=conversion.expand, emulate=True)
+        options = Options(expand=conversion.options.expand, emulate=True)
+        converted = Conversion(after, conversion.target, options)
         made = [node.op_type for item in converted.sites for node in item.result]
         converted.apply()
     except OnnxreduceError as error:

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli.engine import carry
+from onnxreduce_cli.engine import node_converter
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import InvalidModelError
@@ -96,13 +96,13 @@ def test_the_result_is_the_same_where_types_are_inferred_for_alike_nodes(
 def contexts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The operators of the nodes that steps have looked at."""
     seen: list[str] = []
-    original: Callable[..., carry.Context] = carry.Context
+    original: Callable[..., node_converter.Context] = node_converter.Context
 
-    def counted(node: onnx.NodeProto, *others: object) -> carry.Context:
+    def counted(node: onnx.NodeProto, *others: object) -> node_converter.Context:
         seen.append(node.op_type)
         return original(node, *others)
 
-    monkeypatch.setattr(carry, "Context", counted)
+    monkeypatch.setattr(node_converter, "Context", counted)
     return seen
 
 

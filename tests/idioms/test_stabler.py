@@ -8,6 +8,7 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.verification.outcomes import Outcome, Side
 from onnxreduce_cli.verification.site_doubles import settled
 from onnxreduce_cli.verification.site_models import PairMaker
@@ -111,13 +112,13 @@ def test_which_are_also_right_where_the_nodes_are_not(source: str, stabler: bool
 
 
 def test_other_numbers_where_nothing_overflows_fail() -> None:
-    conversion = Conversion(flat("Softplus"), 13, contract=["Softplus"])
+    conversion = Conversion(flat("Softplus"), 13, Options(contract=["Softplus"]))
     conversion.sites[0].result[0].op_type = "Relu"  # The same for large and for small x.
     assert check_sites(conversion).failures
 
 
 def _pair() -> Pair:
-    conversion = Conversion(flat("Softplus"), 13, contract=["all"])
+    conversion = Conversion(flat("Softplus"), 13, Options(contract=["all"]))
     return PairMaker(conversion).pair(conversion.sites[0])
 
 
@@ -152,5 +153,5 @@ def test_sites_that_differ_in_absorbed_nodes_alone_are_each_checked() -> None:
           e = Exp(x) a = Add(e, one) s = Log(a) t = Tanh(s) z = Mul(x, t)
         }"""
     )
-    report = check_sites(Conversion(source, 18, contract=["Mish"]))
+    report = check_sites(Conversion(source, 18, Options(contract=["Mish"])))
     assert report.sites == report.distinct == 2

@@ -8,6 +8,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parse
 
 from onnxreduce_cli import convert
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import node_inference, shape_inference
 
@@ -116,7 +117,9 @@ def test_numbers_in_lists_of_one_and_axes_of_rank_0_are_as_runtimes_take_them() 
         g (float[2,1] x) => (y, z, w) <int64 axis = {1}, int64[2] pads = {1, 0},
             float[1] one = {1}, int64[1] first = {0}> {
             y = Squeeze (x, axis) z = Pad (x, pads, one, first) w = CumSum (x, first) }""")
-    assert {item.node.op_type for item in Conversion(found, 10, emulate=True).sites} >= {"Pad"}
+    assert {item.node.op_type for item in Conversion(found, 10, Options(emulate=True)).sites} >= {
+        "Pad"
+    }
 
 
 @pytest.mark.parametrize("number", [0, -1])

@@ -9,6 +9,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper
 import onnxreduce_cli
 from onnxreduce_cli import verification
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.verification.checking import check
 
 DIMS = [1] * 69 + [2]
@@ -45,7 +46,7 @@ MODELS = {
 @pytest.mark.parametrize("opset", [6, 18])
 @pytest.mark.parametrize("name", MODELS)
 def test_they_are_converted_and_what_cannot_be_tried_is_said(name: str, opset: int) -> None:
-    conversion = Conversion(MODELS[name], opset, emulate=True)
+    conversion = Conversion(MODELS[name], opset, Options(emulate=True))
     assert conversion.blockers == ()
     if conversion.rewrites_nodes:
         said = [str(item) for item in check(conversion).unchecked]

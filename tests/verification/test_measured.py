@@ -9,6 +9,7 @@ import onnx
 import pytest
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.verification import verify
 from onnxreduce_cli.verification.sites import check_sites
@@ -34,7 +35,9 @@ def test_the_models_of_the_onnx_package(target: int) -> None:
     converted = 0
     for path in MODELS:
         document = load(path)
-        conversion = Conversion(document.model, target, base_dir=document.base_dir, emulate=True)
+        conversion = Conversion(
+            document.model, target, Options(emulate=True), base_dir=document.base_dir
+        )
         if conversion.blockers:
             continue
         name = path.parent.name

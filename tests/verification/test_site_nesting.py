@@ -5,6 +5,7 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.verification.errors import UncheckableError
@@ -48,7 +49,7 @@ def nested(depth: int, *, typed: bool = True) -> ModelProto:
 
 
 def test_what_nests_deep_is_not_in_the_pairs_of_all_around_it() -> None:
-    conversion = Conversion(nested(12), 8, emulate=True)
+    conversion = Conversion(nested(12), 8, Options(emulate=True))
     maker = PairMaker(conversion)
     sites = [site for site in conversion.sites if site.node.op_type == "If"]
     pairs = [maker.pair(site) for site in sites]
@@ -60,7 +61,7 @@ def test_what_nests_deep_is_not_in_the_pairs_of_all_around_it() -> None:
 
 
 def test_all_of_deep_graphs_is_checked() -> None:
-    report = check_sites(Conversion(nested(12), 8, emulate=True))
+    report = check_sites(Conversion(nested(12), 8, Options(emulate=True)))
     assert report.ok
     assert not report.unchecked
     assert report.sites == 12
@@ -78,7 +79,7 @@ def test_a_mistake_deep_within_graphs_is_caught(monkeypatch: pytest.MonkeyPatch)
                 node.op_type = "Identity"
 
     plant(monkeypatch, IF, wrong)
-    report = check_sites(Conversion(nested(12), 8, emulate=True))
+    report = check_sites(Conversion(nested(12), 8, Options(emulate=True)))
     assert "If" in [item.op_type for item in report.failures]
 
 

@@ -12,6 +12,7 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
 from onnxreduce_cli.verification import read_inputs, runtime, site_batches, sites, verify
@@ -31,7 +32,7 @@ def source(opset: int, text: str) -> ModelProto:
 
 def checked(found: ModelProto, opset: int) -> SiteReport:
     before = found.SerializeToString()
-    conversion = Conversion(found, opset, emulate=True)
+    conversion = Conversion(found, opset, Options(emulate=True))
     assert not conversion.blockers
     report = check_sites(conversion)
     assert found.SerializeToString() == before, "checking touched the model"
@@ -85,7 +86,7 @@ def test_no_draw_asks_where_a_nan_stands_in_an_order(seed: int) -> None:
         "g (float[3,4] x, int64[1] k) => (float[3,K] y, int64[3,K] i) "
         "{ y, i = TopK<largest = 0>(x, k) }",
     )
-    report = check_sites(Conversion(found, 10, emulate=True), seed=seed)
+    report = check_sites(Conversion(found, 10, Options(emulate=True)), seed=seed)
     assert report.ok
     assert report.bit_exact == 1
 
@@ -96,7 +97,7 @@ def test_no_draw_asks_in_which_order_numbers_are_multiplied(seed: int) -> None:
     found = source(
         18, "g (double[2,2,2,2] x, int64[2] a) => (double[K,L] y) { y = ReduceProd(x, a) }"
     )
-    report = check_sites(Conversion(found, 7, emulate=True), seed=seed)
+    report = check_sites(Conversion(found, 7, Options(emulate=True)), seed=seed)
     assert report.ok
     assert report.checked == 1
 
@@ -143,7 +144,7 @@ def test_an_einsum_is_not_asked_to_repeat() -> None:
         '{ y = Einsum<equation="ij,jk->ik">(x, z) }',
     )
     for seed in range(5):
-        report = check_sites(Conversion(found, 11, emulate=True), seed=seed)
+        report = check_sites(Conversion(found, 11, Options(emulate=True)), seed=seed)
         assert report.ok
         assert report.checked == 1
 
@@ -348,7 +349,7 @@ def test_a_planted_mistake_is_caught(mistake: str, monkeypatch: pytest.MonkeyPat
     found = source(opset, text)
     found.graph.node[0].name = "the_node"
     plant(monkeypatch, key, wrong)
-    report = check_sites(Conversion(found, target, emulate=True))
+    report = check_sites(Conversion(found, target, Options(emulate=True)))
     assert not report.ok
     assert "1 FAILED" in report.summary
     assert report.failures[0].node == "the_node"
@@ -572,7 +573,7 @@ def test_a_site_whose_sizes_are_in_its_constants_is_checked_on_smaller_ones(
 ) -> None:
     """The matrix that stands for a transform has the sizes of the signal."""
     found = source(17, "g (float[1,4096,1] x) => (float[A,B,C] y) { y = DFT<axis=1>(x) }")
-    report = check_sites(Conversion(found, 16, emulate=True))
+    report = check_sites(Conversion(found, 16, Options(emulate=True)))
     assert report.checked == 1
     assert not report.unchecked
 
@@ -580,7 +581,7 @@ def test_a_site_whose_sizes_are_in_its_constants_is_checked_on_smaller_ones(
         node.input[:] = [node.input[0], node.input[0]]
 
     spoil(monkeypatch, ("DFT", 17, "down"), "MatMul", square)
-    assert not check_sites(Conversion(found, 16, emulate=True)).ok
+    assert not check_sites(Conversion(found, 16, Options(emulate=True))).ok
 
 
 def test_a_shape_of_unknown_length_does_not_count_as_a_large_one() -> None:
@@ -715,11 +716,11 @@ def test_a_double_that_is_defined_as_double_must_be_one(monkeypatch: pytest.Monk
         "g (double[2,4,3] x, double[4] s, double[4] b) => (double[A,B,C] y) "
         "{ y = GroupNormalization<num_groups=2,stash_type=11>(x, s, b) }",
     )
-    assert check_sites(Conversion(found, 20, emulate=True)).checked == 1
+    assert check_sites(Conversion(found, 20, Options(emulate=True))).checked == 1
     epsilon = helper.make_attribute("epsilon", 2e-5)
     key: Key = ("GroupNormalization", 21, "down")
     spoil(monkeypatch, key, "InstanceNormalization", lambda node: node.attribute.append(epsilon))
-    assert not check_sites(Conversion(found, 20, emulate=True)).ok
+    assert not check_sites(Conversion(found, 20, Options(emulate=True))).ok
 
 
 def test_a_node_that_accepts_nothing_is_the_model_s_fault() -> None:
@@ -751,7 +752,7 @@ def _stays_negative(context: Context) -> None:
 def test_a_negative_axis_that_stays_below_11_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     found = source(13, "g (float[N,M] x) => (float[A,B] y) { y = ReduceMax<axes=[-1]>(x) }")
     plant(monkeypatch, ("ReduceMax", 11, "down"), _stays_negative)
-    report = check_sites(Conversion(found, 9, emulate=True))
+    report = check_sites(Conversion(found, 9, Options(emulate=True)))
     assert "negative axis" in report.failures[0].reason
 
 
@@ -787,7 +788,7 @@ def test_computed_sizes_of_which_some_are_known(batch: str) -> None:
                 (x, none, none, sizes)
         }}"""
     )
-    report = check_sites(Conversion(source, 9, emulate=True))
+    report = check_sites(Conversion(source, 9, Options(emulate=True)))
     assert report.ok
     assert not report.unchecked
 
@@ -826,7 +827,7 @@ def test_an_output_may_go_only_if_nobody_reads_it(
     text = "g (float[1,1,H,W] x) => (float[1,1,A,B] y%s) { y, i = MaxPool<kernel_shape=[1,1]>(x) }"
     found = source(11, text % (", int64[1,1,A,B] i" if read else ""))
     plant(monkeypatch, ("MaxPool", 12, "up"), _without_indices)
-    report = check_sites(Conversion(found, 12, emulate=True))
+    report = check_sites(Conversion(found, 12, Options(emulate=True)))
     assert report.ok is ok
     assert report.checked == 1
     assert ["lost" in failure.reason for failure in report.failures] == ([] if ok else [True])
@@ -903,7 +904,7 @@ def test_an_open_dimension_that_is_scaled_is_not_always_1(monkeypatch: pytest.Mo
     )
     key: Key = ("LayerNormalization", 17, "down")
     spoil(monkeypatch, key, "ReduceMean", lambda node: setattr(node, "op_type", "ReduceSum"))
-    assert not check_sites(Conversion(found, 16, emulate=True)).ok
+    assert not check_sites(Conversion(found, 16, Options(emulate=True))).ok
 
 
 def test_a_node_behind_the_site_is_part_of_it_where_a_step_looked_past_it() -> None:
@@ -926,7 +927,7 @@ def test_boxes_and_their_scores_are_as_many_and_differ(batch: str) -> None:
         f"g (float[{batch},N,4] b, float[{batch},C,M] s) => (int64[A,B] y) <int64 m = {{2}}> "
         "{ y = NonMaxSuppression(b, s, m) }",
     )
-    report = check_sites(Conversion(found, 9, emulate=True))
+    report = check_sites(Conversion(found, 9, Options(emulate=True)))
     assert report.ok, report.failures
     assert report.checked == 1
 
@@ -938,7 +939,7 @@ def test_limits_of_boxes_of_which_no_shape_is_known_are_one_number_each() -> Non
         "{ y = NonMaxSuppression(b, s, m, , t) }",
     )
     found.graph.input[2].ClearField("type")
-    report = check_sites(Conversion(found, 8, emulate=True))
+    report = check_sites(Conversion(found, 8, Options(emulate=True)))
     assert report.ok, report.failures
     assert report.checked == 1
 
@@ -973,7 +974,7 @@ def test_a_small_constant_that_becomes_an_initializer_is_checked_with_its_site()
     text = """g (float[N,6] x, int32[2] e) => (float[M,K] y)
         <int32[2] s = {0, 0}> { y = Slice(x, s, e) }"""
     found = source(13, text)
-    assert any(site.initializers for site in Conversion(found, 7, emulate=True).sites)
+    assert any(site.initializers for site in Conversion(found, 7, Options(emulate=True)).sites)
     report = checked(found, 7)
     assert report.ok
     assert not report.unchecked
@@ -1008,19 +1009,19 @@ def test_a_mistake_around_graphs_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
         node.op_type = "Identity"
 
     spoil(monkeypatch, ("If", 11, "down"), "Not", not_at_all)
-    report = check_sites(Conversion(source(13, WITH_BODIES["if"]), 8, emulate=True))
+    report = check_sites(Conversion(source(13, WITH_BODIES["if"]), 8, Options(emulate=True)))
     assert [item.op_type for item in report.failures] == ["If"]
 
 
 def test_a_node_with_graphs_of_other_domains_is_unchecked() -> None:
     text = WITH_BODIES["if"].replace("Neg(t)", "local.Neg(t)")
     found = model('<ir_version: 8, opset_import: ["": 13, "local": 1]>' + text)
-    report = check_sites(Conversion(found, 8, emulate=True))
+    report = check_sites(Conversion(found, 8, Options(emulate=True)))
     assert "its subgraphs have nodes of other domains" in [i.reason for i in report.unchecked]
 
 
 def test_a_node_whose_graphs_draw_random_numbers_is_unchecked() -> None:
     text = WITH_BODIES["if"].replace("Neg(t)", "RandomUniformLike(t)")
-    report = check_sites(Conversion(source(13, text), 8, emulate=True))
+    report = check_sites(Conversion(source(13, text), 8, Options(emulate=True)))
     assert report.ok
     assert "its results are random" in [item.reason for item in report.unchecked]

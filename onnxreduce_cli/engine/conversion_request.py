@@ -1,4 +1,4 @@
-"""The subject of a conversion, a model with its facts, and its route from opset to opset."""
+"""The input of a conversion, a model with its facts, and what is requested of it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import FunctionProto, ModelProto
 
+from onnxreduce_cli.engine.options import DEFAULTS, Options
 from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.records import dataclass
 
@@ -19,32 +19,26 @@ if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
 
 
-class Route(NamedTuple):
-    """The source and target opset of a conversion, and its options.
+class ConversionRequest(NamedTuple):
+    """What is requested of a conversion.
 
     Attributes:
         source: the model's opset; None where it imports no default domain.
         target: the opset to reach.
-        expand: operators to replace by their function bodies.
-        ir_version: the IR version to give the model; see `ir_version.choose`.
-        types: what the user stated of the model's types, which it states now: ``y=float``.
-        emulate: whether emulations are wanted; see `onnxreduce_cli.engine.emulation`.
+        options: how.
         contract: operators to put in place of the nodes that stand for them.
         runtime: where the model is to run; None for anywhere.
     """
 
     source: int | None
     target: int
-    expand: frozenset[str]
-    ir_version: Wanted
-    types: tuple[str, ...] = ()
-    emulate: bool = False
+    options: Options = DEFAULTS
     contract: frozenset[str] = frozenset()
     runtime: Target | None = None
 
 
 @dataclass(frozen=True)
-class Subject:
+class ConversionInput:
     """A model that a plan is made for: the user's, or a copy that a pass has edited.
 
     Attributes:
@@ -63,12 +57,12 @@ class Subject:
     alike: Mapping[int, Scope] = field(default_factory=dict)
 
     @staticmethod
-    def of(model: ModelProto, base_dir: str) -> Subject:
+    def of(model: ModelProto, base_dir: str) -> ConversionInput:
         """A model as it is; external data is relative to `base_dir`."""
         found = scopes(model)
-        return Subject(model, found, Facts(model, found, base_dir))
+        return ConversionInput(model, found, Facts(model, found, base_dir))
 
-    def distinct(self) -> Subject:
+    def distinct(self) -> ConversionInput:
         """The same with one of the functions that are alike, from which follows all of others."""
         alike = self.facts.alike_functions
         if not alike:
