@@ -12,7 +12,7 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli.engine import carry
+from onnxreduce_cli.engine import carry, inspection
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
@@ -202,6 +202,17 @@ def test_four_times_the_model_is_four_times_the_work(
     convert(make(5), target)  # What is computed once for all models, such as schemas.
     assert operations(lambda: convert(large, target)) < 4.3 * operations(
         lambda: convert(small, target)
+    )
+
+
+@pytest.mark.parametrize("make", [chain, functions, branches])
+def test_inspection_of_four_times_the_model_is_four_times_the_work(
+    make: Callable[[int], ModelProto],
+) -> None:
+    small, large = make(20), make(80)
+    inspection.inspect(make(5))
+    assert operations(lambda: inspection.inspect(large)) < 4.3 * operations(
+        lambda: inspection.inspect(small)
     )
 
 

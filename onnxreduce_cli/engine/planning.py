@@ -15,20 +15,7 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
     Returns:
         the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
     """
-    # What might have been contracted is told of each function by itself.
-    plan = SitePlan(subject if route.contract else subject.distinct(), route)
-    if plan.subject.alike:
-        if plan.blocked:  # So is what blocks.
-            plan = SitePlan(subject, route)
-        else:
-            from onnxreduce_cli.engine.alike import add_alike
-
-            add_alike(plan, subject)
-    return completed(plan)
-
-
-def completed(plan: SitePlan) -> SitePlan:
-    """Complete a plan of a model as it is: where nodes block, by a pass over the whole model."""
+    plan = SitePlan(subject, route)
     if not plan.blocked:
         plan.finish()
         return plan
@@ -36,7 +23,6 @@ def completed(plan: SitePlan) -> SitePlan:
     from onnxreduce_cli.engine.passes.sequences import write_out_sequences
     from onnxreduce_cli.engine.passes.specialisation import specialise_functions
 
-    subject, route = plan.subject, plan.route
     found = write_out_sequences(plan)
     if found is not None:
         copy, written = found

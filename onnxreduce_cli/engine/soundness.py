@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from onnx import NodeProto
 
 from onnxreduce_cli.engine.sites import Site
@@ -20,14 +18,13 @@ class Soundness:
     def __init__(self, facts: Facts) -> None:
         """Take the facts of the model; nothing is asked yet."""
         self._facts = facts
-        self._contradictions = Contradictions(facts, facts.model.ir_version, facts.sound)
+        self._contradictions = Contradictions(facts, facts.model.ir_version)
 
-    def refuse_contradictions(self, site: Site, signature: Hashable) -> None:
+    def refuse_contradictions(self, site: Site) -> None:
         """Refuse a node that cannot be there with what its steps looked up.
 
         Args:
             site: the node's.
-            signature: its `Scope.signatures`.
 
         Raises:
             InvalidModelError: the model is invalid there.
@@ -35,7 +32,7 @@ class Soundness:
         scope, node, known = site.scope, site.node, site.lookups
         assert scope.opset is not None
         if known.types or site.blocked is not None:
-            problem = self._contradictions.of(scope, node, scope.opset, signature)
+            problem = self._problem(scope, node, scope.opset)
         elif known.constants:
             problem = self._contradictions.of_constants(scope, node, scope.opset, known.constants)
         else:
@@ -53,18 +50,26 @@ class Soundness:
         Raises:
             InvalidModelError: the model is invalid there.
         """
-        compared = self._facts.compared
         for name in node.input[:]:
             owner = scope.resolve(name) if name else None
             maker = None if owner is None else owner.producer(name)
-            if owner is None or not owner.opset or maker is None or id(maker) in compared:
+            if owner is None or not owner.opset or maker is None:
                 continue
             called = not is_default(maker.domain) or self._facts.calls.function_of(maker)
             if name in owner.declared and not called:
-                problem = self._contradictions.of(owner, maker, owner.opset, None)
+                problem = self._problem(owner, maker, owner.opset)
                 if problem is not None:
                     raise _invalid(owner, maker, problem)
-            compared.add(id(maker))
+
+    def _problem(self, scope: Scope, node: NodeProto, opset: int) -> str | None:
+        """Return why a node cannot be there; each is asked about once, whatever the target."""
+        sound = self._facts.sound
+        if id(node) in sound:
+            return None
+        problem = self._contradictions.of(scope, node, opset)
+        if problem is None:
+            sound.add(id(node))
+        return problem
 
 
 def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:

@@ -110,9 +110,8 @@ def _uninferred(
     With them, by the identity of each node that is replaced, what takes its place, if it has such.
     """
     changed = [site for site in sites if site.blocked is None]
-    op_types = {scope.op_types[group[0]] for scope in scopes for group in scope.groups}
-    op_types |= {site.template.op_type for site in changed if site.template is not None}
-    op_types.update(name for site in changed if site.template is None for name in site.operators)
+    op_types = {name for scope in scopes for name in scope.op_types}
+    op_types.update(name for site in changed for name in site.operators)
     lacking = {name for name in op_types if not schemas.infers_types(name, target)}
     return lacking, {
         id(site.node): () if lacking.isdisjoint(site.operators) else site.result

@@ -7,7 +7,7 @@ the values that a conversion adds are in `conversion_facts`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
@@ -33,8 +33,7 @@ class Facts:
         constants: what is known of its values before the run, in whole or in part.
         stated: what it states of their types.
         base_dir: the folder that external data is relative to.
-        sound: keys of nodes that can be there; see `node_inference.Contradictions`.
-        compared: the identities of nodes that make what is stated, as far as was asked.
+        sound: the identities of its nodes that can be there, as far as was asked.
     """
 
     def __init__(
@@ -56,8 +55,7 @@ class Facts:
         self.scopes = list(found)
         self.calls = Calls(found, functions)
         self.base_dir = base_dir
-        self.sound: set[Hashable] = set()
-        self.compared: set[int] = set()
+        self.sound: set[int] = set()
         self._trees = by_root(found)
         self._own = {id(scope) for scope in found}
         self._by_container: dict[int, Scope] = {}
@@ -94,7 +92,7 @@ class Facts:
         other = Facts(self.model, graphs, self.base_dir, self.calls.functions)
         # What shape inference found there is the same, whichever copy of a function is called.
         other._inference.take_graphs(self._inference)
-        other.sound = self.sound
+        other.sound = {*self.sound}
         return other
 
     def add_scopes(self, tree: Sequence[Scope]) -> None:

@@ -93,7 +93,6 @@ _UNUSED = {
     "onnxreduce_cli.api.comparison",
     "onnxreduce_cli.api.library",
     "onnxreduce_cli.batch.run",
-    "onnxreduce_cli.engine.alike",
     "onnxreduce_cli.engine.avoidance",
     "onnxreduce_cli.engine.passes",
     "onnxreduce_cli.engine.unknown_types",

@@ -190,16 +190,16 @@ def _lost(document: Document, changed: list[TensorProto], before: int, after: in
 def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
     """Return what is in the way: nodes whose operators do not take the new types that they get."""
     subject = Subject.of(document.model, document.base_dir)
-    contradictions = Contradictions(subject.facts, document.model.ir_version, set())
+    contradictions = Contradictions(subject.facts, document.model.ir_version)
     for scope in subject.scopes:
-        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
+        for node in scope.nodes:
             called = (
                 not is_default(node.domain) or subject.facts.calls.function_of(node) is not None
             )
             if called or not scope.opset:
                 continue
             problem = _of_no_allowed_type(subject.facts, scope, node, kinds)
-            problem = problem or contradictions.of(scope, node, scope.opset, signature)
+            problem = problem or contradictions.of(scope, node, scope.opset)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
                 yield site.blocker

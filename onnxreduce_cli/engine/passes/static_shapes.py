@@ -96,14 +96,14 @@ def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) 
                 f"but what computes it gives {list(item.inferred)}: another size is right"
             )
     subject = Subject.of(model, base_dir)
-    contradictions = Contradictions(subject.facts, model.ir_version, set())
+    contradictions = Contradictions(subject.facts, model.ir_version)
     for scope in subject.scopes:
         if scope.function is not None or scope.opset is None:
             continue
-        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
+        for node in scope.nodes:
             if not is_default(node.domain) or subject.facts.calls.function_of(node) is not None:
                 continue
-            problem = contradictions.of(scope, node, scope.opset, signature)
+            problem = contradictions.of(scope, node, scope.opset)
             if problem is not None:
                 where = f" in {scope.label}" if scope.label else ""
                 raise ConversionError(
@@ -196,7 +196,7 @@ class _Folding:
 
     def apply(self) -> Sequence[str]:
         """Edit the model; return the names of values of nodes that are gone."""
-        done = [Site(scope, node, made=nodes) for scope, node, nodes, _ in self.replaced]
+        done = [Site(scope, node, result=nodes) for scope, node, nodes, _ in self.replaced]
         bound = [
             name
             for training in self._subject.model.training_info
