@@ -124,7 +124,6 @@ class CalledTypes:
         self,
         model: ModelProto,
         functions: Mapping[FunctionKey, FunctionProto],
-        first_like: Callable[[FunctionProto], FunctionProto],
         infer: Callable[[ModelProto], ModelProto | None],
     ) -> None:
         """Prepare; nothing is inferred yet.
@@ -132,12 +131,10 @@ class CalledTypes:
         Args:
             model: the model.
             functions: those that nodes can name.
-            first_like: gives the first of those that have the body of one.
             infer: onnx's shape inference of a model without functions; None where that fails.
         """
         self._model = model
         self._functions = functions
-        self._first_like = first_like
         self._run = infer
         self._outputs: dict[tuple[object, ...], _Types] = {}
         #: How often bodies may still be gone through: each call may come with a size of its own.
@@ -197,7 +194,7 @@ class CalledTypes:
                 continue
             nodes += self._infer_between(skeleton, between, types, tensors, names)
             between = []
-            call = _call(self._first_like(function), node, types, tensors)
+            call = _call(function, node, types, tensors)
             outputs = yield call
             for name, found in zip(node.output, outputs, strict=False):
                 if name and found is not None and found.WhichOneof("value"):

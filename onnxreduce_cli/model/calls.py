@@ -57,11 +57,6 @@ class Calls:
         """The model-local function that a node calls, if it is such a call."""
         return self._redirected.get(id(node)) or self.functions.get(called_key(node))
 
-    def function_at(self, scope: Scope, place: int) -> FunctionProto | None:
-        """The same of the node at a place of a scope."""
-        redirected = self._redirected.get(id(scope.nodes[place])) if self._redirected else None
-        return redirected or self.functions.get(scope.called_keys[place])
-
     @property
     def all(self) -> Mapping[int, Sequence[Call]]:
         """By the identity of a function every node that calls it."""
@@ -81,18 +76,11 @@ class Calls:
 
     def _find(self, found: Iterable[Scope]) -> None:
         assert self._calls is not None
-        #: Of functions of which others are alike, whether their bodies call any.
-        calling: dict[int, bool] = {}
         for scope in found if self.functions else ():
-            if scope.like is not None and not calling.get(id(scope.like), True):
-                continue
-            called = False
-            for place, node in enumerate(scope.nodes):
-                function = self.function_at(scope, place)
+            for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
+                function = self.function_of(node) if op_type in self.op_types else None
                 if function is not None:
                     self._calls[id(function)].append((scope, node))
-                    called = True
-            calling[id(scope)] = called
 
     def redirect(self, calls: Sequence[Call], function: FunctionProto) -> None:
         """Let nodes call another function than the one they name, a copy of it.

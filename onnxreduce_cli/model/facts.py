@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnxreduce_cli.model.alike_functions import alike
-from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array, ModelConstants
 from onnxreduce_cli.model.overridable import Stated
@@ -127,24 +124,11 @@ class Facts:
                     found.setdefault(given, []).append(node)
         return self._readers[id(root)].get(name, ())
 
-    @cached_property
-    def alike_functions(self) -> dict[int, Scope]:
-        """By the identity of a function's scope, the first that is like it; see there."""
-        return alike(self)
-
     # Types
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """Return the type of the value that `scope` reads by a name; None if it is not known."""
         return self._types.type(scope, name)
-
-    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
-        """For each node those that differ in names alone, and read and make the same types.
-
-        None where the types of a scope's values are not inferred for one kind of node after the
-        other.
-        """
-        return self._types.groups(scope)
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
         """A dense tensor's `TensorProto.DataType`, if known."""

@@ -18,7 +18,6 @@ from onnx import (
     NodeProto,
 )
 
-from onnxreduce_cli.model.alike_types import Alike, AlikeTypes, suits
 from onnxreduce_cli.model.attribute_ranges import ENDING, may_end
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.edit import put_in_order
@@ -74,35 +73,13 @@ class ShapeInference:
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """The type that is inferred for a value that a scope defines; None where none is."""
-        if self._alike is not None and scope is self._graphs[0]:
-            known = self._alike.of(name)
-            if known is not None:
-                return known
         return self.of(scope).get(name)
-
-    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
-        """For each node of a scope those that it is alike, with the types of what they read.
-
-        None where types are inferred otherwise.
-        """
-        if scope is not self._graphs[0] or self._alike is None:
-            return None
-        return self._alike.groups()
-
-    @cached_property
-    def _alike(self) -> AlikeTypes | None:
-        """The types of the main graph's values, where they may be asked for one by one."""
-        main, stated = self._graphs[0], self._stated
-        if stated.overridable or not suits(main, self._calls, self._model.ir_version):
-            return None
-        return AlikeTypes(main, self._model.ir_version)
 
     def of(self, scope: Scope) -> dict[str, ValueType]:
         """The types that are inferred for the values that a scope defines, by their names."""
         found = self._inferred.get(id(scope))
         if found is not None:
             return found
-        self._alike = None  # What is inferred of the whole graph tells all that this does.
         for root in self._callers_first(scope.root):
             self._done.add(id(root))
             if isinstance(root.container, FunctionProto):
@@ -209,17 +186,7 @@ class ShapeInference:
     def _called_types(self) -> CalledTypes:
         from onnxreduce_cli.model.called_types import CalledTypes
 
-        found = [(tree[0].container, tree[0].like) for tree in self._trees.values()]
-        first = {
-            id(function): like.function
-            for function, like in found
-            if like is not None and like.function is not None
-        }
-
-        def first_like(function: FunctionProto) -> FunctionProto:
-            return first.get(id(function), function)
-
-        return CalledTypes(self._model, self._calls.functions, first_like, _infer_by_onnx)
+        return CalledTypes(self._model, self._calls.functions, _infer_by_onnx)
 
     @cached_property
     def _too_many_calls(self) -> bool:
@@ -247,7 +214,7 @@ class ShapeInference:
             may_end(node)
             for tree in self._trees.values()
             for scope in tree
-            if scope.like is None and not ENDING.keys().isdisjoint(scope.op_types)
+            if not ENDING.keys().isdisjoint(scope.op_types)
             for node in scope.nodes
         )
 
@@ -285,9 +252,7 @@ class ShapeInference:
         from onnxreduce_cli.model.called_types import frozen
 
         tree = self._trees[id(root)]
-        known = function if root.like is None else root.like.container
-        assert isinstance(known, FunctionProto)
-        name = function_key(known)
+        name = function_key(function)
         accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)

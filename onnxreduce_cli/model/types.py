@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, ModelProto
 
-from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import Scope
@@ -51,10 +49,6 @@ class Types:
         if declared is not None and declared.is_whole:
             return declared
         return merge(declared, self._inference.type(owner, name)) or self._unify(owner, name)
-
-    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
-        """For each node those that it is alike, types included; None where that is not known."""
-        return self._inference.groups(scope)
 
     def kind(self, scope: Scope, name: str) -> str | None:
         """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""

@@ -37,7 +37,7 @@ def by_onnx(found: ModelProto) -> ModelProto | None:
 
 def called_types_of(found: ModelProto) -> CalledTypes:
     functions = {function_key(item): item for item in found.functions}
-    return CalledTypes(found, functions, lambda item: item, by_onnx)
+    return CalledTypes(found, functions, by_onnx)
 
 
 def told(inferred: ModelProto | None) -> list[dict[str, ValueType]]:
