@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.measured import Verdict
 from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.requirement import Target, find
 from onnxreduce_cli.targets.verdict import hits_of_model
 

@@ -19,12 +19,13 @@ from onnxreduce_cli.engine.passes.inlining import inline_functions
 from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.executor import ExecutionError, Executor
-from onnxreduce_cli.model import called_types, shape_inference, specialisation
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model import specialisation
 from onnxreduce_cli.model.order import misplaced
 from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.specialisation import Specialisation
+from onnxreduce_cli.model.types import called_types, shape_inference
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.verification.randomness import random_outputs
 from onnxreduce_cli.verification.sites import check_sites
 from onnxreduce_cli.verification.source import Source

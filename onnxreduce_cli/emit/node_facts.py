@@ -14,10 +14,10 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import ValueType
 from onnxreduce_cli.records import dataclass
 

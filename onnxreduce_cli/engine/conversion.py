@@ -26,14 +26,14 @@ from onnxreduce_cli.engine.preparation import Prepared
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.steps.dispatch import body
 from onnxreduce_cli.targets.elsewhere import Alike, Wrong, wrong_elsewhere
 

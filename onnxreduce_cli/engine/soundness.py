@@ -7,9 +7,9 @@ from onnx import NodeProto
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.node_inference import Contradictions
 
 
 class Soundness:

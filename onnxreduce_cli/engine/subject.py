@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import FunctionProto, ModelProto
 
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:

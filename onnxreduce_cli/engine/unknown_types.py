@@ -14,9 +14,9 @@ from onnx import NodeProto
 
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import elem_type_of
 
 #: An example of dimensions.

@@ -33,7 +33,7 @@ _FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
 
 
 class KnownTypes(Protocol):
-    """The types of values as far as they are known; see `onnxreduce_cli.model.facts.Facts`."""
+    """The types of values as far as they are known; see `model.types.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """A value's type as far as it is known."""

@@ -15,8 +15,8 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.calls import Call
 from onnxreduce_cli.model.constants import Array
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import LABEL, Scope, by_root, function_label, function_scopes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import shortened
 

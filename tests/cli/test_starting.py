@@ -96,7 +96,7 @@ _UNUSED = {
     "onnxreduce_cli.engine.avoidance",
     "onnxreduce_cli.engine.passes",
     "onnxreduce_cli.engine.unknown_types",
-    "onnxreduce_cli.model.called_types",
+    "onnxreduce_cli.model.types.called_types",
     "onnxreduce_cli.model.specialisation",
     "onnxreduce_cli.model.weights",
     "onnxreduce_cli.report",

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
-from onnxreduce_cli.model import called_types
-from onnxreduce_cli.model.called_types import LIMIT, CalledTypes, sizes
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import function_key, scopes
 from onnxreduce_cli.model.skeleton import call_skeleton
+from onnxreduce_cli.model.types import called_types
+from onnxreduce_cli.model.types.called_types import LIMIT, CalledTypes, sizes
 from onnxreduce_cli.model.values import ValueType
 from tests.model.known import facts_of
 

@@ -9,7 +9,7 @@ from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper, parse
 from onnxreduce_cli import convert
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.model import node_inference, shape_inference
+from onnxreduce_cli.model.types import node_inference, shape_inference
 from tests.support import conversions
 
 

@@ -17,10 +17,10 @@ from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
 from onnxreduce_cli.model.byte_ranges import FileRange, Recoded
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.node_inference import Contradictions
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.weights import data_of, recode, stored_files
 from onnxreduce_cli.records import dataclass

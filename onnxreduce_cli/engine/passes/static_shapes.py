@@ -13,12 +13,12 @@ from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.fixed_dims import fix_dims
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.node_inference import Contradictions
 from onnxreduce_cli.model.values import ValueType, from_proto
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed

@@ -24,17 +24,17 @@ from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
-from onnxreduce_cli.model.shapes_by_values import (
+from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
+from onnxreduce_cli.model.types.shapes_by_values import (
     Known,
     StatedShapes,
     infos_by_name,
     open_places,
 )
-from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.model.called_types import CalledTypes
+    from onnxreduce_cli.model.types.called_types import CalledTypes
 
 
 class ShapeInference:
@@ -184,7 +184,7 @@ class ShapeInference:
 
     @cached_property
     def _called_types(self) -> CalledTypes:
-        from onnxreduce_cli.model.called_types import CalledTypes
+        from onnxreduce_cli.model.types.called_types import CalledTypes
 
         return CalledTypes(self._model, self._calls.functions, _infer_by_onnx)
 
@@ -197,7 +197,7 @@ class ShapeInference:
         functions = self._calls.functions
         if not functions:
             return False
-        from onnxreduce_cli.model import called_types
+        from onnxreduce_cli.model.types import called_types
 
         if sum(map(len, self._calls.all.values())) * len(functions) > called_types.NAMES:
             return True
@@ -249,7 +249,7 @@ class ShapeInference:
     # Functions
 
     def _infer_function(self, root: Scope, function: FunctionProto) -> None:
-        from onnxreduce_cli.model.called_types import frozen
+        from onnxreduce_cli.model.types.called_types import frozen
 
         tree = self._trees[id(root)]
         name = function_key(function)

@@ -9,11 +9,11 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.shape_inference import ShapeInference
+from onnxreduce_cli.model.types.shape_inference import ShapeInference
 from onnxreduce_cli.model.values import ValueType, elem_type_of, merge
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.model.unification import Unification
+    from onnxreduce_cli.model.types.unification import Unification
 
 
 class Types:
@@ -77,7 +77,7 @@ class Types:
         """Return the type constraints of one tree's nodes; no tree's constraints affect another."""
         found = self._unified.get(id(root))
         if found is None:
-            from onnxreduce_cli.model.unification import Unification
+            from onnxreduce_cli.model.types.unification import Unification
 
             tree = self._trees[id(root)]
             found = Unification(tree, self._opsets(root), self._known_kind)

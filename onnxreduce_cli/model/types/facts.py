@@ -15,8 +15,8 @@ from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array, ModelConstants
 from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import FunctionKey, Scope, by_root
-from onnxreduce_cli.model.shape_inference import ShapeInference
-from onnxreduce_cli.model.types import Types
+from onnxreduce_cli.model.types.model_types import Types
+from onnxreduce_cli.model.types.shape_inference import ShapeInference
 from onnxreduce_cli.model.values import ValueType, elem_type_of
 
 

@@ -12,10 +12,10 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model import attributes, folding
 from onnxreduce_cli.model.constants import Array, Constants, Work
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.folding import Folded
-from onnxreduce_cli.model.node_inference import infer_outputs
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.node_inference import infer_outputs
 from onnxreduce_cli.model.values import (
     Dims,
     ValueType,
