@@ -9,7 +9,6 @@ from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.node_inference import Contradictions
 
 
 class Soundness:
@@ -18,7 +17,6 @@ class Soundness:
     def __init__(self, facts: Facts) -> None:
         """Take the facts of the model; nothing is asked yet."""
         self._facts = facts
-        self._contradictions = Contradictions(facts, facts.model.ir_version)
 
     def refuse_contradictions(self, site: Site) -> None:
         """Refuse a node that cannot be there with what its steps looked up.
@@ -30,11 +28,10 @@ class Soundness:
             InvalidModelError: the model is invalid there.
         """
         scope, node, known = site.scope, site.node, site.lookups
-        assert scope.opset is not None
         if known.types or site.blocked is not None:
-            problem = self._problem(scope, node, scope.opset)
+            problem = self._facts.contradiction(scope, node)
         elif known.constants:
-            problem = self._contradictions.of_constants(scope, node, scope.opset, known.constants)
+            problem = self._facts.contradiction_of_constants(scope, node, known.constants)
         else:
             return
         if problem is not None:
@@ -57,19 +54,9 @@ class Soundness:
                 continue
             called = not is_default(maker.domain) or self._facts.calls.function_of(maker)
             if name in owner.declared and not called:
-                problem = self._problem(owner, maker, owner.opset)
+                problem = self._facts.contradiction(owner, maker)
                 if problem is not None:
                     raise _invalid(owner, maker, problem)
-
-    def _problem(self, scope: Scope, node: NodeProto, opset: int) -> str | None:
-        """Return why a node cannot be there; each is asked about once, whatever the target."""
-        sound = self._facts.sound
-        if id(node) in sound:
-            return None
-        problem = self._contradictions.of(scope, node, opset)
-        if problem is None:
-            sound.add(id(node))
-        return problem
 
 
 def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:

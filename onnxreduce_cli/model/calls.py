@@ -10,10 +10,13 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, subgraphs
+from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, subgraphs, with_inner
 
 #: The identity of a function, and the name of one of its attributes.
 _Reference = tuple[int, str]
+
+#: What a function that calls itself counts as, in nodes.
+_ENDLESS = 1 << 62
 
 #: A node that calls a model-local function, with the scope it stands in.
 Call = tuple[Scope, NodeProto]
@@ -204,3 +207,29 @@ class Calls:
 
 def _default(function: FunctionProto, name: str) -> AttributeProto | None:
     return next((item for item in function.attribute_proto if item.name == name), None)
+
+
+def sizes_of_calls(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, int]:
+    """Return for each function the nodes that one call of it stands for, those it calls included.
+
+    A function that calls itself counts as more than any other.
+    """
+    found: dict[FunctionKey, int] = {}
+    under_way = set[FunctionKey]()
+    for first in functions:
+        waiting = [first]
+        while waiting:
+            key = waiting[-1]
+            if key in found:
+                waiting.pop()
+                continue
+            called = list(map(called_key, with_inner(functions[key].node)))
+            inner = [item for item in called if item in functions]
+            missing = [item for item in inner if item not in found]
+            if missing and key not in under_way:
+                under_way.add(key)
+                waiting += missing
+                continue
+            found[key] = len(called) + sum(found.get(item, _ENDLESS) for item in inner)
+            waiting.pop()
+    return found

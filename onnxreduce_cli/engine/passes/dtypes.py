@@ -20,7 +20,6 @@ from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.node_inference import Contradictions
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.weights import data_of, recode, stored_files
 from onnxreduce_cli.records import dataclass
@@ -190,7 +189,6 @@ def _lost(document: Document, changed: list[TensorProto], before: int, after: in
 def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
     """Return what is in the way: nodes whose operators do not take the new types that they get."""
     subject = Subject.of(document.model, document.base_dir)
-    contradictions = Contradictions(subject.facts, document.model.ir_version)
     for scope in subject.scopes:
         for node in scope.nodes:
             called = (
@@ -199,7 +197,7 @@ def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
             if called or not scope.opset:
                 continue
             problem = _of_no_allowed_type(subject.facts, scope, node, kinds)
-            problem = problem or contradictions.of(scope, node, scope.opset)
+            problem = problem or subject.facts.contradiction(scope, node)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
                 yield site.blocker

@@ -10,12 +10,12 @@ from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.calls import Calls as ModelCalls
+from onnxreduce_cli.model.calls import sizes_of_calls
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.inlining import can_inline, inline
 from onnxreduce_cli.model.scope import FunctionKey, function_key, function_label, scopes
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.specialisation import callers_first
-from onnxreduce_cli.model.types.called_types import sizes
 from onnxreduce_cli.text import count
 
 #: Nodes that inlining may make; where each function calls the next twice, there is no end of them.
@@ -109,7 +109,7 @@ def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
 
 def _nodes_inlined(functions: Sequence[FunctionProto], calls: ModelCalls) -> int:
     """How many nodes the calls of functions in a model's graphs become by inlining."""
-    written = sizes({function_key(function): function for function in functions})
+    written = sizes_of_calls({function_key(function): function for function in functions})
     return sum(
         written[function_key(function)]
         for function in functions

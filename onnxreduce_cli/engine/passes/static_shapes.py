@@ -18,7 +18,6 @@ from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.types.node_inference import Contradictions
 from onnxreduce_cli.model.values import ValueType, from_proto
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
@@ -96,14 +95,13 @@ def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) 
                 f"but what computes it gives {list(item.inferred)}: another size is right"
             )
     subject = Subject.of(model, base_dir)
-    contradictions = Contradictions(subject.facts, model.ir_version)
     for scope in subject.scopes:
         if scope.function is not None or scope.opset is None:
             continue
         for node in scope.nodes:
             if not is_default(node.domain) or subject.facts.calls.function_of(node) is not None:
                 continue
-            problem = contradictions.of(scope, node, scope.opset)
+            problem = subject.facts.contradiction(scope, node)
             if problem is not None:
                 where = f" in {scope.label}" if scope.label else ""
                 raise ConversionError(

@@ -81,32 +81,6 @@ class _Call(NamedTuple):
 _Walk = Generator[_Call, _Types, ModelProto]
 
 
-def sizes(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, int]:
-    """Return for each function the nodes that one call of it stands for, those it calls included.
-
-    A function that calls itself counts as more than `LIMIT`.
-    """
-    found: dict[FunctionKey, int] = {}
-    under_way = set[FunctionKey]()
-    for first in functions:
-        waiting = [first]
-        while waiting:
-            key = waiting[-1]
-            if key in found:
-                waiting.pop()
-                continue
-            called = list(map(called_key, with_inner(functions[key].node)))
-            inner = [item for item in called if item in functions]
-            missing = [item for item in inner if item not in found]
-            if missing and key not in under_way:
-                under_way.add(key)
-                waiting += missing
-                continue
-            found[key] = len(called) + sum(found.get(item, LIMIT + 1) for item in inner)
-            waiting.pop()
-    return found
-
-
 def frozen(bound: Mapping[str, AttributeProto]) -> tuple[tuple[str, bytes], ...]:
     """Return attributes by the names they are bound to, in a form that can be compared."""
     return tuple(

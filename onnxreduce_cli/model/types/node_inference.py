@@ -61,7 +61,7 @@ class Contradictions:
         """
         self._facts, self._ir_version = facts, ir_version
 
-    def of(self, scope: Scope, node: NodeProto, opset: int) -> str | None:
+    def of(self, scope: Scope, node: NodeProto) -> str | None:
         """Return why a node cannot be there; None if nothing is wrong.
 
         Nothing is said of nodes with graphs, with references to attributes, and with inputs of
@@ -70,8 +70,8 @@ class Contradictions:
         Args:
             scope: where it is read.
             node: the node.
-            opset: the opset that it is read by.
         """
+        opset = scope.opset or 0
         # Looked at once more: a copy of a function has the values that its call gives attributes.
         problem = attribute_ranges.problem(node)
         problem = problem or self._of_another_form(scope, node, opset, node.input)
@@ -92,10 +92,9 @@ class Contradictions:
             inferred = {}  # Inference cannot tell.
         return _stated_otherwise(node, outputs, inferred)
 
-    def of_constants(
-        self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
-    ) -> str | None:
+    def of_constants(self, scope: Scope, node: NodeProto, names: Collection[str]) -> str | None:
         """The same where no types are needed: nothing but the named constants is looked at."""
+        opset = scope.opset or 0
         if not schemas.exists(node.op_type, opset):
             return None  # What onnx removed has no definition that tells.
         inputs = [(name, self._constant_type(scope, name, names), None) for name in node.input]

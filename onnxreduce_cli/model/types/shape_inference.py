@@ -19,7 +19,7 @@ from onnx import (
 )
 
 from onnxreduce_cli.model.attribute_ranges import ENDING, may_end
-from onnxreduce_cli.model.calls import Calls
+from onnxreduce_cli.model.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import infer_shapes
@@ -201,7 +201,7 @@ class ShapeInference:
 
         if sum(map(len, self._calls.all.values())) * len(functions) > called_types.NAMES:
             return True
-        sizes = called_types.sizes(functions)
+        sizes = sizes_of_calls(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]
         nodes += [node for item in functions.values() for node in with_inner(item.node)]
         calls = (sizes.get(called_key(node), 0) for node in nodes)
