@@ -70,8 +70,7 @@ class Avoidance:
 
         found = next(hits(self._runtime, context, self._opset), None)
         if found is not None:
-            # Nodes are told one by one.
-            site.lookups.alone = True
+            site.lookups.note(more=True)
             site.avoided += (f"{op_type}: {found.what}",)
         return found
 

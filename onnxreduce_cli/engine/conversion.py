@@ -17,6 +17,7 @@ import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.apply import apply_plan
 from onnxreduce_cli.engine.converted_nodes import converted_nodes
 from onnxreduce_cli.engine.description import Plan, describe
@@ -35,7 +36,7 @@ from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.steps.dispatch import body
-from onnxreduce_cli.targets.elsewhere import Alike, Wrong, wrong_elsewhere
+from onnxreduce_cli.targets.elsewhere import Wrong, wrong_elsewhere
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.contraction import NearMiss
@@ -180,7 +181,7 @@ class Conversion:
             return None
         return wrong_elsewhere(self.target, self.nodes_after)
 
-    def nodes_after(self, op_types: Collection[str] | None = None) -> Iterable[Alike]:
+    def nodes_after(self, op_types: Collection[str] | None = None) -> Iterable[NodeFacts]:
         """The nodes of the default domain of the model as it will be, of some operators or all."""
         return converted_nodes(self._plan, op_types)
 

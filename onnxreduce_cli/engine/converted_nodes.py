@@ -11,10 +11,9 @@ from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
-from onnxreduce_cli.targets.elsewhere import Alike
 
 
-def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> Iterable[Alike]:
+def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> Iterable[NodeFacts]:
     """The nodes of the default domain, of some operators or of all, that a finished plan leads to.
 
     They are asked about before the plan is applied.
@@ -31,7 +30,7 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
         yield from _results(plan, site, op_types)
 
 
-def _results(plan: SitePlan, site: Site, op_types: Collection[str] | None) -> Iterator[Alike]:
+def _results(plan: SitePlan, site: Site, op_types: Collection[str] | None) -> Iterator[NodeFacts]:
     """The nodes that take the place of one."""
     # Graphs of the node itself are scopes of their own.
     own = site.node.op_type in GRAPH_OPERATORS
@@ -52,8 +51,7 @@ def _placed(
                 yield from _placed(inner, inner.nodes, opset)
 
 
-def _asked(plan: SitePlan, around: Scope, scope: Scope, node: NodeProto) -> Alike:
+def _asked(plan: SitePlan, around: Scope, scope: Scope, node: NodeProto) -> NodeFacts:
     """A node of a scope, within one of the model's, to be asked about."""
     workspace = plan.carrier.workspace(around)
-    facts = NodeFacts(node, scope, plan.route.target, workspace, Lookups())
-    return Alike(node.op_type, 1, [facts].__getitem__)
+    return NodeFacts(node, scope, plan.route.target, workspace, Lookups())

@@ -167,9 +167,8 @@ def _as_it_is(reach: Reach) -> _Form:
 def _as_converted(conversion: Conversion) -> _Form:
     """The form that a conversion, which is not applied yet, gives a model."""
     nodes: dict[str, list[NodeFacts]] = {}
-    for group in conversion.nodes_after():
-        found = nodes.setdefault(group.op_type, [])
-        found += map(group.ask, range(group.nodes))
+    for node in conversion.nodes_after():
+        nodes.setdefault(node.node.op_type, []).append(node)
     return _Form(
         conversion.target,
         conversion.ir_version,

@@ -36,7 +36,7 @@ class Soundness:
             return
         if problem is not None:
             raise _invalid(scope, node, problem)
-        if known.types and (known.more or known.alone or known.shapes):
+        if known.types and known.more:
             self.refuse_false_shapes(scope, node)
 
     def refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.records import dataclass
@@ -21,25 +21,6 @@ INDEX = Path(__file__).with_name("wrong.json")
 
 #: The forms of a node, names of `forms.FORMS`, that some runtime computes wrong.
 Forms = tuple[str, ...]
-
-
-class Alike(NamedTuple):
-    """Nodes that differ in nothing but names, the first input and the outputs.
-
-    Attributes:
-        op_type: their operator.
-        nodes: how many they are, at least one.
-        ask: gives what is known of one of them, by its number.
-        types: gives for each of them what is equal for those that read and make values of the same
-            types; None where that is not known, or for all.
-        times: in how many functions that are alike there are these.
-    """
-
-    op_type: str
-    nodes: int
-    ask: Callable[[int], NodeFacts]
-    types: Callable[[], Sequence[Hashable] | None] = lambda: None
-    times: int = 1
 
 
 @dataclass(frozen=True)
@@ -58,19 +39,19 @@ class Wrong:
 
 
 def wrong_elsewhere(
-    opset: int, nodes: Callable[[Collection[str]], Iterable[Alike]]
+    opset: int, nodes: Callable[[Collection[str]], Iterable[NodeFacts]]
 ) -> Wrong | None:
     """Return what some runtimes compute wrong of a model that is valid; None if nothing.
 
     Args:
         opset: that of the model.
-        nodes: gives its nodes of some operators, those alike together.
+        nodes: gives its nodes of some operators.
     """
     known = _wrong(opset)
     hit: Counter[tuple[str, Forms]] = Counter()
-    for group in nodes(known):
-        for forms, number in _forms(group, known[group.op_type]):
-            hit[group.op_type, forms] += number * group.times
+    for node in nodes(known):
+        op_type = node.node.op_type
+        hit[op_type, tuple(form for form in known[op_type] if has_form(node, form))] += 1
     versions: dict[str, set[str]] = {}
     numbers: Counter[str] = Counter()
     for (op_type, forms), number in hit.items():
@@ -83,49 +64,6 @@ def wrong_elsewhere(
 
     told = {name: span(_index()[name]["versions"], own) for name, own in sorted(versions.items())}
     return Wrong(opset, dict(+numbers), told)
-
-
-def _forms(group: Alike, wanted: Collection[str]) -> Iterator[tuple[Forms, int]]:
-    """The wanted forms that nodes have, and how many have just these."""
-    first = _asked(group, 0, wanted)
-    if group.nodes == 1 or (first.shared and not first.typed):
-        yield first.forms, group.nodes
-        return
-    types = group.types() or [None] * group.nodes
-    alone = [index for index, kin in enumerate(types) if kin is None]
-    found = dict(zip(reversed(types), reversed(range(group.nodes)), strict=True))
-    for kin, count in Counter(types).items():
-        if kin is None:
-            continue
-        asked = _asked(group, found[kin], wanted)
-        if asked.shared:
-            yield asked.forms, count
-        else:
-            alone += [index for index, own in enumerate(types) if own is kin]
-    for index in alone:
-        yield _asked(group, index, wanted).forms, 1
-
-
-class _Asked(NamedTuple):
-    """What was found of one node.
-
-    Attributes:
-        forms: the wanted forms that it has.
-        shared: whether it is true of all nodes like it that read and make values of its types.
-        typed: whether it depends on these.
-    """
-
-    forms: Forms
-    shared: bool
-    typed: bool
-
-
-def _asked(group: Alike, index: int, wanted: Collection[str]) -> _Asked:
-    asked = group.ask(index)
-    forms = tuple(form for form in wanted if has_form(asked, form))
-    inputs, found = asked.node.input[:], asked.lookups
-    is_own = found.are_own(inputs, asked.node.output[:])
-    return _Asked(forms, is_own and found.constants.isdisjoint(inputs[:1]), found.types)
 
 
 @cache

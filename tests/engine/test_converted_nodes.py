@@ -21,13 +21,11 @@ TARGETS = (7, 8)
 def kinds(conversion: Conversion) -> dict[tuple[str, str], str | None]:
     """The kinds of all values that nodes read and make, by the function and the name."""
     found = {}
-    for group in conversion.nodes_after():
-        for index in range(group.nodes):
-            facts = group.ask(index)
-            function = facts.scope.function
-            within = "" if function is None else function.name
-            for name in filter(None, (*facts.node.input, *facts.node.output)):
-                found[within, name] = facts.kind(name)
+    for facts in conversion.nodes_after():
+        function = facts.scope.function
+        within = "" if function is None else function.name
+        for name in filter(None, (*facts.node.input, *facts.node.output)):
+            found[within, name] = facts.kind(name)
     return found
 
 
