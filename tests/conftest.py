@@ -11,13 +11,13 @@ import pytest
 from hypothesis import settings
 
 from onnxreduce_cli.cli import main as command_line
-from onnxreduce_cli.engine import carry
+from onnxreduce_cli.engine import node_converter
 from onnxreduce_cli.steps.loading import load_all
 from tests import contract
 
 # Tests look into the registry, and some change it; `steps/test_loading.py` is about the rest.
 load_all()
-carry.after_step = contract.check
+node_converter.after_step = contract.check
 
 # A run is judged by what changed since the last: `tests.random_graphs` and `tests.fuzz` draw anew.
 settings.register_profile("same", derandomize=True)

@@ -12,11 +12,11 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli.engine import carry, inspection
+from onnxreduce_cli.engine import inspection
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.executor import ExecutionError, Executor
 from onnxreduce_cli.model import specialisation
@@ -258,7 +258,7 @@ def test_functions_that_have_no_end_of_copies_stay(monkeypatch: pytest.MonkeyPat
     facts = Facts(found, scopes(found))
     copies = Specialisation(found, facts.scopes, found.functions[-1:], facts)
     assert sum(len(scope.nodes) for scope in copies.scopes) < 150
-    given = Subject.of(found, "")
+    given = ConversionInput.of(found, "")
     blocked: Any = SimpleNamespace(blocked_functions=found.functions[-1:])
     assert list(inline_functions(given, blocked)) == []
 
@@ -358,7 +358,7 @@ def test_axes_of_data_of_high_rank_are_not_gone_through_one_by_one() -> None:
 
 
 def test_no_node_becomes_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carry, "MOST_NODES", 50)
+    monkeypatch.setattr(node_converter, "MOST_NODES", 50)
     info = helper.make_tensor_value_info
     inputs = [info("x", TensorProto.FLOAT, [1] * 30), info("axes", TensorProto.INT64, [1])]
     node = helper.make_node("ReduceMax", ["x", "axes"], ["y"])

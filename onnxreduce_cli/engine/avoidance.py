@@ -50,7 +50,7 @@ class Avoidance:
         found = (quirk.operators for quirk in runtime.quirks if quirk.at(opset))
         self._operators: frozenset[str] = frozenset().union(*found)
 
-    def attends(self, op_type: str) -> bool:
+    def affects(self, op_type: str) -> bool:
         """Return whether there may be something to avoid of nodes of an operator."""
         if op_type in self._operators:
             return True
@@ -64,7 +64,7 @@ class Avoidance:
             context: the node, as it would be in the model.
         """
         op_type = context.node.op_type
-        if not self.attends(op_type):
+        if not self.affects(op_type):
             return None
         from onnxreduce_cli.targets.verdict import hits
 

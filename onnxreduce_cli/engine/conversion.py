@@ -19,13 +19,13 @@ from onnx import ModelProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.apply import apply_plan
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.converted_nodes import converted_nodes
 from onnxreduce_cli.engine.description import Plan, describe
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.preparation import Prepared
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Constants
@@ -104,8 +104,8 @@ class Conversion:
             check_source(model, self.given_scopes)
             self.source = default_opset(model)
             self._plan = make_plan(
-                Subject(model, self.given_scopes, self.given_facts),
-                Route(self.source, target, frozenset(expand), *wanted),
+                ConversionInput(model, self.given_scopes, self.given_facts),
+                ConversionRequest(self.source, target, frozenset(expand), *wanted),
             )
 
     # What was planned: for the model, or for a copy of it that passes have edited
@@ -113,7 +113,7 @@ class Conversion:
     @property
     def scopes(self) -> Sequence[Scope]:
         """The scopes that were planned for."""
-        return self._plan.subject.scopes
+        return self._plan.input.scopes
 
     @property
     def facts(self) -> ConversionFacts:
@@ -128,17 +128,17 @@ class Conversion:
     @property
     def expand(self) -> Collection[str]:
         """The operators that are replaced by their function bodies."""
-        return self._plan.route.expand
+        return self._plan.request.expand
 
     @property
     def near_misses(self) -> Sequence[NearMiss]:
         """What looks like an operator to contract to, and is not."""
-        return self._plan.carrier.near_misses
+        return self._plan.converter.near_misses
 
     @property
     def swept(self) -> int:
         """The number of generated nodes removed again, as a later step stopped reading them."""
-        return self._plan.carrier.swept
+        return self._plan.converter.swept
 
     @property
     def avoided(self) -> Counter[str]:
@@ -147,7 +147,7 @@ class Conversion:
 
     def constants(self, scope: Scope) -> Constants:
         """The constants that steps add to a scope; what replaces its nodes reads them by name."""
-        return self._plan.carrier.constants(scope)
+        return self._plan.converter.constants(scope)
 
     @property
     def ir_version(self) -> int:

@@ -20,7 +20,7 @@ def converted_nodes(plan: SitePlan, op_types: Collection[str] | None = None) -> 
     """
     changed = [site for site in plan.sites if site.blocked is None]
     gone = {*plan.dead.nodes, *[id(site.node) for site in changed]}
-    for scope in plan.subject.scopes:
+    for scope in plan.input.scopes:
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
             if id(node) in gone or (op_types is not None and op_type not in op_types):
                 continue
@@ -34,7 +34,7 @@ def _results(plan: SitePlan, site: Site, op_types: Collection[str] | None) -> It
     """The nodes that take the place of one."""
     # Graphs of the node itself are scopes of their own.
     own = site.node.op_type in GRAPH_OPERATORS
-    for scope, node in _placed(site.scope, site.result, None if own else plan.route.target):
+    for scope, node in _placed(site.scope, site.result, None if own else plan.request.target):
         if (op_types is None or node.op_type in op_types) and is_default(node.domain):
             yield _asked(plan, site.scope, scope, node)
 
@@ -53,5 +53,5 @@ def _placed(
 
 def _asked(plan: SitePlan, around: Scope, scope: Scope, node: NodeProto) -> NodeFacts:
     """A node of a scope, within one of the model's, to be asked about."""
-    workspace = plan.carrier.workspace(around)
-    return NodeFacts(node, scope, plan.route.target, workspace, Lookups())
+    workspace = plan.converter.workspace(around)
+    return NodeFacts(node, scope, plan.request.target, workspace, Lookups())

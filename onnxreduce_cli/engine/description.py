@@ -157,23 +157,23 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         if function_key(function) in plan.inlined
     )
     return Plan(
-        plan.route.source,
-        plan.route.target,
+        plan.request.source,
+        plan.request.target,
         model.ir_version,
         plan.ir_version,
         (*written, *_changes(plan)),
         plan.dead.names,
         plan.blockers,
-        _specialised(plan.subject.specialisation),
+        _specialised(plan.input.specialisation),
         inlined,
         plan.ir_version_reason,
         tuple(f"{domain} {version}" for domain, version in plan.unread.items()),
-        plan.route.types,
+        plan.request.types,
         before,
         before if plan.blocked else _nodes_after(plan),
         tuple(_near_misses(plan)),
         _foreign(model, scopes),
-        lacking=_lacking(plan.route.expand, scopes),
+        lacking=_lacking(plan.request.expand, scopes),
     )
 
 
@@ -222,7 +222,7 @@ def _near_misses(plan: SitePlan) -> Iterator[str]:
         node for site in plan.sites if site.absorbed for node in (site.node, *site.absorbed)
     ]
     said = {(id(node), "") for node in contracted}
-    for miss in plan.carrier.near_misses:
+    for miss in plan.converter.near_misses:
         keys = {(id(miss.node), ""), (id(miss.node), miss.op_type)}
         if said.isdisjoint(keys):
             said.add((id(miss.node), miss.op_type))
@@ -230,14 +230,14 @@ def _near_misses(plan: SitePlan) -> Iterator[str]:
 
 
 def _differences(plan: SitePlan, site: Site) -> Iterator[str]:
-    arrays = plan.carrier.constants(site.scope).arrays
-    opsets = site.scope.opset or plan.route.target, plan.route.target
+    arrays = plan.converter.constants(site.scope).arrays
+    opsets = site.scope.opset or plan.request.target, plan.request.target
     return differences(site.node, site.result, opsets, arrays)
 
 
 def _nodes_after(plan: SitePlan) -> int:
     """How many nodes the model has once a finished plan without blockers is applied."""
-    total = sum(len(scope.op_types) for scope in plan.subject.scopes)
+    total = sum(len(scope.op_types) for scope in plan.input.scopes)
     total += sum(site.nodes - 1 for site in plan.sites)
     total -= sum(len(plan.dead.of(scope)[0]) for scope in plan.dead.scopes)
     total += sum(len(new.nodes) for new in plan.constants.values())
@@ -246,7 +246,7 @@ def _nodes_after(plan: SitePlan) -> int:
 
 def _nodes_of_ir_version_3(plan: SitePlan) -> int:
     """How many more nodes there are where the graphs within others have no initializers."""
-    main, *others = plan.subject.scopes
+    main, *others = plan.input.scopes
     results, added = plan.results(), plan.constants.get(id(main))
     nodes = [
         made

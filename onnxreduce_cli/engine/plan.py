@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.emulation import refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
+from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
-from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.domains import is_default
@@ -37,8 +37,8 @@ class SitePlan:
     """The sites of a model: the nodes that change, each with its replacement.
 
     Attributes:
-        subject: the model.
-        route: from which opset to which, and how.
+        input: the model.
+        request: what is requested: from which opset to which, with which options.
         facts: what is known of the model's values, and of those that steps generated.
         sites: the nodes that change, and those that cannot get there.
         ir_version: the IR version that the model gets.
@@ -52,26 +52,26 @@ class SitePlan:
         soundness: refuses nodes that cannot be there.
     """
 
-    def __init__(self, subject: Subject, route: Route) -> None:
+    def __init__(self, model_input: ConversionInput, request: ConversionRequest) -> None:
         """Take every node of the model to the target."""
-        self.subject = subject
-        self.route = route
-        self.facts = ConversionFacts(subject.facts)
-        self.soundness = Soundness(subject.facts)
+        self.input = model_input
+        self.request = request
+        self.facts = ConversionFacts(model_input.facts)
+        self.soundness = Soundness(model_input.facts)
         self.ir_version, self.ir_version_reason = choose(
-            route.ir_version, subject.model, subject.scopes, route.target
+            request.ir_version, model_input.model, model_input.scopes, request.target
         )
-        self.carrier = Carrier(subject.scopes, self.facts, route, self.ir_version)
+        self.converter = NodeConverter(model_input.scopes, self.facts, request, self.ir_version)
         self.sites: list[Site] = []
         self.dead = DeadValues()
         self.constants: dict[int, NewConstants] = {}
-        self.maker = ConstantMaker(self.carrier, route.target, self.ir_version)
+        self.maker = ConstantMaker(self.converter, request.target, self.ir_version)
         self.unread: dict[str, int] = {}
         self.written: tuple[Written, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
-        for scope in subject.scopes:
+        for scope in model_input.scopes:
             self._plan_scope(scope)
-        if any(entry.domain in _OF_LAYOUTS for entry in subject.model.opset_import):
+        if any(entry.domain in _OF_LAYOUTS for entry in model_input.model.opset_import):
             self._block_layouts()
         self._block_other_domains()
         self._need_types(self._need_constants())
@@ -93,18 +93,18 @@ class SitePlan:
     @property
     def blocked_functions(self) -> list[FunctionProto]:
         """The model's own functions that nodes are blocked in."""
-        found = [self.subject.own_function(site.scope) for site in self.blocked]
+        found = [self.input.own_function(site.scope) for site in self.blocked]
         return [function for function in found if function is not None]
 
     def _plan_scope(self, scope: Scope) -> None:
         if scope.opset is None:
             self._plan_without_import(scope)
             return
-        contracted = self.carrier.contracted(scope)
+        contracted = self.converter.contracted(scope)
         affected = {
             op_type
             for op_type in {*scope.op_types}
-            if op_type in self.route.expand or self.carrier.attends(op_type, scope.opset)
+            if op_type in self.request.expand or self.converter.affects(op_type, scope.opset)
         }
         calls = self.facts.calls
         for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
@@ -143,15 +143,15 @@ class SitePlan:
 
     def _block_other_domains(self) -> None:
         """Block nodes of domains that are not converted where the runtime does not take them."""
-        if self.route.runtime is None:
+        if self.request.runtime is None:
             return
         from onnxreduce_cli.engine.avoidance import blocked_by_domain
 
-        imports = {entry.domain: entry.version for entry in self.subject.model.opset_import}
+        imports = {entry.domain: entry.version for entry in self.input.model.opset_import}
         for scope, node in self._of_other_domains():
             if self.facts.calls.function_of(node) is not None:
                 continue
-            blocked = blocked_by_domain(self.route.runtime, node, imports.get(node.domain, 0))
+            blocked = blocked_by_domain(self.request.runtime, node, imports.get(node.domain, 0))
             if blocked is not None:
                 site = Site(scope, node)
                 site.blocked = blocked
@@ -159,7 +159,7 @@ class SitePlan:
 
     def _of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
         """The nodes whose operators are none of the default domain's."""
-        for scope in self.subject.scopes:
+        for scope in self.input.scopes:
             for node in scope.nodes:
                 if not is_default(node.domain):
                     yield scope, node
@@ -168,9 +168,11 @@ class SitePlan:
         site = Site(scope, node)
         assert scope.opset is not None
         try:
-            site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
-            if not self.route.emulate:
-                refuse(site, self.route.target)
+            site.result = self.converter.cross_boundaries(
+                site, scope, node, scope.opset, self.request.expand
+            )
+            if not self.request.emulate:
+                refuse(site, self.request.target)
         except Blocked as blocked:
             site.blocked = blocked.kept()
         finally:
@@ -187,7 +189,7 @@ class SitePlan:
             reads, where they do not become initializers.
         """
         found: dict[int, Sequence[NodeProto]] = {}
-        scopes = {id(scope) for scope in self.subject.scopes if self.maker.as_nodes(scope)}
+        scopes = {id(scope) for scope in self.input.scopes if self.maker.as_nodes(scope)}
         for site in self.sites if scopes else ():
             if site.blocked is None and id(site.scope) in scopes:
                 try:
@@ -204,7 +206,7 @@ class SitePlan:
                 reads.
         """
         bodies = [
-            scope for scope in self.subject.scopes if isinstance(scope.container, FunctionProto)
+            scope for scope in self.input.scopes if isinstance(scope.container, FunctionProto)
         ]
         sites: dict[int, dict[int, Site]] = {id(scope): {} for scope in bodies}
         for site in self.sites if bodies else ():
@@ -213,12 +215,12 @@ class SitePlan:
         for scope in bodies:
             own = sites[id(scope)]
             results = {key: [*constants.get(key, ()), *site.result] for key, site in own.items()}
-            for node, op_type in uninferred_in_function(self.route.target, scope, results):
+            for node, op_type in uninferred_in_function(self.request.target, scope, results):
                 site = own.get(id(node)) or Site(scope, node)
                 if site.blocked is not None:
                     continue
                 reason = (
-                    f"at opset {self.route.target} the type of what {op_type} gives cannot be told "
+                    f"at opset {self.request.target} the type of what {op_type} gives cannot be told "
                     "within a function"
                 )
                 site.blocked = Blocked(reason, "choose a later opset")
@@ -231,55 +233,55 @@ class SitePlan:
         """Find the values that are dead now, and the constants that new nodes read."""
         done = [site for site in self.sites if site.blocked is None]
         self.dead = dead_values(
-            self.subject.scopes,
+            self.input.scopes,
             done,
-            self.subject.bound(),
+            self.input.bound(),
             {id(node) for site in done for node in site.behind},
         )
         if self.dead.nodes:
             self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
-        if self.route.target != self.route.source:
+        if self.request.target != self.request.source:
             self._note_order()
         self._settle_ir_version()
         if not self.changes_nothing:
-            self.unread = unread_everywhere(self.subject.model, self.subject.scopes)
+            self.unread = unread_everywhere(self.input.model, self.input.scopes)
         if not self.blocked:
             self.constants = self._new_constants()
 
     @property
     def changes_nothing(self) -> bool:
         """True if the converted model equals the given one, byte for byte."""
-        same_ir_version = self.ir_version == self.subject.model.ir_version
-        return same_ir_version and not self._changes_more and not self.route.types
+        same_ir_version = self.ir_version == self.input.model.ir_version
+        return same_ir_version and not self._changes_more and not self.request.types
 
     @property
     def _changes_more(self) -> bool:
         """True if anything but the IR version changes."""
-        bodies = [item for item in self.subject.scopes if item.function is not None]
+        bodies = [item for item in self.input.scopes if item.function is not None]
         opsets = {scope.opset for scope in bodies}
         return (
             bool(self.written or self.inlined)
             or any(site.description is not None for site in self.sites)
-            or not opsets | {self.route.source} <= {None, self.route.target}
+            or not opsets | {self.request.source} <= {None, self.request.target}
         )
 
     def _settle_ir_version(self) -> None:
         """Look at the dtypes that are left, and keep the IR version where nothing else changes."""
         if not self.blocked:
-            subject, route = self.subject, self.route
+            model_input, request = self.input, self.request
             self.ir_version, self.ir_version_reason = choose(
-                route.ir_version, subject.model, subject.scopes, route.target, self.dead
+                request.ir_version, model_input.model, model_input.scopes, request.target, self.dead
             )
-        if self.route.ir_version != "auto" or self._changes_more:
+        if self.request.ir_version != "auto" or self._changes_more:
             return
         found, self.ir_version_reason = self.ir_version, ""
-        self.ir_version = self.subject.model.ir_version
+        self.ir_version = self.input.model.ir_version
         if found < self.ir_version:
             self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
 
     def _note_order(self) -> None:
         """Say of graphs whose nodes are out of order that they are put in order."""
-        for scope in self.subject.scopes:
+        for scope in self.input.scopes:
             node = scope.misplaced
             if node is None or self.dead.covers(node):
                 continue
@@ -296,7 +298,7 @@ class SitePlan:
             results.setdefault(id(site.scope), []).append(site.result)
         found = {
             id(scope): self.maker.read_in(scope, results[id(scope)])
-            for scope in self.subject.scopes
+            for scope in self.input.scopes
             if id(scope) in results
         }
         return {key: new for key, new in found.items() if new.initializers or new.nodes}

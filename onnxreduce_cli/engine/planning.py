@@ -5,17 +5,17 @@ Few models need a pass: they are imported where one does.
 
 from __future__ import annotations
 
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.engine.subject import Route, Subject
 
 
-def make_plan(subject: Subject, route: Route) -> SitePlan:
+def make_plan(model_input: ConversionInput, request: ConversionRequest) -> SitePlan:
     """Plan the conversion of a model, which is not edited.
 
     Returns:
-        the plan, maybe of a copy that passes have edited: see `SitePlan.subject`.
+        the plan, maybe of a copy that passes have edited: see `SitePlan.input`.
     """
-    plan = SitePlan(subject, route)
+    plan = SitePlan(model_input, request)
     if not plan.blocked:
         plan.finish()
         return plan
@@ -26,12 +26,12 @@ def make_plan(subject: Subject, route: Route) -> SitePlan:
     found = write_out_sequences(plan)
     if found is not None:
         copy, written = found
-        result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
+        result = make_plan(ConversionInput.of(copy, model_input.facts.base_dir), request)
         result.written = written + result.written
         return result
     plan = specialise_functions(plan) or plan
-    for copy, functions, calls in inline_functions(subject, plan):
-        result = make_plan(Subject.of(copy, subject.facts.base_dir), route)
+    for copy, functions, calls in inline_functions(model_input, plan):
+        result = make_plan(ConversionInput.of(copy, model_input.facts.base_dir), request)
         if helps(plan, result, functions):
             result.inlined = {**calls, **result.inlined}
             return result

@@ -5,10 +5,10 @@ from __future__ import annotations
 from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import check_source
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.planning import make_plan
-from onnxreduce_cli.engine.subject import Route, Subject
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.gate import admit
@@ -47,7 +47,7 @@ class Reach:
         self.facts = admit(model, base_dir)
         check_source(model, self.facts.scopes)
         self.own = default_opset(model)
-        self._subject = Subject(model, self.facts.scopes, self.facts)
+        self._input = ConversionInput(model, self.facts.scopes, self.facts)
 
     def to(self, opset: int) -> Outcome:
         """Plan the conversion to an opset.
@@ -69,6 +69,6 @@ class Reach:
 
     def _plan(self, opset: int, runtime: Target | None = None) -> SitePlan:
         """Plan a conversion; `runtime` is where the model is to run, None for anywhere."""
-        route = Route(self.own, opset, frozenset(), "auto", runtime=runtime)
+        request = ConversionRequest(self.own, opset, frozenset(), "auto", runtime=runtime)
         with collector_paused():
-            return make_plan(self._subject, route)
+            return make_plan(self._input, request)

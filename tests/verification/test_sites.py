@@ -11,7 +11,7 @@ import pytest
 from onnx import ModelProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.engine import carry
+from onnxreduce_cli.engine import node_converter
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
@@ -237,7 +237,7 @@ Key = tuple[str, int, Direction]
 def plant(monkeypatch: pytest.MonkeyPatch, key: Key, wrong: Wrong) -> None:
     """Take a boundary by a wrong step, which only the check of sites looks at."""
     # That tests would see it as it is taken, too, is not what is asked here.
-    monkeypatch.setattr(carry, "after_step", lambda _: None)
+    monkeypatch.setattr(node_converter, "after_step", lambda _: None)
     monkeypatch.setitem(STEPS, key, step_for(*key)._replace(apply=wrong))
 
 

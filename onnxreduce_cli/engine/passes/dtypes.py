@@ -10,9 +10,9 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.passes.interface import cast_interface
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
 from onnxreduce_cli.model.byte_ranges import FileRange, Recoded
 from onnxreduce_cli.model.domains import is_default
@@ -188,16 +188,16 @@ def _lost(document: Document, changed: list[TensorProto], before: int, after: in
 
 def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
     """Return what is in the way: nodes whose operators do not take the new types that they get."""
-    subject = Subject.of(document.model, document.base_dir)
-    for scope in subject.scopes:
+    model_input = ConversionInput.of(document.model, document.base_dir)
+    for scope in model_input.scopes:
         for node in scope.nodes:
             called = (
-                not is_default(node.domain) or subject.facts.calls.function_of(node) is not None
+                not is_default(node.domain) or model_input.facts.calls.function_of(node) is not None
             )
             if called or not scope.opset:
                 continue
-            problem = _of_no_allowed_type(subject.facts, scope, node, kinds)
-            problem = problem or subject.facts.contradiction(scope, node)
+            problem = _of_no_allowed_type(model_input.facts, scope, node, kinds)
+            problem = problem or model_input.facts.contradiction(scope, node)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
                 yield site.blocker

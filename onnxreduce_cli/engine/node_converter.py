@@ -11,10 +11,10 @@ from onnx import GraphProto, NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
+from onnxreduce_cli.engine.conversion_request import ConversionRequest
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
-from onnxreduce_cli.engine.subject import Route
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
@@ -56,7 +56,7 @@ class _Crossing:
 MOST_NODES = 20_000
 
 
-class Carrier:
+class NodeConverter:
     """Takes nodes of some scopes to the target; the model is not touched.
 
     Attributes:
@@ -65,35 +65,39 @@ class Carrier:
     """
 
     def __init__(
-        self, scopes: Sequence[Scope], facts: ConversionFacts, route: Route, ir_version: int
+        self,
+        scopes: Sequence[Scope],
+        facts: ConversionFacts,
+        request: ConversionRequest,
+        ir_version: int,
     ) -> None:
         """Prepare.
 
         Args:
             scopes: those of the model; they may become fewer.
             facts: what is known of its values; what steps emit is added.
-            route: from which opset to which, and how.
+            request: what is requested: from which opset to which, with which options.
             ir_version: the IR version that the model will have.
         """
         self.facts = facts
         self.swept = 0
         self._scopes = scopes
-        self._route = route
+        self._request = request
         self._ir_version = ir_version
         self._trees: dict[int, list[Scope]] = {}
         self._names: dict[int, Names] = {}
         self._workspaces: dict[int, Workspace] = {}
         self._next_steps: dict[tuple[str, int], NextStep | None] = {}
         self._avoidance: Avoidance | None = None
-        if route.runtime is not None:
+        if request.runtime is not None:
             from onnxreduce_cli.engine.avoidance import Avoidance
 
-            self._avoidance = Avoidance(route.runtime, route.target)
+            self._avoidance = Avoidance(request.runtime, request.target)
         self._contractor: Contractor | None = None
-        if route.contract:
+        if request.contract:
             from onnxreduce_cli.engine.contraction import Contractor
 
-            self._contractor = Contractor(facts.model, route.contract, route.target)
+            self._contractor = Contractor(facts.model, request.contract, request.target)
 
     @property
     def near_misses(self) -> Sequence[NearMiss]:
@@ -104,16 +108,16 @@ class Carrier:
         """Return the step across the next boundary that a node cannot pass unseen, if any."""
         key = (op_type, opset)
         if key not in self._next_steps:
-            self._next_steps[key] = next_step(op_type, opset, self._route.target)
+            self._next_steps[key] = next_step(op_type, opset, self._request.target)
         return self._next_steps[key]
 
-    def attends(self, op_type: str, opset: int) -> bool:
+    def affects(self, op_type: str, opset: int) -> bool:
         """Return whether nodes of an operator may have to change: by a step, or for a runtime."""
         if self.next_step(op_type, opset) is not None:
             return True
-        return self._avoidance is not None and self._avoidance.attends(op_type)
+        return self._avoidance is not None and self._avoidance.affects(op_type)
 
-    def carry(
+    def cross_boundaries(
         self,
         site: Site,
         scope: Scope,
@@ -160,7 +164,7 @@ class Carrier:
             successors = _succeed(site, context)
             for emitted, read_at in reversed(context.emitted):
                 if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
-                    self._carry_branches(site, scope, emitted, read_at, crossing)
+                    self._convert_subgraphs(site, scope, emitted, read_at, crossing)
                 waiting.append((emitted, read_at, crossing.expand, crossing.tried))
         return self._simplified(site, scope, done, outputs)
 
@@ -192,7 +196,7 @@ class Carrier:
         Raises:
             NoMatchError: they do not stand for it after all.
         """
-        opset, target = site.scope.opset or 0, self._route.target
+        opset, target = site.scope.opset or 0, self._request.target
         shared = (target, site.base, self.workspace(site.scope), site.lookups)
         context = Context(site.node, site.scope, opset, target, *shared)
         contraction.emit(context, site)
@@ -208,7 +212,7 @@ class Carrier:
         """Return the nodes of one graph, read at the target, without those that none needs."""
         if len(nodes) < 2:
             return nodes
-        target, workspace = self._route.target, self.workspace(site.scope)
+        target, workspace = self._request.target, self.workspace(site.scope)
         context = Context(
             site.node, scope, target, target, target, site.base, workspace, site.lookups
         )
@@ -228,7 +232,7 @@ class Carrier:
         """Take the next step of a node and return it; None where there is none left."""
         if not is_default(node.domain):
             return None
-        target = self._route.target
+        target = self._request.target
         shared = (target, site.base, self.workspace(site.scope), site.lookups)
         following = self.next_step(node.op_type, opset)
         if following is not None:
@@ -251,10 +255,10 @@ class Carrier:
         Raises:
             Blocked: the runtime does not take it, nor anything that can be written.
         """
-        target, avoidance = self._route.target, self._avoidance
+        target, avoidance = self._request.target, self._avoidance
         if avoidance is None or not is_default(node.domain):
             return [node]
-        if not avoidance.attends(node.op_type):
+        if not avoidance.affects(node.op_type):
             return [node]
         context = Context(
             node, scope, target, target, target, site.base, self.workspace(site.scope), site.lookups
@@ -285,18 +289,20 @@ class Carrier:
         made = []
         for emitted, read_at in crossing.context.emitted:
             if emitted.op_type in GRAPH_OPERATORS and emitted not in successors:
-                self._carry_branches(site, scope, emitted, read_at, crossing)
-            made += self.carry(site, scope, emitted, read_at, crossing.expand, crossing.tried)
+                self._convert_subgraphs(site, scope, emitted, read_at, crossing)
+            made += self.cross_boundaries(
+                site, scope, emitted, read_at, crossing.expand, crossing.tried
+            )
         return made
 
-    def _carry_branches(
+    def _convert_subgraphs(
         self, site: Site, scope: Scope, emitted: NodeProto, opset: int, crossing: _Crossing
     ) -> None:
         """Take the nodes of a generated node's subgraphs from its opset to the target, at once.
 
-        Those of a graph that is one of the model's, or was carried already, stay as they are.
+        Those of a graph that is one of the model's, or was converted already, stay as they are.
         """
-        target = self._route.target
+        target = self._request.target
         for name, graph in subgraphs(emitted):
             if graph.name in crossing.context.taken_over:
                 continue
@@ -305,14 +311,16 @@ class Carrier:
                 self.facts.declare(inner, item, opset, item.output)
             for item in inner.nodes:
                 if item.op_type in GRAPH_OPERATORS:
-                    self._carry_branches(site, inner, item, opset, crossing)
-            carried = [
+                    self._convert_subgraphs(site, inner, item, opset, crossing)
+            converted = [
                 made
                 for item in inner.nodes
-                for made in self.carry(site, inner, item, opset, crossing.expand, crossing.tried)
+                for made in self.cross_boundaries(
+                    site, inner, item, opset, crossing.expand, crossing.tried
+                )
             ]
             outputs = [output.name for output in graph.output]
-            result = self._simplified(site, inner, carried, outputs)
+            result = self._simplified(site, inner, converted, outputs)
             if len(result) != len(inner.nodes) or any(
                 new is not old for new, old in zip(result, inner.nodes, strict=True)
             ):

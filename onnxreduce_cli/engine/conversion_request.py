@@ -1,4 +1,4 @@
-"""The subject of a conversion, a model with its facts, and its route from opset to opset."""
+"""The input of a conversion, a model with its facts, and what is requested of it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
 
 
-class Route(NamedTuple):
+class ConversionRequest(NamedTuple):
     """The source and target opset of a conversion, and its options.
 
     Attributes:
@@ -42,7 +42,7 @@ class Route(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Subject:
+class ConversionInput:
     """A model that a plan is made for: the user's, or a copy that a pass has edited.
 
     Attributes:
@@ -58,10 +58,10 @@ class Subject:
     specialisation: Specialisation | None = None
 
     @staticmethod
-    def of(model: ModelProto, base_dir: str) -> Subject:
+    def of(model: ModelProto, base_dir: str) -> ConversionInput:
         """A model as it is; external data is relative to `base_dir`."""
         found = scopes(model)
-        return Subject(model, found, Facts(model, found, base_dir))
+        return ConversionInput(model, found, Facts(model, found, base_dir))
 
     def bound(self) -> Iterator[str]:
         """The values that training information refers to by name."""
