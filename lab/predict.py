@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from onnx import NodeProto
 
 from lab.measured import Verdict
-from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.requirement import Target, find
-from onnxreduce_cli.targets.verdict import Hit, asking, hits
+from onnxreduce_cli.targets.verdict import Hit, hits, own_nodes
 
 #: Names in `measured.json` that are not the targets' own; what follows a plus sign was run with it.
 _NAMES = {"pnnx": "ncnn"}
@@ -27,12 +27,8 @@ def target_of(runtime: str) -> Target:
 
 def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[NodeProto, Hit]]:
     """Return what a target gets wrong, or refuses, of the nodes of a model as it is."""
-    ask = asking(facts)
-    for scope in facts.scopes:
-        for node in scope.nodes:
-            if is_default(node.domain) and facts.calls.function_of(node) is None:
-                asked = ask(scope, node)
-                yield from ((node, hit) for hit in hits(target, asked, asked.source_opset))
+    for asked in own_nodes(facts):
+        yield from ((asked.node, hit) for hit in hits(target, asked, asked.source_opset))
 
 
 def predicted(target: Target, facts: Facts) -> Verdict:

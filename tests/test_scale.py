@@ -12,19 +12,20 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli.engine import node_converter
+from onnxreduce_cli.engine import inspection, node_converter
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.executor import ExecutionError, Executor
-from onnxreduce_cli.model import called_types, shape_inference, specialisation
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model import specialisation
 from onnxreduce_cli.model.order import misplaced
 from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.specialisation import Specialisation
+from onnxreduce_cli.model.types import called_types, shape_inference
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.verification.randomness import random_outputs
 from onnxreduce_cli.verification.sites import check_sites
 from onnxreduce_cli.verification.source import Source
@@ -202,6 +203,17 @@ def test_four_times_the_model_is_four_times_the_work(
     convert(make(5), target)  # What is computed once for all models, such as schemas.
     assert operations(lambda: convert(large, target)) < 4.3 * operations(
         lambda: convert(small, target)
+    )
+
+
+@pytest.mark.parametrize("make", [chain, functions, branches])
+def test_inspection_of_four_times_the_model_is_four_times_the_work(
+    make: Callable[[int], ModelProto],
+) -> None:
+    small, large = make(20), make(80)
+    inspection.inspect(make(5))
+    assert operations(lambda: inspection.inspect(large)) < 4.3 * operations(
+        lambda: inspection.inspect(small)
     )
 
 

@@ -6,9 +6,9 @@ from onnx import GraphProto, NodeProto, TypeProto
 
 from onnxreduce_cli.containers.values import Given, Maybe, Sequence, Tensor, UnwritableError
 from onnxreduce_cli.containers.writing import Environment, Writing
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 

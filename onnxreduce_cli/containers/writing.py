@@ -14,9 +14,9 @@ from onnxreduce_cli.containers.values import (
     TensorType,
     UnwritableError,
 )
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 
 #: The containers of a graph by name, those of the graphs around it included.
 Environment = dict[str, Container]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
@@ -35,7 +35,7 @@ def _edit(plan: SitePlan) -> None:
     if model_input.specialisation is not None:
         model_input.specialisation.direct_calls()
     edits = _edits(plan)
-    for scope in model_input.distinct_scopes:
+    for scope in model_input.scopes:
         constants = plan.constants.get(id(scope))
         if constants is None:
             continue
@@ -47,42 +47,25 @@ def _edit(plan: SitePlan) -> None:
     for graph, infos in stated:
         state_types(graph, infos)
     # Inner graphs first: a node that replaces an If takes over branches that are done.
-    for scope in reversed(model_input.distinct_scopes):
+    for scope in reversed(model_input.scopes):
         if id(scope) in edits:
             apply_edits(scope, edits[id(scope)])
     set_opset(model_input.model, request.target)
     set_ir_version(model_input.model, model_input.scopes, plan.ir_version)
     if model_input.specialisation is not None:
         model_input.specialisation.install()
-    done = {id(scope.container) for scope in model_input.alike_scopes}
     for function in model_input.model.functions:
-        if id(function) not in done:
-            set_opset(function, request.target)
+        set_opset(function, request.target)
     if plan.unread:
         remove_imports(model_input.model, plan.unread)
-    if model_input.alike:
-        from onnxreduce_cli.engine.alike import copy_alike
-
-        copy_alike(plan)
 
 
 def _edits(plan: SitePlan) -> defaultdict[int, Edits]:
     """The replacements and removals by the identity of a scope."""
     edits: defaultdict[int, Edits] = defaultdict(Edits)
-    filled: dict[int, list[NodeProto]] = {}
     for site in plan.sites:
-        if site.like is not None:
-            continue
-        template = site.only_filled
-        if template is None:
-            made = (site.result, site.successors, site.taken_over, site.initializers)
-            edits[id(site.scope)].replace(site.node, *made)
-            continue
-        try:
-            filled[id(template)].append(site.node)
-        except KeyError:
-            nodes = filled[id(template)] = [site.node]
-            edits[id(site.scope)].in_place.append((template.fill, nodes))
+        made = (site.result, site.successors, site.taken_over, site.initializers)
+        edits[id(site.scope)].replace(site.node, *made)
     for scope in plan.dead.scopes:
         edits[id(scope)].remove(plan.dead.of(scope))
     return edits
@@ -95,7 +78,7 @@ def _withdraw_shapes(plan: SitePlan) -> None:
     initializer alone: ONNX Runtime plans its memory by those that are stated.
     """
     stated = plan.facts.model.stated
-    for scope in plan.input.distinct_scopes:
+    for scope in plan.input.scopes:
         forget_negative_dims(stated_in(scope.container))
     for scope in plan.input.scopes if stated.overridable else ():
         for info in scope.container.value_info:

@@ -10,7 +10,7 @@ from onnx import NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.placeholders import LEARNING
+from onnxreduce_cli.model.domains import LEARNING
 from onnxreduce_cli.steps.dispatch import alternatives
 
 if TYPE_CHECKING:
@@ -70,8 +70,7 @@ class Avoidance:
 
         found = next(hits(self._runtime, context, self._opset), None)
         if found is not None:
-            # Nodes are told one by one.
-            site.lookups.alone = True
+            site.lookups.note(more=True)
             site.avoided += (f"{op_type}: {found.what}",)
         return found
 

@@ -56,14 +56,6 @@ class Change(Told):
     control_flow: tuple[str, ...] = ()
     absorbed: tuple[str, ...] = ()
 
-    def of_another(self, node: str, scope: str) -> Change:
-        """The same of another node; large models have many alike, and this is the fastest way."""
-        other = object.__new__(Change)
-        own = other.__dict__
-        own.update(self.__dict__)
-        own["node"], own["scope"] = node, scope
-        return other
-
     def followed_by(self, later: Change) -> Change:
         """What became of the node where one of those in its place changed once more.
 

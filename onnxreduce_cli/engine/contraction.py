@@ -18,8 +18,8 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import placed
 from onnxreduce_cli.idioms.matching import Found, Match, NoMatchError, confirm, matches
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.records import dataclass
 

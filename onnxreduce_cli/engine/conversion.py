@@ -26,13 +26,13 @@ from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.preparation import Prepared
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, ConversionError
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.contraction import NearMiss
@@ -168,11 +168,11 @@ class Conversion:
     def nodes_after(self) -> Iterator[NodeFacts]:
         """Return the nodes of the default domain that the model will have, to be asked about."""
         plan, calls = self._plan, self.facts.calls
-        changed = [site for site in plan.sites if site.blocked is None and site.like is None]
+        changed = [site for site in plan.sites if site.blocked is None]
         gone = {*plan.dead.nodes, *(id(site.node) for site in changed)}
         after = [
             (scope, node)
-            for scope in plan.input.distinct_scopes
+            for scope in plan.input.scopes
             for node in scope.nodes
             if id(node) not in gone and calls.function_of(node) is None
         ]

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
-from functools import cached_property
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import FunctionProto, ModelProto
 
 from onnxreduce_cli.engine.options import DEFAULTS, Options
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:
@@ -46,40 +44,18 @@ class ConversionInput:
         scopes: its scopes, with those of function copies in place of the originals'.
         facts: what is known of its values.
         specialisation: the copies of functions that it has beside those in `model`, if any.
-        alike: by the identity of the scope of a function that another is planned for, as they are
-            alike, the scope of that.
     """
 
     model: ModelProto
     scopes: Sequence[Scope]
     facts: Facts
     specialisation: Specialisation | None = None
-    alike: Mapping[int, Scope] = field(default_factory=dict)
 
     @staticmethod
     def of(model: ModelProto, base_dir: str) -> ConversionInput:
         """A model as it is; external data is relative to `base_dir`."""
         found = scopes(model)
         return ConversionInput(model, found, Facts(model, found, base_dir))
-
-    def distinct(self) -> ConversionInput:
-        """The same with one of the functions that are alike, from which follows all of others."""
-        alike = self.facts.alike_functions
-        if not alike:
-            return self
-        found = replace(self, alike=alike)
-        return replace(found, scopes=found.distinct_scopes)
-
-    @cached_property
-    def distinct_scopes(self) -> Sequence[Scope]:
-        """Those of `scopes` that something is planned for."""
-        alike = self.alike
-        return [item for item in self.scopes if id(item) not in alike] if alike else self.scopes
-
-    @property
-    def alike_scopes(self) -> Iterator[Scope]:
-        """Those that others are planned for."""
-        return (scope for scope in self.scopes if id(scope) in self.alike)
 
     def bound(self) -> Iterator[str]:
         """The values that training information refers to by name."""

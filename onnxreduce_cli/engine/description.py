@@ -201,30 +201,13 @@ def _written(item: Written) -> Change:
 
 
 def _changes(plan: SitePlan) -> Iterator[Change]:
-    first: dict[int, Change] = {}
-    #: Those of sites that others in functions may be like.
-    of_sites: dict[int, Change] = {}
-    has_alike = bool(plan.input.alike)
     for site in plan.sites:
         if site.blocked is not None:
             continue
-        if site.like is not None:
-            known = of_sites[id(site.like)]
-            yield known.of_another(known.node, site.scope.label)
-            continue
-        name, label = site.node.name or site.scope.describe(site.node), site.scope.label
-        like = first.get(id(site.template)) if site.template is not None else None
-        if like is not None:
-            # Nodes of one template are alike.
-            change = like.of_another(name, label)
-            if has_alike:
-                of_sites[id(site)] = change
-            yield change
-            continue
-        change = Change(
-            name,
+        yield Change(
+            site.node.name or site.scope.describe(site.node),
             site.node.op_type,
-            label,
+            site.scope.label,
             (*(site.description or ()), *_differences(plan, site)),
             site.operators,
             site.warnings,
@@ -232,8 +215,6 @@ def _changes(plan: SitePlan) -> Iterator[Change]:
             site.control_flow,
             tuple(node.op_type for node in site.absorbed),
         )
-        first[id(site.template)] = of_sites[id(site)] = change
-        yield change
 
 
 def _near_misses(plan: SitePlan) -> Iterator[str]:

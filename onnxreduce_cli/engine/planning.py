@@ -15,32 +15,14 @@ def make_plan(
     """Plan the conversion of a model, which is not edited.
 
     Args:
-        subject: the model.
-        route: where it is to be converted to.
+        model_input: the model.
+        request: what is requested: to which opset, with which options.
         write_out: whether sequences and optional values that block may be written out.
 
     Returns:
         the plan, maybe of a copy that passes have edited: see `SitePlan.input`.
     """
-    # What might have been contracted is told of each function by itself.
-    plan = SitePlan(model_input if request.contract else model_input.distinct(), request)
-    if plan.input.alike:
-        if plan.blocked:  # So is what blocks.
-            plan = SitePlan(model_input, request)
-        else:
-            from onnxreduce_cli.engine.alike import add_alike
-
-            add_alike(plan, model_input)
-    return completed(plan, write_out=write_out)
-
-
-def completed(plan: SitePlan, *, write_out: bool = True) -> SitePlan:
-    """Complete a plan of a model as it is: where nodes block, by a pass over the whole model.
-
-    Args:
-        plan: the plan.
-        write_out: see `make_plan`.
-    """
+    plan = SitePlan(model_input, request)
     if not plan.blocked:
         plan.finish()
         return plan

@@ -57,8 +57,6 @@ def reveals(found: list[Scope], source: int, target: int) -> bool:
     if target <= source:
         return False
     for scope in found:
-        if scope.like is not None:
-            continue
         op_types = set(scope.op_types)
         if any(
             not schemas.infers_types(op_type, source) and schemas.infers_types(op_type, target)

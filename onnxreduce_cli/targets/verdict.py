@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Quirk, Source
@@ -50,6 +51,15 @@ def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
     for quirk in target.quirks:
         if op_type in quirk.operators and quirk.at(opset) and has_form(node, quirk.form):
             yield Hit(quirk.effect, quirk.what, quirk.source, quirk)
+
+
+def own_nodes(facts: Facts) -> Iterator[NodeFacts]:
+    """Yield the nodes of a model that are of the default domain."""
+    ask = asking(facts)
+    for scope in facts.scopes:
+        for node in scope.nodes:
+            if is_default(node.domain) and facts.calls.function_of(node) is None:
+                yield ask(scope, node)
 
 
 def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:

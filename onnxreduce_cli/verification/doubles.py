@@ -25,8 +25,8 @@ from onnx import (
 )
 
 from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.verification.reads import reads
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.value_graph import OF_SHAPES

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.source import Source
 

@@ -14,8 +14,8 @@ from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
 
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.steps.reduction import REDUCE
 

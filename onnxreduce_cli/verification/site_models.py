@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,18 +70,11 @@ class PairMaker:
         self.conversion = conversion
         self._facts = conversion.facts
         self._reads: dict[int, set[str]] = {}
-        self._grouped: dict[int, Sequence[Hashable]] = {}
         self._converted: Converted = {}
 
     def signature(self, site: Site) -> tuple[Any, ...]:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
         node, scope = site.node, site.scope
-        if site.template is not None:
-            # What steps read of values is alike, so what is checked is.
-            group = self._groups(scope)[site.place]
-            if group is not None:
-                return id(site.template), group
-            return (id(site.template), *[self._facts.type(scope, name) for name in node.input[:]])
         if _has_graphs(node):
             return (id(site),)  # Their names would have to be put aside too.
         tokens: dict[str, Any] = {"": ""}
@@ -109,14 +102,6 @@ class PairMaker:
         parts += [tensor.SerializeToString() for tensor in site.initializers]
         parts.append(tuple(site.dims.items()))
         return tuple(parts)
-
-    def _groups(self, scope: Scope) -> Sequence[Hashable]:
-        """For each node of a scope those that read values of the same types, where known."""
-        found = self._grouped.get(id(scope))
-        if found is None:
-            groups = self._facts.model.groups(scope) if self._facts.model.owns(scope) else None
-            found = self._grouped[id(scope)] = groups or [None] * len(scope.nodes)
-        return found
 
     def _known(self, site: Site, name: str) -> Any:
         """Return a key of an input's facts: its type, and its value where that is small."""

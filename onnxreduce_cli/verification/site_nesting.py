@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 from onnx import AttributeProto, GraphProto, NodeProto, TypeProto
 
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.scope import subgraphs
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.site_types import type_proto
 

@@ -7,7 +7,6 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -32,16 +31,18 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
     """
     elsewhere = prepared()
     maker = PairMaker(conversion)
+    by_signature: dict[Any, list[Site]] = {}
     with collector_paused():
-        alike = _alike(maker, (site for site in conversion.sites if site.blocked is None))
+        for site in conversion.sites:
+            if site.blocked is None:
+                by_signature.setdefault(maker.signature(site), []).append(site)
     found = _Findings()
     groups: dict[bytes, tuple[Pair, Site, int]] = {}
-    for group in alike:
+    for group in by_signature.values():
         try:
             pair = maker.pair(group[0])
         except UncheckableError as error:
-            for sites in _of_each_function(group):
-                found.leave(sites[0], len(sites), str(error))
+            found.leave(group[0], len(group), str(error))
             continue
         pair_key = pair.key
         if elsewhere is not None and pair_key not in groups:
@@ -106,34 +107,6 @@ class _Findings:
             tuple(self._remarks),
             tuple(self._each),
         )
-
-
-def _alike(maker: PairMaker, sites: Iterable[Site]) -> Collection[list[Site]]:
-    """The sites in groups of those that are alike by a cheap key.
-
-    Behind those of a group stand their likes in functions that are alike.
-    """
-    found: dict[Any, list[Site]] = {}
-    #: By the identity of a site its group.
-    own: dict[int, list[Site]] = {}
-    likes: list[Site] = []
-    for site in sites:
-        if site.like is None:
-            group = own[id(site)] = found.setdefault(maker.signature(site), [])
-            group.append(site)
-        else:
-            likes.append(site)
-    for site in likes:
-        own[id(site.like)].append(site)
-    return found.values()
-
-
-def _of_each_function(group: Iterable[Site]) -> Collection[list[Site]]:
-    """The sites of a group; those of functions that are like another one each on their own."""
-    found: dict[int | None, list[Site]] = {}
-    for site in group:
-        found.setdefault(None if site.like is None else id(site.scope), []).append(site)
-    return found.values()
 
 
 def _check(

@@ -192,14 +192,15 @@ def test_like_sites_are_checked_once_and_the_summary_says_so() -> None:
     assert report.summary == "10 sites, 3 distinct, all checked: 3 bit-exact"
 
 
-def test_values_that_no_step_asked_about_do_not_tell_sites_apart() -> None:
+def test_sites_whose_constants_differ_are_checked_each() -> None:
+    """Although no step asked for them: one that forgets to ask is caught."""
     found = source(
         13,
         "g (float[2] x) => (float y, float z) <float[2] a = {1, 2}, float[2] b = {3, 4}> "
         "{ y = ReduceMax<axes=[0],keepdims=0>(a)  z = ReduceMax<axes=[0],keepdims=0>(b) }",
     )
     report = checked(found, 18)
-    assert report.summary == "2 sites, 1 distinct, all checked: 1 bit-exact"
+    assert report.summary == "2 sites, 2 distinct, all checked: 2 bit-exact"
 
 
 def test_nothing_to_check() -> None:
@@ -833,7 +834,7 @@ def test_an_output_may_go_only_if_nobody_reads_it(
     assert ["lost" in failure.reason for failure in report.failures] == ([] if ok else [True])
 
 
-def test_what_is_not_checked_of_functions_that_are_alike_is_told_of_each() -> None:
+def test_what_is_not_checked_of_equal_functions_is_reported_of_each() -> None:
     functions = "".join(
         f"""<domain: "f", opset_import: ["": 13]> f{number} (a) => (b) {{
             c = ReduceMax<axes=[0]>(a) d = ReduceMax<axes=[0]>(c) b = ReduceMin<axes=[1]>(d)
@@ -848,8 +849,8 @@ def test_what_is_not_checked_of_functions_that_are_alike_is_told_of_each() -> No
     assert (report.sites, report.distinct, report.checked) == (9, 6, 0)
     assert [(item.op_type, item.scope, item.sites) for item in report.each] == [
         (op_type, f"function f.f{number}", times)
-        for op_type, times in (("ReduceMax", 2), ("ReduceMin", 1))
         for number in range(3)
+        for op_type, times in (("ReduceMax", 2), ("ReduceMin", 1))
     ]
     assert [(item.op_type, item.sites) for item in report.unchecked] == [
         ("ReduceMax", 6),

@@ -18,12 +18,11 @@ from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.byte_ranges import FileRange, Recoded
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.safe_inference import type_error
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.weights import data_of, recode, stored_files
 from onnxreduce_cli.records import dataclass
@@ -167,17 +166,15 @@ def _lost(document: Document, changed: list[TensorProto], before: int, after: in
 def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
     """Return what is in the way: nodes whose operators do not take the new types that they get."""
     model_input = ConversionInput.of(document.model, document.base_dir)
-    contradictions = Contradictions(model_input.facts, document.model.ir_version, set())
     for scope in model_input.scopes:
-        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
+        for node in scope.nodes:
             called = (
                 not is_default(node.domain) or model_input.facts.calls.function_of(node) is not None
             )
             if called or not scope.opset:
                 continue
             problem = _of_no_allowed_type(model_input.facts, scope, node, kinds)
-            problem = problem or _of_two_types(model_input.facts, scope, node)
-            problem = problem or contradictions.of(scope, node, scope.opset, signature)
+            problem = problem or model_input.facts.contradiction(scope, node)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
                 yield site.blocker

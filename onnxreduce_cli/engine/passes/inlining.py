@@ -9,8 +9,8 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.called_types import sizes
 from onnxreduce_cli.model.calls import Calls as ModelCalls
+from onnxreduce_cli.model.calls import sizes_of_calls
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.inlining import can_inline, inline
 from onnxreduce_cli.model.scope import FunctionKey, function_key, function_label, scopes
@@ -109,7 +109,7 @@ def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
 
 def _nodes_inlined(functions: Sequence[FunctionProto], calls: ModelCalls) -> int:
     """How many nodes the calls of functions in a model's graphs become by inlining."""
-    written = sizes({function_key(function): function for function in functions})
+    written = sizes_of_calls({function_key(function): function for function in functions})
     return sum(
         written[function_key(function)]
         for function in functions

@@ -13,12 +13,11 @@ from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.fixed_dims import fix_dims
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import ValueType, from_proto
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
@@ -96,14 +95,13 @@ def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) 
                 f"but what computes it gives {list(item.inferred)}: another size is right"
             )
     model_input = ConversionInput.of(model, base_dir)
-    contradictions = Contradictions(model_input.facts, model.ir_version, set())
     for scope in model_input.scopes:
         if scope.function is not None or scope.opset is None:
             continue
-        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
+        for node in scope.nodes:
             if not is_default(node.domain) or model_input.facts.calls.function_of(node) is not None:
                 continue
-            problem = contradictions.of(scope, node, scope.opset, signature)
+            problem = model_input.facts.contradiction(scope, node)
             if problem is not None:
                 where = f" in {scope.label}" if scope.label else ""
                 raise ConversionError(
@@ -196,7 +194,7 @@ class _Folding:
 
     def apply(self) -> Sequence[str]:
         """Edit the model; return the names of values of nodes that are gone."""
-        done = [Site(scope, node, made=nodes) for scope, node, nodes, _ in self.replaced]
+        done = [Site(scope, node, result=nodes) for scope, node, nodes, _ in self.replaced]
         bound = [
             name
             for training in self._input.model.training_info

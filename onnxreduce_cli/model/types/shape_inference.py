@@ -18,24 +18,23 @@ from onnx import (
     NodeProto,
 )
 
-from onnxreduce_cli.model.alike_types import Alike, AlikeTypes, suits
 from onnxreduce_cli.model.attribute_ranges import ENDING, may_end
-from onnxreduce_cli.model.calls import Calls
+from onnxreduce_cli.model.calls import Calls, sizes_of_calls
 from onnxreduce_cli.model.edit import put_in_order
 from onnxreduce_cli.model.overridable import Stated, drop_defaults
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
-from onnxreduce_cli.model.shapes_by_values import (
+from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
+from onnxreduce_cli.model.types.shapes_by_values import (
     Known,
     StatedShapes,
     infos_by_name,
     open_places,
 )
-from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
 from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.model.called_types import CalledTypes
+    from onnxreduce_cli.model.types.called_types import CalledTypes
 
 
 class ShapeInference:
@@ -74,35 +73,13 @@ class ShapeInference:
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """The type that is inferred for a value that a scope defines; None where none is."""
-        if self._alike is not None and scope is self._graphs[0]:
-            known = self._alike.of(name)
-            if known is not None:
-                return known
         return self.of(scope).get(name)
-
-    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
-        """For each node of a scope those that it is alike, with the types of what they read.
-
-        None where types are inferred otherwise.
-        """
-        if scope is not self._graphs[0] or self._alike is None:
-            return None
-        return self._alike.groups()
-
-    @cached_property
-    def _alike(self) -> AlikeTypes | None:
-        """The types of the main graph's values, where they may be asked for one by one."""
-        main, stated = self._graphs[0], self._stated
-        if stated.overridable or not suits(main, self._calls, self._model.ir_version):
-            return None
-        return AlikeTypes(main, self._model.ir_version)
 
     def of(self, scope: Scope) -> dict[str, ValueType]:
         """The types that are inferred for the values that a scope defines, by their names."""
         found = self._inferred.get(id(scope))
         if found is not None:
             return found
-        self._alike = None  # What is inferred of the whole graph tells all that this does.
         for root in self._callers_first(scope.root):
             self._done.add(id(root))
             if isinstance(root.container, FunctionProto):
@@ -207,19 +184,9 @@ class ShapeInference:
 
     @cached_property
     def _called_types(self) -> CalledTypes:
-        from onnxreduce_cli.model.called_types import CalledTypes
+        from onnxreduce_cli.model.types.called_types import CalledTypes
 
-        found = [(tree[0].container, tree[0].like) for tree in self._trees.values()]
-        first = {
-            id(function): like.function
-            for function, like in found
-            if like is not None and like.function is not None
-        }
-
-        def first_like(function: FunctionProto) -> FunctionProto:
-            return first.get(id(function), function)
-
-        return CalledTypes(self._model, self._calls.functions, first_like, _infer_by_onnx)
+        return CalledTypes(self._model, self._calls.functions, _infer_by_onnx)
 
     @cached_property
     def _too_many_calls(self) -> bool:
@@ -230,11 +197,11 @@ class ShapeInference:
         functions = self._calls.functions
         if not functions:
             return False
-        from onnxreduce_cli.model import called_types
+        from onnxreduce_cli.model.types import called_types
 
         if sum(map(len, self._calls.all.values())) * len(functions) > called_types.NAMES:
             return True
-        sizes = called_types.sizes(functions)
+        sizes = sizes_of_calls(functions)
         nodes = [node for scope in self._graphs for node in scope.nodes]
         nodes += [node for item in functions.values() for node in with_inner(item.node)]
         calls = (sizes.get(called_key(node), 0) for node in nodes)
@@ -247,7 +214,7 @@ class ShapeInference:
             may_end(node)
             for tree in self._trees.values()
             for scope in tree
-            if scope.like is None and not ENDING.keys().isdisjoint(scope.op_types)
+            if not ENDING.keys().isdisjoint(scope.op_types)
             for node in scope.nodes
         )
 
@@ -282,12 +249,10 @@ class ShapeInference:
     # Functions
 
     def _infer_function(self, root: Scope, function: FunctionProto) -> None:
-        from onnxreduce_cli.model.called_types import frozen
+        from onnxreduce_cli.model.types.called_types import frozen
 
         tree = self._trees[id(root)]
-        known = function if root.like is None else root.like.container
-        assert isinstance(known, FunctionProto)
-        name = function_key(known)
+        name = function_key(function)
         accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
         for caller, call in self._calls.of(function):
             types = tuple(self._known.type(caller, name) for name in call.input)

@@ -81,32 +81,6 @@ class _Call(NamedTuple):
 _Walk = Generator[_Call, _Types, ModelProto]
 
 
-def sizes(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, int]:
-    """Return for each function the nodes that one call of it stands for, those it calls included.
-
-    A function that calls itself counts as more than `LIMIT`.
-    """
-    found: dict[FunctionKey, int] = {}
-    under_way = set[FunctionKey]()
-    for first in functions:
-        waiting = [first]
-        while waiting:
-            key = waiting[-1]
-            if key in found:
-                waiting.pop()
-                continue
-            called = list(map(called_key, with_inner(functions[key].node)))
-            inner = [item for item in called if item in functions]
-            missing = [item for item in inner if item not in found]
-            if missing and key not in under_way:
-                under_way.add(key)
-                waiting += missing
-                continue
-            found[key] = len(called) + sum(found.get(item, LIMIT + 1) for item in inner)
-            waiting.pop()
-    return found
-
-
 def frozen(bound: Mapping[str, AttributeProto]) -> tuple[tuple[str, bytes], ...]:
     """Return attributes by the names they are bound to, in a form that can be compared."""
     return tuple(
@@ -124,7 +98,6 @@ class CalledTypes:
         self,
         model: ModelProto,
         functions: Mapping[FunctionKey, FunctionProto],
-        first_like: Callable[[FunctionProto], FunctionProto],
         infer: Callable[[ModelProto], ModelProto | None],
     ) -> None:
         """Prepare; nothing is inferred yet.
@@ -132,12 +105,10 @@ class CalledTypes:
         Args:
             model: the model.
             functions: those that nodes can name.
-            first_like: gives the first of those that have the body of one.
             infer: onnx's shape inference of a model without functions; None where that fails.
         """
         self._model = model
         self._functions = functions
-        self._first_like = first_like
         self._run = infer
         self._outputs: dict[tuple[object, ...], _Types] = {}
         #: How often bodies may still be gone through: each call may come with a size of its own.
@@ -197,7 +168,7 @@ class CalledTypes:
                 continue
             nodes += self._infer_between(skeleton, between, types, tensors, names)
             between = []
-            call = _call(self._first_like(function), node, types, tensors)
+            call = _call(function, node, types, tensors)
             outputs = yield call
             for name, found in zip(node.output, outputs, strict=False):
                 if name and found is not None and found.WhichOneof("value"):

@@ -12,10 +12,10 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model import attributes, folding
 from onnxreduce_cli.model.constants import Array, Constants, Work
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.folding import Folded
-from onnxreduce_cli.model.node_inference import infer_outputs
-from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.types.node_inference import infer_outputs
 from onnxreduce_cli.model.values import (
     Dims,
     ValueType,
@@ -43,6 +43,20 @@ class _Generated(NamedTuple):
     opset: int
     scope: Scope
     place: int
+
+
+class UnknownValue(NamedTuple):
+    """A value of unknown type, or rank, that does not follow from others of which it is known.
+
+    Attributes:
+        scope: where it is.
+        node: the node that makes it.
+        name: the value.
+    """
+
+    scope: Scope
+    node: NodeProto
+    name: str
 
 
 class ConversionFacts(Constants):
@@ -198,6 +212,62 @@ class ConversionFacts(Constants):
             return None
         proto = outputs.get(node.output[place])
         return None if proto is None else from_proto(proto)
+
+    def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
+        """Return the types that a value of unknown type may have by the schemas of its nodes."""
+        return self.model.allowed_kinds(scope, name)
+
+    def first_unknown(self, scope: Scope, name: str, *, dtype: bool) -> UnknownValue | None:
+        """Return the value behind which it is not known what a value is.
+
+        Args:
+            scope: where the value is read.
+            name: its name.
+            dtype: whether its dtype is not known; else it is its rank.
+
+        Returns:
+            the first value on the way to it, made by a node of the model, for which that is so;
+            None where there is none.
+        """
+        seen: set[tuple[int, str]] = set()
+        while True:
+            made = self.generated(scope, name) or self._made(scope, name)
+            if made is None or (id(made[0]), name) in seen:
+                return None
+            place, node = made
+            seen.add((id(place), name))
+            following = self._unknown_input(place, node, dtype=dtype)
+            if following is None:
+                own = self.generated(scope, name) is None and self.calls.function_of(node) is None
+                return UnknownValue(place, node, name) if own else None
+            scope, name = following
+
+    def _made(self, scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
+        owner = scope.resolve(name)
+        node = None if owner is None else owner.producers.get(name)
+        return None if owner is None or node is None else (owner, node)
+
+    def _unknown_input(
+        self, scope: Scope, node: NodeProto, *, dtype: bool
+    ) -> tuple[Scope, str] | None:
+        """Return what a node's outputs follow from whose dtype, or else rank, is not known.
+
+        That is an input, or what a graph within the node gives.
+        """
+        if not is_default(node.domain):
+            return None
+        # The rank of what Reshape gives follows from the other input alone.
+        names = node.input[1:] if node.op_type == "Reshape" and not dtype else node.input[:]
+        read = [(scope, name) for name in names if name]
+        for _, graph in subgraphs(node):
+            inner = self.model.inner(graph)
+            if inner is not None:
+                read += [(inner, output.name) for output in graph.output]
+        for place, name in read:
+            known = self.type(place, name)
+            if known is None or (not dtype and known.dims is None and known.elem_type):
+                return place, name
+        return None
 
     # Constants
 

@@ -14,10 +14,8 @@ from typing import Any
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.domains import MICROSOFT, is_default
+from onnxreduce_cli.model.domains import LEARNING, MICROSOFT, is_default
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, called_key, subgraphs
-
-LEARNING = "ai.onnx.ml"
 
 #: What a node's copy becomes: operator, inputs, attributes kept; None leaves it as it is.
 _Rule = Callable[[NodeProto, int], "NodeProto | None"]

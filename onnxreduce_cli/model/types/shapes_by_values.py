@@ -11,10 +11,10 @@ import numpy.typing as npt
 import onnx
 from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
 
-from onnxreduce_cli.model import placeholders
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types import placeholders
 from onnxreduce_cli.model.values import Dims, ValueType
 
 #: Operators whose output's shape follows from the values of inputs.
@@ -24,7 +24,7 @@ SHAPED_BY_VALUES = frozenset(
 
 
 class Known(Protocol):
-    """Types and constants of a model's values; see `onnxreduce_cli.model.facts.Facts`."""
+    """Types and constants of a model's values; see `model.types.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """A value's type as far as it is known."""

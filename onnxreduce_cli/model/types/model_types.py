@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, ModelProto
 
-from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.model.shape_inference import ShapeInference
+from onnxreduce_cli.model.types.shape_inference import ShapeInference
 from onnxreduce_cli.model.values import ValueType, elem_type_of, merge
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.model.unification import Unification
+    from onnxreduce_cli.model.types.unification import Unification
 
 
 class Types:
@@ -52,10 +50,6 @@ class Types:
             return declared
         return merge(declared, self._inference.type(owner, name)) or self._unify(owner, name)
 
-    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
-        """For each node those that it is alike, types included; None where that is not known."""
-        return self._inference.groups(scope)
-
     def kind(self, scope: Scope, name: str) -> str | None:
         """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
         owner = scope.resolve(name) if name else None
@@ -83,7 +77,7 @@ class Types:
         """Return the type constraints of one tree's nodes; no tree's constraints affect another."""
         found = self._unified.get(id(root))
         if found is None:
-            from onnxreduce_cli.model.unification import Unification
+            from onnxreduce_cli.model.types.unification import Unification
 
             tree = self._trees[id(root)]
             found = Unification(tree, self._opsets(root), self._known_kind)

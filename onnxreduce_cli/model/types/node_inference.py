@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 import onnx
@@ -52,18 +52,16 @@ def infer_outputs(
 class Contradictions:
     """Finds the nodes of a model that cannot be there with inputs and outputs of known types."""
 
-    def __init__(self, facts: KnownValues, ir_version: int, sound: set[Hashable]) -> None:
+    def __init__(self, facts: KnownValues, ir_version: int) -> None:
         """Prepare.
 
         Args:
             facts: what is known of the values of a model.
             ir_version: the model's.
-            sound: what inference found nothing wrong with, and need not be asked of nodes that are
-                alike; more is added.
         """
-        self._facts, self._ir_version, self._sound = facts, ir_version, sound
+        self._facts, self._ir_version = facts, ir_version
 
-    def of(self, scope: Scope, node: NodeProto, opset: int, signature: Hashable) -> str | None:
+    def of(self, scope: Scope, node: NodeProto) -> str | None:
         """Return why a node cannot be there; None if nothing is wrong.
 
         Nothing is said of nodes with graphs, with references to attributes, and with inputs of
@@ -72,9 +70,8 @@ class Contradictions:
         Args:
             scope: where it is read.
             node: the node.
-            opset: the opset that it is read by.
-            signature: its `Scope.signatures`.
         """
+        opset = scope.opset or 0
         # Looked at once more: a copy of a function has the values that its call gives attributes.
         problem = attribute_ranges.problem(node)
         problem = problem or self._of_another_form(scope, node, opset, node.input)
@@ -85,11 +82,7 @@ class Contradictions:
         inputs = _known_inputs(self._facts, scope, node)
         if any(name and known is None for name, known, _ in inputs):
             return None
-        known_of_inputs = tuple([(known, _content(array)) for _, known, array in inputs])
-        outputs = tuple([self._made(scope, name) for name in node.output])
-        key = (signature, opset, known_of_inputs, outputs)
-        if signature is not None and key in self._sound:
-            return None
+        outputs = [self._made(scope, name) for name in node.output]
         try:
             inferred = infer_from(node, inputs, opset, self._ir_version)
         except onnx.shape_inference.InferenceError as error:
@@ -97,15 +90,11 @@ class Contradictions:
             return _of_another_type(node, opset, inputs) or said
         except (onnx.defs.SchemaError, onnx.checker.ValidationError, ValueError):
             inferred = {}  # Inference cannot tell.
-        problem = _stated_otherwise(node, outputs, inferred)
-        if problem is None:
-            self._sound.add(key)
-        return problem
+        return _stated_otherwise(node, outputs, inferred)
 
-    def of_constants(
-        self, scope: Scope, node: NodeProto, opset: int, names: Collection[str]
-    ) -> str | None:
+    def of_constants(self, scope: Scope, node: NodeProto, names: Collection[str]) -> str | None:
         """The same where no types are needed: nothing but the named constants is looked at."""
+        opset = scope.opset or 0
         if not schemas.exists(node.op_type, opset):
             return None  # What onnx removed has no definition that tells.
         inputs = [(name, self._constant_type(scope, name, names), None) for name in node.input]
@@ -161,11 +150,6 @@ def _of_length_in_reach(known: ValueType) -> ValueType:
     if isinstance(length, int) and length > _LONGEST:
         return ValueType(known.kind, known.elem_type, (None,))
     return known
-
-
-def _content(array: Array | None) -> Hashable:
-    """Return a key that is equal for equal arrays."""
-    return None if array is None else (array.dtype, array.shape, tuple(array.ravel().tolist()))
 
 
 def infer_from(

@@ -7,19 +7,17 @@ the values that a conversion adds are in `conversion_facts`.
 from __future__ import annotations
 
 import weakref
-from collections.abc import Hashable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
 
-from onnxreduce_cli.model.alike_functions import alike
-from onnxreduce_cli.model.alike_types import Alike
 from onnxreduce_cli.model.calls import Calls
 from onnxreduce_cli.model.constants import Array, ModelConstants
 from onnxreduce_cli.model.overridable import Stated
 from onnxreduce_cli.model.scope import FunctionKey, Scope, by_root
-from onnxreduce_cli.model.shape_inference import ShapeInference
-from onnxreduce_cli.model.types import Types
+from onnxreduce_cli.model.types.model_types import Types
+from onnxreduce_cli.model.types.node_inference import Contradictions
+from onnxreduce_cli.model.types.shape_inference import ShapeInference
 from onnxreduce_cli.model.values import ValueType, elem_type_of
 
 
@@ -33,8 +31,6 @@ class Facts:
         constants: what is known of its values before the run, in whole or in part.
         stated: what it states of their types.
         base_dir: the folder that external data is relative to.
-        sound: keys of nodes that can be there; see `node_inference.Contradictions`.
-        compared: the identities of nodes that make what is stated, as far as was asked.
     """
 
     def __init__(
@@ -56,8 +52,8 @@ class Facts:
         self.scopes = list(found)
         self.calls = Calls(found, functions)
         self.base_dir = base_dir
-        self.sound: set[Hashable] = set()
-        self.compared: set[int] = set()
+        #: The identities of its nodes that can be there, as far as was asked.
+        self._sound: set[int] = set()
         self._trees = by_root(found)
         self._own = {id(scope) for scope in found}
         self._by_container: dict[int, Scope] = {}
@@ -71,6 +67,7 @@ class Facts:
         self.stated = Stated(model, graphs, self.calls)
         self._inference = ShapeInference(model, self._trees, self.calls, self.stated, known)
         self._types = Types(model, self._trees, self.stated, self._inference)
+        self._contradictions = Contradictions(known, model.ir_version)
 
     # Scopes
 
@@ -94,7 +91,7 @@ class Facts:
         other = Facts(self.model, graphs, self.base_dir, self.calls.functions)
         # What shape inference found there is the same, whichever copy of a function is called.
         other._inference.take_graphs(self._inference)
-        other.sound = self.sound
+        other._sound = {*self._sound}
         return other
 
     def add_scopes(self, tree: Sequence[Scope]) -> None:
@@ -129,24 +126,11 @@ class Facts:
                     found.setdefault(given, []).append(node)
         return self._readers[id(root)].get(name, ())
 
-    @cached_property
-    def alike_functions(self) -> dict[int, Scope]:
-        """By the identity of a function's scope, the first that is like it; see there."""
-        return alike(self)
-
     # Types
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """Return the type of the value that `scope` reads by a name; None if it is not known."""
         return self._types.type(scope, name)
-
-    def groups(self, scope: Scope) -> Sequence[Alike | None] | None:
-        """For each node those that differ in names alone, and read and make the same types.
-
-        None where the types of a scope's values are not inferred for one kind of node after the
-        other.
-        """
-        return self._types.groups(scope)
 
     def elem_type(self, scope: Scope, name: str) -> int | None:
         """A dense tensor's `TensorProto.DataType`, if known."""
@@ -160,6 +144,25 @@ class Facts:
     def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
         """Return the types that a value of unknown type may have by the schemas of its nodes."""
         return self._types.allowed_kinds(scope, name)
+
+    def contradiction(self, scope: Scope, node: NodeProto) -> str | None:
+        """Return why a node of the model cannot be there with what is known around it, if so.
+
+        Nothing is said of nodes with graphs, with references to attributes, and with inputs of
+        which no dense type is known.
+        """
+        if id(node) in self._sound:
+            return None
+        problem = self._contradictions.of(scope, node)
+        if problem is None:
+            self._sound.add(id(node))
+        return problem
+
+    def contradiction_of_constants(
+        self, scope: Scope, node: NodeProto, names: Collection[str]
+    ) -> str | None:
+        """Return the same as far as it follows from the named constants, without any types."""
+        return self._contradictions.of_constants(scope, node, names)
 
     # Constants
 
