@@ -11,6 +11,7 @@ from onnx import GraphProto, NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
+from onnxreduce_cli.engine.emulation import may_loop
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
@@ -192,9 +193,9 @@ class Carrier:
         Raises:
             NoMatchError: they do not stand for it after all.
         """
-        opset, target = site.scope.opset or 0, self._route.target
-        shared = (target, site.base, self.workspace(site.scope), site.lookups)
-        context = Context(site.node, site.scope, opset, target, *shared)
+        context = self._context(
+            site, site.scope, site.node, site.scope.opset or 0, self._route.target
+        )
         contraction.emit(context, site)
         after_step(context)
         site.result = [item.node for item in context.emitted]
@@ -208,10 +209,8 @@ class Carrier:
         """Return the nodes of one graph, read at the target, without those that none needs."""
         if len(nodes) < 2:
             return nodes
-        target, workspace = self._route.target, self.workspace(site.scope)
-        context = Context(
-            site.node, scope, target, target, target, site.base, workspace, site.lookups
-        )
+        target = self._route.target
+        context = self._context(site, scope, site.node, target, target)
         kept = simplified(context, nodes, outputs)
         self.swept += len(nodes) - len(kept)
         return kept
@@ -229,14 +228,13 @@ class Carrier:
         if not is_default(node.domain):
             return None
         target = self._route.target
-        shared = (target, site.base, self.workspace(site.scope), site.lookups)
         following = self.next_step(node.op_type, opset)
         if following is not None:
-            context = Context(node, scope, opset, following.opset, *shared)
+            context = self._context(site, scope, node, opset, following.opset)
             following.take(context)
             crossing = _Crossing(context, context.description, following.opset, expand, tried)
         elif node.op_type in expand:
-            context = Context(node, scope, target, BODY_OPSET, *shared)
+            context = self._context(site, scope, node, target, BODY_OPSET)
             crossing = _Crossing(context, body(node.op_type)(context), BODY_OPSET, (), tried)
         else:
             return None
@@ -256,9 +254,7 @@ class Carrier:
             return [node]
         if not avoidance.attends(node.op_type):
             return [node]
-        context = Context(
-            node, scope, target, target, target, site.base, self.workspace(site.scope), site.lookups
-        )
+        context = self._context(site, scope, node, target, target)
         hit = avoidance.hit(site, context)
         if hit is None:
             return [node]
@@ -321,6 +317,22 @@ class Carrier:
                 graph.node.extend(copies)
             stated = {output.name for output in graph.output if kind_of(output.type)}
             state_types(graph, uninferred_types(self.facts, target, inner, graph.node, stated))
+
+    def _context(
+        self, site: Site, scope: Scope, node: NodeProto, source_opset: int, opset: int
+    ) -> Context:
+        """Return the context of one of a site's nodes, read at one opset and written at another."""
+        return Context(
+            node,
+            scope,
+            source_opset,
+            opset,
+            self._route.target,
+            site.base,
+            self.workspace(site.scope),
+            site.lookups,
+            may_loop=may_loop(site.node.op_type),
+        )
 
     def workspace(self, scope: Scope) -> Workspace:
         """Return the workspace of one of the model's scopes; its whole tree shares the names."""

@@ -12,7 +12,7 @@ from onnx import FunctionProto, NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
 from onnxreduce_cli.engine.carry import Carrier
-from onnxreduce_cli.engine.emulation import refuse
+from onnxreduce_cli.engine.emulation import may_loop, refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.soundness import Soundness
@@ -210,8 +210,8 @@ class SitePlan:
         assert scope.opset is not None
         try:
             site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
-            if not self.route.emulate:
-                refuse(site, self.route.target)
+            emulated = may_loop(node.op_type)
+            refuse(site, self.route.target, emulate=self.route.emulate, emulated=emulated)
         except Blocked as blocked:
             site.blocked = blocked.kept()
         finally:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS, UNSIGNED
 from onnxreduce_cli.emit.indices import never_negative
-from onnxreduce_cli.emit.refusals import NO_LOOP
-from onnxreduce_cli.steps.elementwise.emulated_mod import fmod_of_doubles, fmod_of_floats
+from onnxreduce_cli.steps.elementwise.emulated_mod import fmod_of_floats
 from onnxreduce_cli.steps.registry import down, introduced
 
 
@@ -40,7 +40,7 @@ def floor_of_floats(context: Context) -> None:
     "Mod",
     10,
     "a - b * (a / b) of integers; of floats the same in steps without rounding",
-    blocks=f"it is of doubles and {NO_LOOP}",
+    blocks="it is of doubles",
 )
 def mod(context: Context) -> None:
     """``Mod(a, b)`` of integers becomes ``r + b * Cast(r and b have different signs)`` with
@@ -50,8 +50,10 @@ def mod(context: Context) -> None:
     first, second = context.input(0), context.input(1)
     elem_type = context.need_elem_type(first, "what is exact depends on it")
     if elem_type == TensorProto.DOUBLE:
-        fmod_of_doubles(context)
-        return
+        raise Blocked(
+            "before opset 10 only a Loop computes the exact remainders of doubles",
+            "choose opset 10 or later, or compute it in float",
+        )
     if elem_type not in INTEGERS:
         fmod_of_floats(context, elem_type)
         return

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from onnx import TensorProto
 
+from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
-from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.elementwise.emulated_pow import integer_power
+from onnxreduce_cli.steps.elementwise.emulated_pow import constant_power
 from onnxreduce_cli.steps.registry import down
 
 _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16})
@@ -21,7 +21,7 @@ _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, Tens
     12,
     "an exponent of another type cast to that of the base, or both computed in a wider one; of "
     "int64 and whole exponents the base squared and multiplied",
-    blocks=f"whole exponents of int64 are not known, or some negative, and {NO_LOOP}",
+    blocks="whole exponents of int64 are not known, or some are negative",
 )
 def one_type(context: Context) -> None:
     """``Pow(x, [2])`` with an int64 exponent becomes ``Pow(x, [2.0])`` in the type of x.
@@ -49,7 +49,14 @@ def one_type(context: Context) -> None:
         context.replace("Mul", [base, base], keep=())
         return
     if base_type == TensorProto.INT64 and exponent_type in INTEGERS:
-        integer_power(context, exponent_type, constant)
+        if constant is None or np.any(constant < 0):
+            context.require_specialised("what is known of its exponent")
+            raise Blocked(
+                f"its exponents {exponent!r} are not known or some are negative, and before opset "
+                "12 only a Loop computes such powers of int64",
+                "choose opset 12 or later, or make them constant",
+            )
+        context.replace("Identity", [constant_power(context, base, constant)], keep=())
         return
     narrow = {TensorProto.FLOAT16, TensorProto.FLOAT, *_SMALL}
     working = TensorProto.FLOAT if {base_type, exponent_type} <= narrow else TensorProto.DOUBLE

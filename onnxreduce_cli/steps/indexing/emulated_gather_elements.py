@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.shapes import (
     flat,
     flat_indices,
     rank_at_run_time,
-    reshaped_like,
+    reshaped,
     strides,
 )
 
@@ -46,6 +46,4 @@ def positions_of_unknown_rank(context: Context) -> Value:
         along = from_front(context, along, length, TensorProto.INT64)
     along = op.Mul(along, element(context, apart, axis))
     positions = op.Add(flat_indices(context, shape, others), along)
-    shaped = context.fresh("places")
-    reshaped_like(context, positions, indices, shape, shaped)
-    return shaped
+    return reshaped(context, positions, shape)

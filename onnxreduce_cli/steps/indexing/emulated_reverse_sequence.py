@@ -18,4 +18,4 @@ def of_unknown_rank(context: Context) -> None:
     viewed = shapes.reshaped(context, data, three, (None,) * 3)
     inputs = [viewed, context.input(1)]
     result = context.replace(inputs=inputs, outputs=[context.fresh("reversed")])
-    shapes.reshaped_like(context, result.output[0], data, shape, context.node.output[0])
+    shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])

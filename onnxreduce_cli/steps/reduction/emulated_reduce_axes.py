@@ -16,6 +16,7 @@ from onnxreduce_cli.emit.casts import cast, widened
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import Nodes, branch, turn_into_loop_body
 from onnxreduce_cli.emit.numbers import Term
+from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.emit.shapes import int64_list
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.reduction.emulated_reduce_rank import reduce_matrix_rows
@@ -39,6 +40,9 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     Args:
         context: the node's, with axes as its second input.
         noop: whether empty axes mean none; else they mean all.
+
+    Raises:
+        Blocked: the node stands for an operator for which no control flow is written.
     """
     rank = context.specialised_rank(context.input(0))
     if rank is None or rank > MOST_AXES:
@@ -47,6 +51,14 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     if rank == 0:
         context.replace("Identity", [context.input(0)], keep=())
         return
+    since = context.op.opset + 1
+    need_loops(
+        context,
+        f"its axes {context.input(1)!r} are only known at run time, and before opset {since} they "
+        "are an attribute",
+        since,
+        ", or make them constant",
+    )
     # A result that is rounded or truncated along one axis would be wrong along the next.
     exact = TensorProto.DOUBLE if context.node.op_type == "ReduceLogSumExp" else 0
     value, elem_type, working = widened(context, exact)

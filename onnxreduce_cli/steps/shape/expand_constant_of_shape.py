@@ -8,10 +8,10 @@ from onnx import numpy_helper
 from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import NO_COUNTING
+from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import introduced
-from onnxreduce_cli.steps.shape.emulated_expand import tile_at_run_time, with_equal_ranks
+from onnxreduce_cli.steps.shape.emulated_expand import tile_at_run_time
 
 #: What any dimension is written out for; no runtime takes nearly as many.
 _MOST_DIMS = 10_000
@@ -26,7 +26,7 @@ def constant_of_shape(context: Context) -> None:
     context.replace("Expand", [scalar, context.input(0)], keep=())
 
 
-@introduced("Expand", 8, "Tile", blocks=NO_COUNTING)
+@introduced("Expand", 8, "Tile", blocks="a rank is not known")
 def expand(context: Context) -> None:
     """``Expand(x, [4, 3])`` with x of shape [3] becomes ``Tile(Unsqueeze<axes=[0]>(x), [4, 1])``.
 
@@ -40,8 +40,12 @@ def expand(context: Context) -> None:
     rank = rank if known is None else known.size
     if dims is None or not isinstance(rank, int):
         context.specialised_rank(data)
-        tile_at_run_time(context, *with_equal_ranks(context))
-        return
+        unknown = f"the rank of {data!r}" if dims is None else f"the length of {shape!r}"
+        raise Blocked(
+            f"{unknown} is not known, and before opset 8 only a Loop gives both one rank",
+            f"choose opset 8 or later{OR_STATE_SHAPES}",
+            rank_of=data if dims is None else "",
+        )
     if rank > _MOST_DIMS:
         raise Blocked(f"its shape is said to have {rank:,} elements, and no tensor has that rank")
     dims = (1,) * (rank - len(dims)) + dims
