@@ -10,7 +10,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Term, as_name, scalar
 from onnxreduce_cli.emit.sizes import range_of, size_of
-from onnxreduce_cli.steps.resampling.emulated_interpolation import (
+from onnxreduce_cli.steps.resampling.interpolation import (
     Tap,
     finite,
     gathered,
