@@ -146,12 +146,11 @@ def arange(context: Context, count: Number) -> str:
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = op.ConstantOfShape(name, value=one)
         return squeezed(context, op.NonZero(ones), [0])
-    need_loops(
-        context,
-        "a size is only known at run time, and before opset 9 only a Loop counts up to it",
-        COUNTING_FROM,
-        OR_STATE_SHAPES,
-    )
+    if isinstance(count, int):
+        reason = f"it takes all numbers below {count:,}, and before opset 9 only a Loop counts so far"
+        need_loops(context, reason, COUNTING_FROM)
+    reason = "a size is only known at run time, and before opset 9 only a Loop counts up to it"
+    need_loops(context, reason, COUNTING_FROM, OR_STATE_SHAPES)
     rounds = squeezed(context, name, [0])
 
     def write(body: Body) -> tuple[list[str], list[Carried]]:

@@ -9,8 +9,8 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import INTEGERS
+from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.steps.elementwise.emulated_pow import constant_power
 from onnxreduce_cli.steps.registry import down
 
 _SMALL = frozenset({TensorProto.INT8, TensorProto.INT16, TensorProto.UINT8, TensorProto.UINT16})
@@ -69,3 +69,26 @@ def one_type(context: Context) -> None:
         return
     result = context.replace(inputs=inputs, outputs=[context.fresh("power")]).output[0]
     cast(context, result, base_type, [context.node.output[0]])
+
+
+def constant_power(context: Context, base: str, exponent: Array) -> str:
+    """Return powers of int64 by constant exponents: products of the squares at the exponents' bits.
+
+    Args:
+        context: the node's.
+        base: the bases, int64.
+        exponent: the exponents, none negative, of a shape that broadcasts with the bases'.
+    """
+    op = context.op
+    one = context.scalar(1, "one")
+    bits = int(exponent.max(initial=0)).bit_length()
+    result, square = "", base
+    for bit in range(max(bits, 1)):
+        if bit:
+            square = op.Mul(square, square)
+        has_bit = exponent.astype(np.uint64) & np.uint64(1 << bit) != 0
+        mask = context.array(has_bit.astype(np.int64), "bit")
+        more = op.Sub(square, one)
+        factor = op.Add(op.Mul(more, mask), one)
+        result = op.Mul(result, factor) if result else factor
+    return result

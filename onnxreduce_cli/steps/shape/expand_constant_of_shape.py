@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from onnx import numpy_helper
+from onnx import TensorProto, numpy_helper
 
 from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.steps.registry import introduced
-from onnxreduce_cli.steps.shape.emulated_expand import tile_at_run_time
 
 #: What any dimension is written out for; no runtime takes nearly as many.
 _MOST_DIMS = 10_000
@@ -63,3 +63,19 @@ def expand(context: Context) -> None:
         ones = context.array([1] * (len(dims) - rank), "ones")
         shape = context.op.Concat(ones, shape, axis=0)
     tile_at_run_time(context, data, shape)
+
+
+def tile_at_run_time(context: Context, data: str, shape: str) -> None:
+    """``Expand(x, shape)`` becomes ``Tile(x, (Shape(x) == 1) * (shape - 1) + 1)``.
+
+    Args:
+        context: the node's.
+        data: the tensor x, of any dtype.
+        shape: the shape, int64 of shape [rank of x].
+    """
+    op = context.op
+    one = context.array([1], "one")
+    sizes = op.Shape(data)
+    repeated = cast(context, op.Equal(sizes, one), TensorProto.INT64)
+    extra = op.Mul(repeated, op.Sub(shape, one))
+    context.replace("Tile", [data, op.Add(extra, one)], keep=())
