@@ -214,6 +214,43 @@ def converts(
     return result
 
 
+def converts_from_9(
+    source: ModelProto, opset: int, *feeds: Mapping[str, Any], **options: Any
+) -> None:
+    """Convert as `converts` does; below opset 9 it blocks, as it would count up to a size.
+
+    Args:
+        source: the model, with sizes or ranks that are only known at run time.
+        opset: the opset to reach.
+        feeds: sets of inputs.
+        options: as for `converts`.
+    """
+    if opset >= 9:
+        converts(source, opset, *feeds, **options)
+        return
+    for blocker in blockers(source, opset):
+        assert "before opset 9 only a Loop counts up to it" in blocker.reason
+        assert "choose opset 9 or later, or state the shapes" in blocker.advice
+
+
+def converts_or_counts(
+    source: ModelProto, opset: int, *feeds: Mapping[str, Any], **options: Any
+) -> ModelProto | None:
+    """Convert as `converts` does; below opset 9 it may block, as it would count up to a size.
+
+    Args:
+        source: the model.
+        opset: the opset to reach.
+        feeds: sets of inputs.
+        options: as for `converts`.
+    """
+    if opset < 9 and onnxreduce_cli.plan(source, opset, emulate=True).blockers:
+        for blocker in blockers(source, opset):
+            assert "before opset 9 only a Loop counts" in blocker.reason
+        return None
+    return converts(source, opset, *feeds, **options)
+
+
 def assert_same(expected: Any, actual: Any, name: str = "", *, exact: bool = False) -> None:
     """Two outputs agree in kind, dtype, shape and value; NaN equals NaN."""
     if isinstance(expected, list):

@@ -14,6 +14,7 @@ from tests.support import (
     assert_same,
     blockers,
     converts,
+    converts_or_counts,
     one_node,
     op_types,
     run,
@@ -227,4 +228,4 @@ def test_quantized_in_wider_dtype_of_size_0(known: str) -> None:
     source.graph.output[0].CopyFrom(y)
     feeds = [{"x": NASTY[:0]}] if known == "dims" else [{"x": NASTY[:0]}, {"x": NASTY}]
     for target in (18, 12, 7):
-        converts(source, target, *feeds, exact=True)
+        converts_or_counts(source, target, *feeds, exact=True)
