@@ -147,8 +147,8 @@ def arange(context: Context, count: Number) -> str:
         ones = op.ConstantOfShape(name, value=one)
         return squeezed(context, op.NonZero(ones), [0])
     if isinstance(count, int):
-        reason = f"it takes all numbers below {count:,}, and before opset 9 only a Loop counts so far"
-        need_loops(context, reason, COUNTING_FROM)
+        what = f"it takes all numbers below {count:,}"
+        need_loops(context, f"{what}, and before opset 9 only a Loop counts so far", COUNTING_FROM)
     reason = "a size is only known at run time, and before opset 9 only a Loop counts up to it"
     need_loops(context, reason, COUNTING_FROM, OR_STATE_SHAPES)
     rounds = squeezed(context, name, [0])
