@@ -39,7 +39,7 @@ class RequestOptions(PreparationOptions, total=False):
         contract: operators, or groups, to put in place of nodes that stand for them.
         ir_version: the IR version of a model that changes.
         types: the types of values where nothing else tells.
-        emulate: let control flow, or very many nodes, stand for a node.
+        emulate: let control flow stand for a node that has none.
     """
 
     runtime: str | None

@@ -34,7 +34,7 @@ class Request:
         contract: operators, or groups of them, to put in place of nodes that stand for them.
         ir_version: the IR version to write, as for `Conversion`.
         types: the types of values where nothing else tells, by their names.
-        emulate: whether control flow that was not there is accepted, or very many nodes.
+        emulate: whether control flow that was not there is accepted.
         preparation: what is done to the whole model first.
     """
 
