@@ -233,10 +233,10 @@ def test_there_is_nothing_to_wrap():
     assert "axis of size 0" in blockers(source, 18)[0].reason
 
 
-@pytest.mark.parametrize("target", [8, 13, 17])
+@pytest.mark.parametrize("target", [10, 13, 17])
 def test_strings_are_padded_with_empty_ones(target):
     inputs = {"x": np.array([["a", "b", "c"], ["d", "e", "f"]], object), "shape": np.array([4, 2])}
     source = one_node("CenterCropPad", 18, inputs, initializers=("shape",))
-    found = converts_or_counts(source, target, inputs, exact=True, in_numpy=True)
+    found = converts(source, target, inputs, exact=True, in_numpy=True)
     wanted = [["", ""], ["a", "b"], ["d", "e"], ["", ""]]
     assert executor.run(found, {"x": inputs["x"]})["y0"].tolist() == wanted
