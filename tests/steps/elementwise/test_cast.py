@@ -117,8 +117,9 @@ def test_infinities_where_no_dtype_is_known() -> None:
     source.graph.node.extend(nodes)
     source.opset_import.append(helper.make_opsetid("custom", 1))
     (blocker,) = blockers(source, 24)
-    assert "the dtype of 'hidden', to which it casts, is only known at run time" in blocker.reason
-    assert "choose opset 23 or earlier" in blocker.advice
+    assert "the type of 'hidden', which it gives as a node of domain 'custom'" in blocker.reason
+    assert "(CastLike node making 'z')" in blocker.reason
+    assert "--type hidden=" in blocker.advice
 
 
 def test_round_mode_goes_below_24() -> None:

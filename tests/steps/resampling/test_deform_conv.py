@@ -9,6 +9,8 @@ import pytest
 
 from tests.support import blockers, converts, converts_or_counts, one_node
 
+pytestmark = pytest.mark.usefixtures("any_size")
+
 RNG = np.random.default_rng(5)
 
 
