@@ -43,7 +43,8 @@ def need_loops(
     """
     if context.may_loop and context.target_opset >= LOOPS_FROM:
         return
-    since = LOOPS_FROM if context.may_loop else since
+    if context.may_loop:
+        reason, since = f"{reason}, and below opset {LOOPS_FROM} none is written", LOOPS_FROM
     raise Blocked(reason, f"choose opset {since} or later{advice}", rank_of=rank_of)
 
 

@@ -172,9 +172,6 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     Args:
         context: the node's, with axes as its second input.
         noop: whether empty axes mean none; else they mean all.
-
-    Raises:
-        Blocked: the node stands for an operator for which no control flow is written.
     """
     rank = context.specialised_rank(context.input(0))
     if rank is None or rank > MOST_AXES:
@@ -185,23 +182,12 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
     if rank == 0:
         context.replace("Identity", [context.input(0)], keep=())
         return
-    since = context.op.opset + 1
-    need_loops(
-        context,
-        f"its axes {context.input(1)!r} are only known at run time, and before opset {since} they "
-        "are an attribute",
-        since,
-        ", or make them constant",
-    )
+    _need_conditionals(context)
     # A result that is rounded or truncated along one axis would be wrong along the next.
     exact = TensorProto.DOUBLE if context.node.op_type == "ReduceLogSumExp" else 0
     value, elem_type, working = widened(context, exact)
     like = tensor_type(working, None)
-    all_axes = None
-    if not noop:
-        count = context.op.Size(context.input(1))
-        all_axes = context.op.Equal(count, context.scalar(0, "zero"))
-    conditions = _are_reduced(context, rank, all_axes)
+    conditions = _are_reduced(context, rank, noop)
     for axis in reversed(range(rank)):
         condition = conditions.at(axis).name
         op_type, inputs, graphs = (
@@ -217,16 +203,31 @@ def reduce_axis_by_axis(context: Context, noop: bool) -> None:
         context.replace("Cast", [value], keep=(), to=elem_type)
 
 
-def _are_reduced(context: Context, rank: int, all_axes: str | None) -> Term:
+def _need_conditionals(context: Context) -> None:
+    """Raise `Blocked` where the node stands for an operator that gains no control flow."""
+    since = context.op.opset + 1
+    need_loops(
+        context,
+        f"its axes {context.input(1)!r} are only known at run time, and before opset {since} they "
+        "are an attribute",
+        since,
+        ", or make them constant",
+    )
+
+
+def _are_reduced(context: Context, rank: int, noop: bool) -> Term:
     """Return bools of shape [rank] that say which axes are among the node's, counted from either
     end.
 
     Args:
         context: the node's.
         rank: the rank of the data, not 0.
-        all_axes: a bool scalar that is true where all axes are reduced; None for never.
+        noop: whether empty axes mean none; else they mean all.
     """
     op = context.op
+    all_axes = ""
+    if not noop:
+        all_axes = op.Equal(op.Size(context.input(1)), context.scalar(0, "zero"))
     axes = int64_list(context, context.input(1))
     column = unsqueezed(context, axes, [1])
     hits = [
@@ -236,9 +237,7 @@ def _are_reduced(context: Context, rank: int, all_axes: str | None) -> Term:
     counted = cast(context, op.Or(*hits), TensorProto.INT32)
     total = reduced(context, "ReduceSum", counted, [0], keep=False)
     are_among = cast(context, total, TensorProto.BOOL)
-    return Term(
-        context, are_among if all_axes is None else op.Or(are_among, all_axes), TensorProto.BOOL
-    )
+    return Term(context, op.Or(are_among, all_axes) if all_axes else are_among, TensorProto.BOOL)
 
 
 #: An operator with control flow: its type, inputs and graph attributes.
