@@ -79,6 +79,7 @@ def test_indices_of_a_max_pool() -> None:
         converts(source, opset, {"x": x}, exact=True)
 
 
+@pytest.mark.usefixtures("any_size")
 @pytest.mark.parametrize("dilations", [[1, 1], [2, 3]])
 @pytest.mark.parametrize(
     ("dtype", "storage_order", "shape"),
@@ -151,6 +152,7 @@ def test_unknown_sizes() -> None:
     converts(pool("MaxPool", 22, x, shapes=dynamic, ceil_mode=1, **valid), 21, {"x": x})
 
 
+@pytest.mark.usefixtures("any_size")
 def test_dilated_windows_cut_off() -> None:
     options = {"kernel_shape": [2, 2], "dilations": [4, 1], "strides": [5, 2], "ceil_mode": 1}
     for length in (8, 9, 10, 11):
