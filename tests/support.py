@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -212,6 +213,48 @@ def converts(
         for name in expected:
             assert_same(expected[name], actual[name], name, exact=exact)
     return result
+
+
+def converts_from_9(
+    source: ModelProto, opset: int, *feeds: Mapping[str, Any], **options: Any
+) -> None:
+    """Convert as `converts` does; below opset 9 it blocks, as it would count up to a size.
+
+    Args:
+        source: the model, with sizes or ranks that are only known at run time.
+        opset: the opset to reach.
+        feeds: sets of inputs.
+        options: as for `converts`.
+    """
+    if opset >= 9:
+        converts(source, opset, *feeds, **options)
+        return
+    _must_count(source, opset)
+
+
+def converts_or_counts(
+    source: ModelProto, opset: int, *feeds: Mapping[str, Any], **options: Any
+) -> ModelProto | None:
+    """Convert as `converts` does; below opset 9 it may block, as it would count up to a size.
+
+    Args:
+        source: the model.
+        opset: the opset to reach.
+        feeds: sets of inputs.
+        options: as for `converts`.
+    """
+    if opset < 9 and onnxreduce_cli.plan(source, opset, emulate=True).blockers:
+        _must_count(source, opset)
+        return None
+    return converts(source, opset, *feeds, **options)
+
+
+def _must_count(source: ModelProto, opset: int) -> None:
+    """A conversion below opset 9 blocks at sizes or ranks that are only known at run time."""
+    for blocker in blockers(source, opset):
+        counts = "before opset 9 only a Loop counts" in blocker.reason
+        assert counts or "before opset 8 only a Loop gives both one rank" in blocker.reason
+        assert re.match(r"choose opset [89] or later(, or state the shapes|$)", blocker.advice)
 
 
 def assert_same(expected: Any, actual: Any, name: str = "", *, exact: bool = False) -> None:

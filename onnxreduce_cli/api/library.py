@@ -71,7 +71,7 @@ def convert(
             with, or the least that the model needs; ``"keep"`` for its own; else a number.
         types: the types of values where nothing else tells, which the model then states:
             ``{"y": "uint8"}``, or with a shape ``{"y": "float[N,3,224]"}``.
-        emulate: let control flow, or more than 128 nodes, stand for a node; else that blocks.
+        emulate: let control flow that was not there stand for a node; else that blocks.
         allow_ops: the only operators that may be left, ``["Add", "Resize@11-"]``; all if empty.
         in_place: edit the given model and return it; else it is left untouched.
         check: run each distinct node that changes, before against after, on small inputs.

@@ -126,7 +126,8 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @click.option(
     "--emulate",
     is_flag=True,
-    help="Accept what brings control flow that was not there, or more than 128 nodes for one.",
+    help="Accept control flow that was not there, for scatters with a reduction and sequences, and "
+    "below opset 11 for the Reduce and Softmax family.",
 )
 @click.option(
     "--ir-version",

@@ -59,6 +59,7 @@ class Context(NodeFacts):
 
     Attributes:
         target_opset: the opset that the whole conversion leads to.
+        may_loop: whether a Loop or an If may be written that was not there.
         op: the operators of the opset that emitted nodes are read by; see `Operators`.
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
@@ -78,9 +79,12 @@ class Context(NodeFacts):
         base: str,
         workspace: Workspace,
         lookups: Lookups,
+        *,
+        may_loop: bool = False,
     ) -> None:
         super().__init__(node, scope, source_opset, workspace, lookups)
         self.target_opset = target_opset
+        self.may_loop = may_loop
         self.emitted: list[Emitted] = []
         self.initializers: list[TensorProto] = []
         self.warnings: list[str] = []

@@ -11,7 +11,6 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
@@ -143,7 +142,7 @@ def loop(
     write: Round,
     purpose: str,
 ) -> tuple[list[str], GraphProto]:
-    """Return the inputs and the body of a Loop, and say that there is one.
+    """Return the inputs and the body of a Loop, and say that there is one; see `need_loops`.
 
     Args:
         context: the node's.
@@ -151,11 +150,7 @@ def loop(
         carried: what goes from round to round, of the dtypes and shapes that it says.
         write: emits the nodes of a round.
         purpose: what its rounds are of or for, as in ``a Loop over its indices``.
-
-    Raises:
-        Blocked: the conversion leads below opset 7.
     """
-    need_loops(context)
     context.description = f"a Loop {purpose}"
     body = Body(context, carried)
     following, collected = write(body)

@@ -12,6 +12,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Workspace
 from onnxreduce_cli.engine.conversion_request import ConversionRequest
+from onnxreduce_cli.engine.emulation import may_loop
 from onnxreduce_cli.engine.simplification import simplified
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.stated_types import state_types, uninferred_types
@@ -193,9 +194,9 @@ class NodeConverter:
         Raises:
             NoMatchError: they do not stand for it after all.
         """
-        opset, target = site.scope.opset or 0, self._request.target
-        shared = (target, site.base, self.workspace(site.scope), site.lookups)
-        context = Context(site.node, site.scope, opset, target, *shared)
+        context = self._context(
+            site, site.scope, site.node, site.scope.opset or 0, self._request.target
+        )
         contraction.emit(context, site)
         site.result = [item.node for item in context.emitted]
         site.description = ()
@@ -208,10 +209,8 @@ class NodeConverter:
         """Return the nodes of one graph, read at the target, without those that none needs."""
         if len(nodes) < 2:
             return nodes
-        target, workspace = self._request.target, self.workspace(site.scope)
-        context = Context(
-            site.node, scope, target, target, target, site.base, workspace, site.lookups
-        )
+        target = self._request.target
+        context = self._context(site, scope, site.node, target, target)
         kept = simplified(context, nodes, outputs)
         self.swept += len(nodes) - len(kept)
         return kept
@@ -229,19 +228,18 @@ class NodeConverter:
         if not is_default(node.domain):
             return None
         target = self._request.target
-        shared = (target, site.base, self.workspace(site.scope), site.lookups)
         following = self.next_step(node.op_type, opset)
         if following is not None:
-            context = Context(node, scope, opset, following.opset, *shared)
+            context = self._context(site, scope, node, opset, following.opset)
             following.take(context)
             return _Crossing(context, context.description, following.opset, expand, tried)
         if node.op_type in expand:
-            context = Context(node, scope, target, BODY_OPSET, *shared)
+            context = self._context(site, scope, node, target, BODY_OPSET)
             description = body(node.op_type)(context)
             return _Crossing(context, description, BODY_OPSET, (), tried | {node.op_type})
         if tried:
             # What it stands for may have come with dtypes that its own operator lacks here.
-            context = Context(node, scope, target, target, *shared)
+            context = self._context(site, scope, node, target, target)
             fit_types(context, node, target, target)
             if not context.unchanged:
                 return _Crossing(context, "", target, expand, tried)
@@ -260,9 +258,7 @@ class NodeConverter:
             return [node]
         if not avoidance.affects(node.op_type):
             return [node]
-        context = Context(
-            node, scope, target, target, target, site.base, self.workspace(site.scope), site.lookups
-        )
+        context = self._context(site, scope, node, target, target)
         hit = avoidance.hit(site, context)
         if hit is None:
             return [node]
@@ -328,6 +324,22 @@ class NodeConverter:
                 graph.node.extend(copies)
             stated = {output.name for output in graph.output if kind_of(output.type)}
             state_types(graph, uninferred_types(self.facts, target, inner, graph.node, stated))
+
+    def _context(
+        self, site: Site, scope: Scope, node: NodeProto, source_opset: int, opset: int
+    ) -> Context:
+        """Return the context of one of a site's nodes, read at one opset and written at another."""
+        return Context(
+            node,
+            scope,
+            source_opset,
+            opset,
+            self._request.target,
+            site.base,
+            self.workspace(site.scope),
+            site.lookups,
+            may_loop=may_loop(site.node.op_type),
+        )
 
     def workspace(self, scope: Scope) -> Workspace:
         """Return the workspace of one of the model's scopes; its whole tree shares the names."""

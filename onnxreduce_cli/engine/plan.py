@@ -9,7 +9,7 @@ from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
-from onnxreduce_cli.engine.emulation import refuse
+from onnxreduce_cli.engine.emulation import may_loop, refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
 from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
@@ -172,8 +172,10 @@ class SitePlan:
             site.result = self.converter.cross_boundaries(
                 site, scope, node, scope.opset, self.request.options.expand
             )
-            if not self.request.options.emulate:
-                refuse(site, self.request.target)
+            emulated = may_loop(node.op_type)
+            refuse(
+                site, self.request.target, emulate=self.request.options.emulate, emulated=emulated
+            )
         except Blocked as blocked:
             site.blocked = blocked.kept()
         finally:

@@ -72,7 +72,7 @@ def _emulated(plan: SitePlan, written: Iterable[Written]) -> Iterator[Site]:
         site = _site(plan, item.place)
         site.result = item.made
         try:
-            refuse(site, plan.request.target)
+            refuse(site, plan.request.target, emulate=False, emulated=True)
         except Blocked as blocked:
             site.blocked = blocked.kept()
             yield site

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from onnx import ModelProto, helper, numpy_helper
 
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import blockers, converts, converts_or_counts, one_node, op_types
 
 RANDOM = np.random.default_rng(18)
 
@@ -51,7 +51,7 @@ def blocks(
 def test_col2im(image, block, more, run_time, target):
     source, inputs = blocks(image, block, run_time, **more)
     # ONNX Runtime 1.23 gets more than two axes wrong.
-    converts(source, target, inputs, in_numpy=len(image) > 2)
+    converts_or_counts(source, target, inputs, in_numpy=len(image) > 2)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16, np.int8, np.int64, np.uint32])

@@ -17,7 +17,6 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
 from onnxreduce_cli.emit.numbers import Term, term
 from onnxreduce_cli.emit.sizes import length_of
-from onnxreduce_cli.steps.resampling.emulated_resize_weights import Window, elements_and_weights
 from onnxreduce_cli.steps.resampling.resize_axes import (
     Change,
     axes_of,
@@ -27,6 +26,7 @@ from onnxreduce_cli.steps.resampling.resize_axes import (
     sizes_in_ratio,
 )
 from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, nearest_indices, places
+from onnxreduce_cli.steps.resampling.resize_weights import Window, elements_and_weights
 
 _FLOAT = TensorProto.FLOAT
 

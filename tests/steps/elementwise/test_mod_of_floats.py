@@ -24,9 +24,7 @@ def numbers(dtype: type, count: int) -> np.ndarray:
     return np.concatenate([some, np.array(special + limits, dtype)])
 
 
-@pytest.mark.parametrize(
-    ("dtype", "count"), [(np.float16, 200), (np.float32, 200), (np.float64, 30)]
-)
+@pytest.mark.parametrize(("dtype", "count"), [(np.float16, 200), (np.float32, 200)])
 @pytest.mark.parametrize("target", [9, 8, 7])
 def test_mod_of_floats_to_the_last_bit(dtype: type, count: int, target: int) -> None:
     x = numbers(dtype, count)
@@ -34,16 +32,13 @@ def test_mod_of_floats_to_the_last_bit(dtype: type, count: int, target: int) -> 
     with np.errstate(invalid="ignore"):
         truth = np.fmod(feeds["a"], feeds["b"])
     model = convert(one_node("Mod", 13, feeds, fmod=1), target, check=False, emulate=True)
-    results = [executor.run(model, feeds)["y0"]]
-    if (dtype, target) != (np.float64, 7):  # It has no Min of doubles there.
-        results += run_ort(model, feeds)
-    for result in results:
+    for result in (executor.run(model, feeds)["y0"], *run_ort(model, feeds)):
         np.testing.assert_array_equal(result, truth)
         number = ~np.isnan(truth)
         assert np.array_equal(np.signbit(result[number]), np.signbit(truth[number]))
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_mod_of_floats_of_any_shape(dtype: type) -> None:
     x = np.array([[5.5, -7, 0, 3], [1e4, -0.3, 2, 9]], dtype)
     for y in (x[:1] + 1, np.array(2.5, dtype), x[:, :1] * 3, x[:0, None] + 1):

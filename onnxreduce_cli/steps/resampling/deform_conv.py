@@ -17,7 +17,7 @@ from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import known_dims, need_dims, range_of, size_of
 from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
-from onnxreduce_cli.steps.resampling.emulated_interpolation import (
+from onnxreduce_cli.steps.resampling.interpolation import (
     Tap,
     gathered,
     linear,

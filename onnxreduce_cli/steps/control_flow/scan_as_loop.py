@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from onnx import GraphProto, numpy_helper
+from onnx import GraphProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, Nodes, scan_body, turn_into_loop_body
+from onnxreduce_cli.emit.loops import Body, Carried, Nodes, loop, scan_body, turn_into_loop_body
 from onnxreduce_cli.emit.numbers import sizes
+from onnxreduce_cli.emit.refusals import COUNTING_FROM
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
@@ -41,8 +42,7 @@ def as_scan_over_batch(context: Context) -> None:
     def write(inner: Nodes, values: list[Value]) -> list[Carried]:
         if lengths:
             *values, length = values
-            within = inner.Less(arange(context, sizes(context, longest)), length)
-            places = inner.Squeeze(inner.NonZero(within), axes=[0])
+            places = _counted(context, inner, length, longest)
             values[states:] = [inner.Gather(value, places, axis=0) for value in values[states:]]
         results = _inner_scan(context, inner, values)
         if lengths:
@@ -61,6 +61,31 @@ def as_scan_over_batch(context: Context) -> None:
         body=graph,
         num_scan_inputs=len(inputs),
     )
+
+
+def _counted(context: Context, inner: Nodes, length: str, longest: str) -> Value:
+    """Return the numbers from 0 to before the length of a sequence, int64 of shape [length].
+
+    Before NonZero a Loop counts them.
+
+    Args:
+        context: the Scan.
+        inner: the nodes of the body that is given the length.
+        length: the length, an int64 of rank 0.
+        longest: the length of the longest sequence, an int64 of shape [1].
+    """
+    if context.target_opset >= COUNTING_FROM:
+        within = inner.Less(arange(context, sizes(context, longest)), length)
+        return inner.Squeeze(inner.NonZero(within), axes=[0])
+    nothing = context.scalar(0, "nothing")
+
+    def write(body: Body) -> tuple[list[str], list[Carried]]:
+        return [*body.values], [Carried(body.round, TensorProto.INT64, ())]
+
+    # Something must be carried from round to round.
+    carried = [Carried(nothing, TensorProto.INT64, ())]
+    (_, *others), graph = loop(context, nothing, carried, write, "that counts")
+    return inner.Loop(length, *others, outputs=2, body=graph)[1]
 
 
 def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[Value]:

@@ -131,7 +131,7 @@ def test_attributes_that_do_not_fit_each_other(wrong: dict[str, Any]) -> None:
 
 
 def test_what_is_skipped_ends_with_the_row() -> None:
-    x = drawn(40)
+    x = drawn(7)
     more = {"mode": "TF", "max_skip_count": (1 << 31) - 1}
     converts(node(x, **more), 8, {"x": x}, exact=True, in_numpy=True)
     (blocker,) = blockers(node(x, ["c"], **more), 8)

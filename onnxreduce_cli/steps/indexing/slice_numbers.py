@@ -5,8 +5,6 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import reduced, unsqueezed
-from onnxreduce_cli.emit.builder import Value
-from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
 from onnxreduce_cli.emit.numbers import sizes
@@ -16,7 +14,6 @@ from onnxreduce_cli.emit.shapes import (
     flat,
     product,
     reshaped,
-    reshaped_like,
     strides,
 )
 from onnxreduce_cli.emit.sizes import END, arange, sliced
@@ -75,9 +72,7 @@ def gather_slices(context: Context, batch_dims: int = 0) -> None:
     matrix = reshaped(context, data, op.Concat(*slices, axis=0), (None, None))
     gathered = op.Gather(matrix, number, axis=0)
     shape = op.Concat(lead, behind, axis=0)
-    # An empty result is a ConstantOfShape; any other is reshaped.
-    nothing = tensor_of_shape(context, shape)
-    reshaped_like(context, gathered, nothing, shape, context.node.output[0])
+    reshaped(context, gathered, shape, output=context.node.output[0])
 
 
 def scatter_slices(context: Context) -> None:
@@ -92,11 +87,4 @@ def scatter_slices(context: Context) -> None:
     inputs = [flat(context, name) for name in (data, at, updates)]
     changed = op.ScatterElements(*inputs, axis=0)
     shape = op.Shape(data)
-    reshaped_like(context, changed, data, shape, context.node.output[0])
-
-
-def tensor_of_shape(context: Context, shape: str) -> Value:
-    """Return zeros of the data's dtype and of a shape given as an int64 vector."""
-    elem_type = context.need_elem_type(context.input(0), "what has no elements is made in it")
-    zeros = context.op.ConstantOfShape(shape)
-    return zeros if elem_type == TensorProto.FLOAT else cast(context, zeros, elem_type)
+    reshaped(context, changed, shape, output=context.node.output[0])
