@@ -5,33 +5,28 @@ What brings ONNX Runtime is imported where it is called: a model that nothing ch
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from onnxreduce_cli.engine.conversion import Conversion
-
 if TYPE_CHECKING:
+    from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.verification.site_report import SiteReport
 
 
 def prepare_checks() -> None:
-    """Let a process that checks start while this one reads and plans, if none has."""
-    from onnxreduce_cli.verification.pair_process import prepared
-    from onnxreduce_cli.verification.process import prepare
+    """Let the worker import ONNX Runtime while this process reads and plans."""
+    from onnxreduce_cli.worker.process import current
 
-    if prepared() is None:
-        prepare("onnxruntime")
+    with suppress(OSError):  # Whoever needs it is told.
+        current(("onnxruntime", "onnxreduce_cli.verification.sessions"))
 
 
-def check_conversion(
-    conversion: Conversion, *, strict: bool, meanwhile: Callable[[], object] | None = None
-) -> SiteReport | None:
+def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:
     """Run each distinct site; None where the conversion rewrites no node, or some block it.
 
     Args:
         conversion: the conversion.
         strict: whether every site must be checked.
-        meanwhile: is called while another process checks, if one does.
 
     Raises:
         CheckError: a site does not compute the same.
@@ -41,4 +36,4 @@ def check_conversion(
         return None
     from onnxreduce_cli.verification.checking import check
 
-    return check(conversion, strict=strict, meanwhile=meanwhile)
+    return check(conversion, strict=strict)

@@ -149,11 +149,10 @@ def _check(
 ) -> Converted:
     """Check a conversion that is more than planned."""
     sites = None
-    meanwhile = None if options.runtime else lambda: conversion.wrong_elsewhere
     try:
         if options.check and not (options.only_plans or done.plan.blockers):
             with _saying_how_far(done):
-                sites = check_conversion(conversion, strict=options.strict, meanwhile=meanwhile)
+                sites = check_conversion(conversion, strict=options.strict)
     except (CheckError, UncheckedError) as error:
         sites = error.report
         raise

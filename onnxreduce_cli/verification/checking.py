@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.errors import CheckError, UncheckedError
@@ -12,15 +11,12 @@ from onnxreduce_cli.verification.site_report import SiteReport
 from onnxreduce_cli.verification.sites import check_sites
 
 
-def check(
-    conversion: Conversion, *, strict: bool = False, meanwhile: Callable[[], object] | None = None
-) -> SiteReport:
+def check(conversion: Conversion, *, strict: bool = False) -> SiteReport:
     """Run every distinct site of a conversion that is not applied yet.
 
     Args:
         conversion: the conversion.
         strict: whether every site must be checked.
-        meanwhile: is called while another process checks, if one does.
 
     Returns:
         what was found.
@@ -29,7 +25,7 @@ def check(
         CheckError: a site does not compute the same; what reproduces it is kept in a new folder.
         UncheckedError: a site could not be checked, and the check is strict.
     """
-    report = check_sites(conversion, meanwhile=meanwhile)
+    report = check_sites(conversion)
     if report.ok and strict and report.unchecked:
         head = "nothing was converted, as these nodes could not be checked:"
         unchecked = UncheckedError("\n".join([head, *map(str, report.unchecked)]))

@@ -7,7 +7,7 @@ and value profiles. Weights are not needed: inputs are drawn, dimensions made sm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -16,24 +16,20 @@ from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.pair_process import check_here, prepared
+from onnxreduce_cli.verification.pair_check import check_pair
 from onnxreduce_cli.verification.site_check import check_site
 from onnxreduce_cli.verification.site_models import PairMaker
 from onnxreduce_cli.verification.site_pair import Found, Pair
 from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 
-def check_sites(
-    conversion: Conversion, *, seed: int = 0, meanwhile: Callable[[], object] | None = None
-) -> SiteReport:
+def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
     """Check every distinct site of a conversion that has not been applied yet.
 
     Args:
         conversion: a conversion; its blocked sites are left out.
         seed: of the inputs that are drawn.
-        meanwhile: is called while another process checks, if one does.
     """
-    elsewhere = prepared()
     maker = PairMaker(conversion)
     with collector_paused():
         alike = _alike(maker, (site for site in conversion.sites if site.blocked is None))
@@ -47,17 +43,10 @@ def check_sites(
                 found.leave(sites[0], len(sites), str(error))
             continue
         pair_key = pair.key
-        if elsewhere is not None and pair_key not in groups:
-            elsewhere.begin(pair, seed)
         pair, first, count = groups.get(pair_key, (pair, group[0], 0))
         groups[pair_key] = (pair, first, count + len(group))
-    if elsewhere is not None:
-        elsewhere.send()
-        if meanwhile is not None:
-            meanwhile()
-    check = check_here if elsewhere is None else elsewhere.check
     for pair, site, count in groups.values():
-        found.add(site, count, check_site(maker, site, pair, seed, check))
+        found.add(site, count, check_site(maker, site, pair, seed, check_pair))
     return found.report()
 
 

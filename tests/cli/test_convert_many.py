@@ -17,8 +17,8 @@ from onnx import numpy_helper
 
 from onnxreduce_cli.batch import run
 from onnxreduce_cli.batch.record import NAME
-from onnxreduce_cli.verification import process
 from onnxreduce_cli.verification.limits import Limits, current
+from onnxreduce_cli.worker import process
 from tests.support import model
 
 GOOD = """<ir_version: 8, opset_import: ["" : 18]>
@@ -126,7 +126,7 @@ def wait_for_the_end_of(group):
 
 
 def test_the_process_that_checks_one_model_does_not_stay(onnxreduce, models, monkeypatch):
-    one = process.start("onnxruntime")
+    one = process.current()
     alive = []
     convert = run.convert_many
 
