@@ -185,7 +185,7 @@ class IsolatedRunner:
             CannotRunError, RunFailedError: as the worker says.
         """
         try:
-            return reply.result()
+            return self.worker.result(reply)
         except UnansweredError:
             raise
         except LateError:

@@ -146,17 +146,17 @@ class _OnnxruntimeSession:
 
     def __init__(self, form: Form, threads: int) -> None:
         """Open it: content, a file by its path, or both, of which the content follows."""
-        import onnxruntime
-
-        options = onnxruntime.SessionOptions()
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-        options.log_severity_level = 4
-        options.intra_op_num_threads = threads
-        if form.base_dir:
-            options.add_session_config_entry(
-                "session.model_external_initializers_file_folder_path", form.base_dir
-            )
         try:
+            import onnxruntime
+
+            options = onnxruntime.SessionOptions()
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.log_severity_level = 4
+            options.intra_op_num_threads = threads
+            if form.base_dir:
+                options.add_session_config_entry(
+                    "session.model_external_initializers_file_folder_path", form.base_dir
+                )
             self._session = onnxruntime.InferenceSession(
                 _given(form),
                 options,

@@ -51,7 +51,7 @@ class TooLargeError(EndedError):
 
 
 class Reply(Future[Any]):
-    """The answer to a call, which may still be on its way; `result` waits for it.
+    """The answer to a call, which may still be on its way.
 
     Attributes:
         seconds: how long the worker may take from when it begins the call; None for no limit.
@@ -70,6 +70,7 @@ class _Line:
 
     Attributes:
         process: the worker's.
+        hello: what it answers once it has imported what it should: that counts as no call's time.
         pending: the calls that it has not answered, in order.
         changed: guards what follows and `pending`, and is notified when they change.
         closed: whether no answer will come any more.
@@ -78,7 +79,8 @@ class _Line:
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
-        self.pending: deque[Reply] = deque()
+        self.hello = Reply()
+        self.pending: deque[Reply] = deque([self.hello])
         self.changed = threading.Condition()
         self.closed = False
         self.cause: EndedError | None = None
@@ -106,9 +108,11 @@ class _Line:
             with self.changed:
                 self.closed = True
                 self.changed.notify_all()
+            begun = True
             for reply in self.pending:
-                reply.set_exception(how)
-                how = UnansweredError()
+                reply.set_exception(how if begun else UnansweredError())
+                # What cannot start should not be started again and again.
+                begun = reply is self.hello
 
     def watch(self) -> None:
         """End the worker once the call that it makes goes beyond its limits."""
@@ -185,8 +189,6 @@ class Worker:
         self._process = process
         self._end = weakref.finalize(self, _end, process, self._owner)
         self._line = line = _Line(process)
-        # Answered once it has imported what it should: that counts as no call's time.
-        line.pending.append(Reply())
         for target in (line.receive, line.watch):
             threading.Thread(target=target, daemon=True).start()
 
@@ -212,9 +214,7 @@ class Worker:
         seconds: float | None = None,
         memory: int | None = None,
     ) -> Reply:
-        """Send a call, and return the reply at once.
-
-        What waits for the reply gets what the function returns or raises, or an `EndedError`.
+        """Send a call, and return the reply at once, which `result` waits for.
 
         Args:
             function: what a module defines; it and the arguments must be picklable.
@@ -255,7 +255,22 @@ class Worker:
             EndedError: it ended the worker.
             Exception: what the function raises.
         """
-        return self.send(function, *arguments, seconds=seconds, memory=memory).result()
+        return self.result(self.send(function, *arguments, seconds=seconds, memory=memory))
+
+    def result(self, reply: Reply) -> Any:
+        """Wait for what a call returns.
+
+        Raises:
+            EndedError: it ended the worker.
+            Exception: what the function raises.
+        """
+        try:
+            return reply.result()
+        except Exception:
+            raise
+        except BaseException:
+            self.end()  # An interrupt: the call would keep the next one waiting.
+            raise
 
     def stop(self) -> None:
         """Let it clear up what it does, and end."""

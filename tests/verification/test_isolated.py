@@ -16,6 +16,7 @@ import onnx
 import pytest
 from onnx import ModelProto, helper
 
+from onnxreduce_cli.api.checks import prepare_checks
 from onnxreduce_cli.report.verify import as_text
 from onnxreduce_cli.verification import CannotRunError, RunFailedError, isolated, run, verify
 from onnxreduce_cli.verification.errors import LimitError
@@ -155,6 +156,17 @@ def test_the_process_imports_little() -> None:
     parts = ("verification", "verification.errors", "verification.sessions")
     below = ("worker", "worker.server", "errors", "records", "text", "told")
     assert own == {f"onnxreduce_cli.{part}" for part in (*parts, *below)}
+
+
+def test_where_no_process_starts_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: object, **named: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    process.end_current()
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    prepare_checks()
+    with pytest.raises(CannotRunError, match="no process can be started for it: Resource"):
+        run(RELU, {"x": X}, executor="onnxruntime")
 
 
 def test_the_process_starts_before_this_one_imports_numpy() -> None:

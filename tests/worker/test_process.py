@@ -166,6 +166,31 @@ def test_an_exit_code_is_told(worker):
         worker.call(os._exit, 7)
 
 
+def test_what_cannot_start_is_not_taken_for_unanswered():
+    """Else whoever asks again where nothing was answered would do so without end."""
+    found = Worker(["there_is_no_such_module"])
+    first, second = found.send(same, 1), found.send(same, 2)
+    with pytest.raises(EndedError, match=r"^exit code 1$"):
+        first.result()
+    with pytest.raises(UnansweredError):
+        second.result()
+
+
+@POSIX
+def test_a_call_that_is_interrupted_does_not_keep_the_next_waiting(worker):
+    def interrupt(number, frame):
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        with pytest.raises(KeyboardInterrupt):
+            worker.call(time.sleep, 60)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert not worker.alive
+
+
 def test_another_one_takes_the_place_of_one_that_ended():
     first = process.current()
     assert process.current() is first
@@ -304,6 +329,19 @@ def test_an_interrupt_leaves_none_behind():
         caller.wait(60)
     assert caller.returncode in (1, 130, -signal.SIGINT)
     assert gone(pid)
+
+
+@POSIX
+def test_it_works_whatever_the_streams_of_its_caller_are(tmp_path):
+    program = (
+        "import sys\n"
+        "from onnxreduce_cli.worker.process import Worker\n"
+        "open(sys.argv[1], 'w').write(str(Worker().call(len, 'four')))\n"
+    )
+    path = tmp_path / "found"
+    shell = ["sh", "-c", 'exec "$0" -c "$1" "$2" <&- >&- 2>&-', sys.executable, program, str(path)]
+    subprocess.run(shell, check=True, timeout=60)
+    assert path.read_text() == "4"
 
 
 @pytest.mark.parametrize("place", ["PYTHONPATH", "sys.path"])
