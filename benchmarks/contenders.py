@@ -132,10 +132,10 @@ def prepare(work: Work) -> None:
             work(source, target)
         models.many_nodes(source, 5, LOWER if work not in _DOWN else TARGET)
         work(source, target)
-    if "onnxreduce_cli.verification.process" in sys.modules:
-        from onnxreduce_cli.verification import process
+    if "onnxreduce_cli.worker.process" in sys.modules:
+        from onnxreduce_cli.worker.process import end_current
 
-        process.end_all()
+        end_current()
 
 
 def converters(*, slow: bool = True) -> dict[str, Work]:

@@ -22,8 +22,8 @@ def sources() -> Iterator[tuple[str, str]]:
 LAST_RESORTS = {
     "batch/run.py",
     "cli/main.py",
-    "verification/numpy_worker.py",
-    "verification/ort_worker.py",
+    "verification/sessions.py",
+    "worker/server.py",
 }
 
 #: The most exceptions that one handler names; more amount to all of them.

@@ -14,7 +14,8 @@ from onnxreduce_cli.verification import (
     read_inputs,
     verify,
 )
-from onnxreduce_cli.verification.process import end_all, let_go
+from onnxreduce_cli.verification.isolated import let_go
+from onnxreduce_cli.worker.process import end_current
 
 
 class Comparison:
@@ -60,7 +61,7 @@ class Comparison:
                 label = "standard input"
                 source = stack.enter_context(temporary([self._document.source]))
             # What fails keeps the models that it was about, and their files, open.
-            stack.push(lambda kind, *_: None if kind is None else end_all())
+            stack.push(lambda kind, *_: None if kind is None else end_current())
             self.report = verify(
                 source,
                 written,

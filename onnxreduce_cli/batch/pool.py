@@ -23,9 +23,11 @@ class Died:
 
     Attributes:
         how: what ended it, such as ``SIGSEGV`` or ``exit code 1``.
+        room: the bytes of memory that it took more than, if it was ended for that.
     """
 
     how: str
+    room: int | None = None
 
 
 class Pool(Executor):

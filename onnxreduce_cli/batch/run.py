@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,7 +18,6 @@ from onnxreduce_cli.batch.record import Made, Record, digest, stamps
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
-from onnxreduce_cli.model.memory import data_limited
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
 
 #: What is told of each model beside the result: nothing, all data, or pictures as well.
 Telling = Literal["", "data", "pictures"]
-
-#: How many times the memory that a model is expected to take it may take.
-_ROOM = 8
 
 #: Options that decide whether an output may be written, not what it holds.
 _PERMISSIONS = ("dry_run", "force", "in_place")
@@ -201,23 +197,6 @@ def memory_needed(task: _Task) -> int:
     return 500_000_000 + size * (3 if task.options.verify else 1)
 
 
-@contextmanager
-def _room(size: int) -> Iterator[None]:
-    """Let a conversion end that takes more memory, before the machine ends others for it.
-
-    Raises:
-        OutOfMemoryError: it has.
-    """
-    try:
-        with data_limited(size):
-            yield
-    except MemoryError as error:
-        raise OutOfMemoryError(
-            f"it takes more than {size_text(size)} of memory, which is what one of many models of "
-            "its size may take; convert it by itself"
-        ) from error
-
-
 def _recipe(options: Options) -> dict[str, Any]:
     """Return the options and versions that determine an output, as JSON would give them back."""
     found = {name: value for name, value in asdict(options).items() if name not in _PERMISSIONS}
@@ -244,8 +223,7 @@ def _convert(task: _Task) -> Outcome:
         # Before it is read: what changes in between is then noticed the next time.
         known = digest(source) if task.folder is not None and not task.options.dry_run else ""
         seen = draw if task.telling == "pictures" else None
-        with _room(_ROOM * memory_needed(task)):
-            done = convert_file(source, task.target, task.options, seen=seen)
+        done = convert_file(source, task.target, task.options, seen=seen)
         found = _converted(task, done, known)
     except Exception as error:
         found = _failed(task, error)
@@ -305,6 +283,12 @@ def _spoilt(outcome: Outcome) -> Outcome:
 
 
 def _crashed(task: _Task, how: Died) -> Outcome:
+    if how.room is not None:
+        what = (
+            f"it takes more than {size_text(how.room)} of memory, which is what one of many models "
+            "of its size may take; convert it by itself"
+        )
+        return _failed(task, OutOfMemoryError(what))
     detail = f"the process that converted it ended with {how.how}"
     advice = "if that was ONNX Runtime checking the changed nodes, --no-check does without"
     note = joined([f"{task.source}: {detail}; {advice}"])

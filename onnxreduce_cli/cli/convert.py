@@ -22,7 +22,6 @@ from onnxreduce_cli.cli.options import (
 )
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
-from onnxreduce_cli.cli.starting import end_prepared, prepared
 from onnxreduce_cli.cli.streams import progress_bar, say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, about
 from onnxreduce_cli.text import LINE, joined, wrapped
@@ -152,7 +151,6 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
-@prepared
 @reporting("convert", "junit", "code_quality", "html")
 def command(
     telling: Telling,
@@ -174,12 +172,17 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
+    from onnxreduce_cli.api.checks import prepare_checks
+
+    alone = jobs is None and cluster is None and not resume
+    alone = alone and len(models) == 1 and out_dir is None
+    if alone and not no_check and (given["verify"] or not given["dry_run"]):
+        prepare_checks()  # Before what takes long to import.
     from onnxreduce_cli.engine.options import Options
 
     options = Options(**given, check=not no_check)
     sources = _sources(models, output, out_dir, options)
-    alone = jobs is None and cluster is None and not resume
-    if len(sources) == 1 and out_dir is None and alone:
+    if len(sources) == 1 and alone:
         return _convert_one(telling, sources[0], output, options, verbose=verbose, quiet=quiet)
     _check_many(sources, output, out_dir, options, resume=resume)
     check_cluster(cluster, jobs, out_dir)
@@ -335,8 +338,9 @@ def _convert_many(
 ) -> int:
     from onnxreduce_cli.batch.run import convert_many, exit_code
     from onnxreduce_cli.batch.summary import summary_text
+    from onnxreduce_cli.worker.process import end_current
 
-    end_prepared()  # What was started to check one model is of no use: each pool has its own.
+    end_current()  # What was started to check one model is of no use: each pool has its own.
     outcomes = {}
     results = convert_many(
         list(places),

@@ -55,12 +55,13 @@ def pool(
     quiet: bool,
 ) -> Pool:
     """Where models are converted: in processes here, or on a cluster that was looked at."""
+    from onnxreduce_cli.batch.run import memory_needed
+
     if address is None:
         from onnxreduce_cli.batch.processes import Processes
 
-        return Processes(jobs or 1)
+        return Processes(jobs or 1, memory=memory_needed)
     from onnxreduce_cli.batch.cluster import Cluster
-    from onnxreduce_cli.batch.run import memory_needed
     from onnxreduce_cli.model.files import make_folder
 
     cluster = Cluster(address, memory_needed)

@@ -1,4 +1,4 @@
-"""Both sides of a site in every executor: here, and in few requests to ONNX Runtime's process."""
+"""Both sides of a site in every executor: here, and in few requests to the worker."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from onnxreduce_cli.verification.errors import (
     LimitError,
     RunFailedError,
 )
-from onnxreduce_cli.verification.isolated import IsolatedRunner, run_all
+from onnxreduce_cli.verification.isolated import IsolatedRunner
 from onnxreduce_cli.verification.limits import Limits
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
 from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner, Runner
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.worker.process import UnansweredError
 
 #: What a site may take that runs in a process of its own: its tensors are small.
 _LIMITS = Limits(timeout=10.0, memory=2_000_000_000, by_options=False)
@@ -142,8 +143,9 @@ def _add(runs: list[Run], others: Mapping[Ran, SiteRunner], names: Sequence[str]
         # `ready` may have started a new process: both are opened in the last one.
         for runner in opened.values():
             runner.ready()
-        found = run_all(list(opened.values()), [feeds for _, feeds, _ in runs], names, _LIMITS)
-    except (CannotRunError, CrashedError):
+        first, sets = next(iter(opened.values())), [feeds for _, feeds, _ in runs]
+        found = first.run_with(list(opened.values()), sets, names)
+    except (CannotRunError, CrashedError, UnansweredError):
         for _, feeds, outcomes in runs:
             for key, runner in opened.items():
                 outcomes[key] = _once(runner, feeds, names)

@@ -14,7 +14,7 @@ _AT_LAST = 1 << 25
 
 
 class Check(Protocol):
-    """Checks a pair, in this process or in another one."""
+    """Checks a pair."""
 
     def __call__(self, pair: Pair, seed: int, most: int | None = None) -> Found:
         """See `pair_check.check_pair`."""

@@ -15,7 +15,7 @@ from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.pair_process import check_here, prepared
+from onnxreduce_cli.verification.pair_check import check_pair
 from onnxreduce_cli.verification.site_check import check_site
 from onnxreduce_cli.verification.site_models import PairMaker
 from onnxreduce_cli.verification.site_pair import Found, Pair
@@ -29,7 +29,6 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
         conversion: a conversion; its blocked sites are left out.
         seed: of the inputs that are drawn.
     """
-    elsewhere = prepared()
     maker = PairMaker(conversion)
     by_signature: dict[Any, list[Site]] = {}
     with collector_paused():
@@ -45,15 +44,10 @@ def check_sites(conversion: Conversion, *, seed: int = 0) -> SiteReport:
             found.leave(group[0], len(group), str(error))
             continue
         pair_key = pair.key
-        if elsewhere is not None and pair_key not in groups:
-            elsewhere.begin(pair, seed)
         pair, first, count = groups.get(pair_key, (pair, group[0], 0))
         groups[pair_key] = (pair, first, count + len(group))
-    if elsewhere is not None:
-        elsewhere.send()
-    check = check_here if elsewhere is None else elsewhere.check
     for pair, site, count in groups.values():
-        found.add(site, count, check_site(maker, site, pair, seed, check))
+        found.add(site, count, check_site(maker, site, pair, seed, check_pair))
     return found.report()
 
 

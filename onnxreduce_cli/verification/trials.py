@@ -14,10 +14,9 @@ from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
-from onnxreduce_cli.verification.isolated import open_isolated
+from onnxreduce_cli.verification.isolated import end_large, let_go, open_isolated
 from onnxreduce_cli.verification.naming import message
 from onnxreduce_cli.verification.outcomes import Outcome, Ran, Side, run_once
-from onnxreduce_cli.verification.process import end_large, let_go
 from onnxreduce_cli.verification.profiles import profile
 from onnxreduce_cli.verification.results import ExecutorRun, Trial
 from onnxreduce_cli.verification.runtime import Runner

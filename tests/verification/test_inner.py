@@ -17,6 +17,7 @@ from onnxreduce_cli.verification import divergence
 from onnxreduce_cli.verification.divergence import Inner
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.worker.process import end_current
 from tests.support import model
 
 #: More than a file may have that is parsed as it is.
@@ -53,10 +54,12 @@ def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(source: Source, executor: str) -> tuple[Any, int]:
-    """The rows that a model takes, and by how many bytes the process has grown."""
+    """The rows that a model takes, and by how many bytes the worker has grown."""
+    end_current()
+    before = open_isolated(Source(CHAIN, "m"), executor).worker.memory
     runner = open_isolated(source, executor, extra=["rows"])
     found = runner.run({"i": np.array([3, ROWS - 1])}, ["rows"])["rows"]
-    return found, runner.process.grown
+    return found, runner.worker.memory - before
 
 
 @pytest.mark.parametrize("executor", ["onnxruntime", "numpy"])

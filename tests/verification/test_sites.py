@@ -15,9 +15,7 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
-from onnxreduce_cli.verification import read_inputs, runtime, site_batches, sites, verify
-from onnxreduce_cli.verification.pair_process import check_here
-from onnxreduce_cli.verification.site_pair import Found, Pair
+from onnxreduce_cli.verification import read_inputs, runtime, site_batches, verify
 from onnxreduce_cli.verification.site_report import SiteReport
 from onnxreduce_cli.verification.sites import check_sites
 from tests import contract
@@ -429,34 +427,6 @@ def test_a_typical_model_is_checked_in_half_a_second() -> None:
     assert spent < 1.0
 
 
-def test_each_distinct_site_is_given_away_before_something_else_is_done(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    done: list[str] = []
-
-    class Elsewhere:
-        def begin(self, pair: Pair, seed: int) -> None:
-            done.append("begin")
-
-        def send(self) -> None:
-            done.append("send")
-
-        def check(self, pair: Pair, seed: int, most: int | None = None) -> Found:
-            done.append("check")
-            return check_here(pair, seed, most)
-
-    text = """g (float[N,M] x) => (float[N,K] a, float[L,M] b, float[N,K] c) {
-        a = ReduceMax<axes=[1]>(x) b = ReduceMax<axes=[0]>(x) c = ReduceMax<axes=[1]>(x)
-    }"""
-    conversion = Conversion(source(13, text), 18)
-    alone = check_sites(conversion)
-    assert done == []
-    monkeypatch.setattr(sites, "prepared", Elsewhere)
-    report = check_sites(conversion)
-    assert done == ["begin", "begin", "send", "check", "check"]
-    assert report == alone
-
-
 def test_the_report_is_data() -> None:
     report = checked(source(13, RIGHT["reduce_up"][2]), 18)
     assert report.summary == "1 site, 1 distinct, all checked: 1 bit-exact"
@@ -464,19 +434,19 @@ def test_the_report_is_data() -> None:
 
 
 def test_onnxruntimes_own_deviation_is_a_remark(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = site_batches.run_all
+    real = site_batches.SiteRunner.run_with
 
-    def deviating(runners, sets, names, limits):  # type: ignore[no-untyped-def]
+    def deviating(first, runners, sets, names):  # type: ignore[no-untyped-def]
         # As if the kernel of the newer version were wrong.
         return [
             [
                 {k: v + 1 if runner.source.label == "after" else v for k, v in found.items()}
                 for runner, found in zip(runners, results, strict=True)
             ]
-            for results in real(runners, sets, names, limits)
+            for results in real(first, runners, sets, names)
         ]
 
-    monkeypatch.setattr(site_batches, "run_all", deviating)
+    monkeypatch.setattr(site_batches.SiteRunner, "run_with", deviating)
     report = checked(source(13, RIGHT["reduce_up"][2]), 18)
     assert report.ok
     assert report.bit_exact == 1
