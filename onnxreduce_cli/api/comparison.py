@@ -20,7 +20,7 @@ from onnxreduce_cli.verification.isolated import let_go
 from onnxreduce_cli.worker.process import end_current
 
 
-@dataclass
+@dataclass(slots=True)
 class Comparison:
     """Compares a model as it was read with the one that was written.
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from onnxreduce_cli.api.request import Request
 from onnxreduce_cli.api.save import Placement
 from onnxreduce_cli.engine.preparation import Preparation
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.limits import Limits, current
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Comparing:
     """The options of comparing the whole models.
 

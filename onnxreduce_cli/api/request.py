@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from onnxreduce_cli import schemas
@@ -15,13 +15,12 @@ from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.stating import parse_type, stating
-from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:
     from onnxreduce_cli.targets.requirement import Target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Request:
     """What is wanted of a conversion.
 

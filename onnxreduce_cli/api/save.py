@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import IO, Literal, NamedTuple
 
 from onnxreduce_cli.engine.conversion import Conversion
@@ -14,13 +14,12 @@ from onnxreduce_cli.model.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing, temporary
 from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.records import dataclass
 
 #: Of external data that was converted so much at least becomes external data again.
 _MOVED = 1024
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Placement:
     """The choice of where a model's weights go: into its file, or into external data.
 
@@ -43,7 +42,7 @@ class Placement:
         return "link" if self.external_data == "link" else "copy"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SavedData:
     """The external data that was written.
 

@@ -6,7 +6,7 @@ Few want anything: what does it is imported where it is wanted.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnxreduce_cli.engine.changes import Change
@@ -14,14 +14,13 @@ from onnxreduce_cli.engine.description import Inlined, Plan
 from onnxreduce_cli.errors import Blocker, UsageError
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import size_text
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.metadata import Strip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Preparation:
     """What is wanted of the whole model.
 

@@ -8,6 +8,7 @@ more than their own values, and where the model contradicts itself every node is
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import islice
 
 from onnx import ModelProto, NodeProto
@@ -24,11 +25,10 @@ from onnxreduce_cli.model.dead_values import REMOVABLE, dead_values, reads
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.requirement import Target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a plan comes to.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from onnx import ModelProto
 
@@ -14,7 +15,6 @@ from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.ir_version import Wanted, choose, least_for_opset
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.text import count, listed
 
@@ -22,7 +22,7 @@ from onnxreduce_cli.text import count, listed
 _OLDEST = 7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class How:
     """How a model is converted, whatever the opset; see `Conversion`.
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.forms import has_form
 
 INDEX = Path(__file__).with_name("wrong.json")
@@ -42,7 +42,7 @@ class Alike(NamedTuple):
     times: int = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Wrong:
     """Nodes that some runtimes compute wrong.
 

@@ -13,7 +13,7 @@ Kind = Literal["measured", "document", "error text"]
 Effect = Literal["wrong", "refused"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Source:
     """Where a fact comes from.
 
@@ -32,7 +32,7 @@ class Source:
         return f"{self.kind}, {self.date}: {self.where}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One thing known of some versions of a runtime.
 
@@ -67,7 +67,7 @@ FACTS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quirk:
     """What a runtime gets wrong, or refuses, though the opset is one that it takes.
 
@@ -104,7 +104,7 @@ class Quirk:
         return f"at opsets {first} to {last}" if first > 1 else f"up to opset {last}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """Some versions of a runtime: one series, and those after it up to the next row.
 
@@ -155,7 +155,7 @@ def is_within(opset: int, opsets: tuple[int, int | None]) -> bool:
     return first <= opset and (last is None or opset <= last)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """A runtime.
 

@@ -24,7 +24,7 @@ defaults are ten times as large; see `Tolerance.between_executors`.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -32,8 +32,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import numpy.typing as npt
-
-from onnxreduce_cli.records import dataclass
 
 Array = npt.NDArray[Any]
 
@@ -54,7 +52,7 @@ _FLOAT_NAMES = ("float", "bfloat")
 _FEW = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tolerance:
     """The allowed difference of two values; the table of this module has the defaults.
 
@@ -94,7 +92,7 @@ class Tolerance:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Errors:
     """The difference of two values, or of many pairs of them.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -23,7 +24,6 @@ from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.weights import data_of, recode, stored_files
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
 
 #: Dtypes that may be changed, and be put in place of others.
@@ -42,7 +42,7 @@ DTYPES = {
 _RANGES = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChangedDtypes:
     """What became of a model whose dtypes were changed.
 

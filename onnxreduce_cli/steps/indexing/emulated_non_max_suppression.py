@@ -82,7 +82,7 @@ def _rounds(context: Context, count: str, scores: str) -> Value:
     return op.Where(fewer, count, size)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Areas:
     """The ends of boxes on two axes, and their areas: float tensors of shape [batch, 1, boxes].
 

@@ -96,7 +96,7 @@ def _round(
     return write
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Side:
     """The extents of regions along one axis.
 
