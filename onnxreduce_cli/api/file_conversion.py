@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
@@ -28,7 +28,6 @@ from onnxreduce_cli.errors import (
 from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.limits import Limits, limited
 

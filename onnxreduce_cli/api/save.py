@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import IO, Literal, NamedTuple
 
 from onnxreduce_cli.engine.conversion import Conversion
@@ -15,7 +15,6 @@ from onnxreduce_cli.model.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing, temporary
 from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.records import dataclass
 
 #: Of external data that was converted so much at least becomes external data again.
 _MOVED = 1024

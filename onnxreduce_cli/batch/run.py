@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
@@ -18,7 +18,6 @@ from onnxreduce_cli.batch.record import Made, Record, digest, stamps
 from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import headline, proofs, remarks
 from onnxreduce_cli.text import joined, printable
@@ -37,7 +36,7 @@ Telling = Literal["", "data", "pictures"]
 _PERMISSIONS = ("dry_run", "force", "in_place")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of one model.
 
@@ -73,7 +72,7 @@ class Outcome:
         return ConvertedModel(self.source, self.target, self.state, self.code, problem=problem)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Task:
     """One model to convert, as it goes to a process.
 

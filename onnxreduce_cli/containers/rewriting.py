@@ -31,7 +31,7 @@ from onnxreduce_cli.model.types.facts import Facts
 _Results = list[tuple[NodeProto, list[NodeProto] | None]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Written:
     """A node that was written out.
 

@@ -27,7 +27,7 @@ class UnwritableError(Exception):
         self.advice = advice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tensor:
     """A tensor, as the value of an optional one."""
 
@@ -35,7 +35,7 @@ class Tensor:
     elem_type: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Listed:
     """A sequence whose length is known.
 
@@ -50,7 +50,7 @@ class Listed:
     dims: tuple[Dims | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Stacked:
     """A sequence of tensors of one shape, stacked along a new first axis.
 
@@ -65,7 +65,7 @@ class Stacked:
     dims: Dims
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Packed:
     """A sequence of tensors of one rank, one after the other.
 
@@ -84,7 +84,7 @@ class Packed:
     rank: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Given:
     """A sequence, or an optional value, that stays one, as the model is given it.
 
@@ -104,7 +104,7 @@ class Given:
 Sequence = Listed | Stacked | Packed | Given
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Maybe:
     """An optional value.
 

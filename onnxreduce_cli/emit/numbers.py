@@ -8,6 +8,7 @@ name, so that what nobody reads is never emitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,6 @@ from onnxreduce_cli.emit.context import Context, as_array
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.records import dataclass
 
 #: Constants of more elements are not written into a model but computed when it runs.
 LARGEST_CONSTANT = 1 << 20
@@ -42,7 +42,7 @@ class Later:
         return self._write()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Term:
     """A tensor in a formula, known at conversion or else computed when the model runs.
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from onnxreduce_cli.errors import placed
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import (
     LISTED,
     common,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from onnx import FunctionProto, ModelProto
@@ -10,7 +11,6 @@ from onnx import FunctionProto, ModelProto
 from onnxreduce_cli.engine.options import DEFAULTS, Options
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:
     from onnxreduce_cli.model.specialisation import Specialisation

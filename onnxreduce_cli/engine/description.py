@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from onnx import ModelProto
@@ -16,7 +17,6 @@ from onnxreduce_cli.errors import Blocker, blocker_lines
 from onnxreduce_cli.model.domains import MICROSOFT
 from onnxreduce_cli.model.edit import outer_constants
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, function_label, with_inner
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, html_table, listed
 from onnxreduce_cli.told import Told
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from onnx import FunctionProto, ModelProto, NodeProto
@@ -16,7 +17,6 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope, function_label
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.told import Told
 
@@ -24,7 +24,7 @@ from onnxreduce_cli.told import Told
 FAMILY = (*REDUCE, *SOFTMAX)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FamilyNode:
     """One node of the Reduce or Softmax family.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from onnx import GraphProto, NodeProto
@@ -22,7 +22,6 @@ from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, by_root, subgraphs
 from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import kind_of
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.steps.dispatch import BODY_OPSET, NextStep, body, next_step
 from onnxreduce_cli.steps.type_constraints import fit_types
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import check_source
@@ -12,11 +14,10 @@ from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.requirement import Target
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """What a plan comes to.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 
 from onnx import NodeProto
@@ -14,7 +15,6 @@ from onnxreduce_cli.engine.reach import Outcome, Reach
 from onnxreduce_cli.engine.runtime import opsets_of, preference
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import Target
@@ -26,7 +26,7 @@ from onnxreduce_cli.targets.versions import Version
 _TRIED = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runtimes:
     """Which runtimes take a model, of those whose opsets are known.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 
 from onnx import NodeProto, TensorProto
 
@@ -13,7 +13,6 @@ from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.dead_values import dropped, has_graphs
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.records import dataclass
 
 
 @dataclass(slots=True)

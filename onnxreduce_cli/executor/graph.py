@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -21,7 +21,6 @@ from onnxreduce_cli.executor.errors import (
     UnsupportedError,
 )
 from onnxreduce_cli.executor.registry import Call, Definition, Formal, Kernel, Subgraph
-from onnxreduce_cli.records import dataclass
 
 
 class Place(NamedTuple):

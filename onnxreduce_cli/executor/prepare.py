@@ -7,7 +7,7 @@ and attributes, names that nothing defines, nodes that no kernel computes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,6 @@ from onnxreduce_cli.executor.registry import (
     find,
     plain_attribute,
 )
-from onnxreduce_cli.records import dataclass
 
 FunctionKey = tuple[str, str, str]
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
@@ -57,7 +56,7 @@ class Names:
         self._known.add(name)
 
 
-@dataclass
+@dataclass(slots=True)
 class Context:
     """What holds for all nodes of a model graph or of one function body.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from onnx import AttributeProto, defs
 
 from onnxreduce_cli.executor.dtypes import Array, Value, sparse_to_array, to_array
-from onnxreduce_cli.records import dataclass
 
 Kernel: TypeAlias = Callable[..., Any]
 Check: TypeAlias = "Callable[[Call], None]"

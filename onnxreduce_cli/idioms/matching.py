@@ -52,7 +52,7 @@ class Surroundings(Protocol):
         """The nodes of a match but the last, and those that make what is read aside."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Match:
     """Nodes that are wired as a pattern says.
 
@@ -73,7 +73,7 @@ class Match:
         return self.names[name]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """A match that means what the idiom means.
 

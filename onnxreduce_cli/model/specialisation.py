@@ -8,6 +8,7 @@ where in the function itself only what all calls agree on holds. The model is no
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from onnx import FunctionProto, ModelProto
@@ -17,14 +18,13 @@ from onnxreduce_cli.model.calls import Call
 from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.scope import LABEL, Scope, by_root, function_label, function_scopes
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import shortened
 
 #: Nodes that copies of functions may have together; functions for which it is not enough stay.
 MOST_NODES = 20_000
 
 
-@dataclass
+@dataclass(slots=True)
 class FunctionCopy:
     """A function for some of its calls.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnxreduce_cli.errors import OnnxreduceError
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import joined
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The message and the exit code of a failure.
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.told import plain
 
 #: The version of the form of reports. It grows where something that was there is gone or means
@@ -14,7 +14,7 @@ from onnxreduce_cli.told import plain
 FORMAT = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Report:
     """What a command found, of which JSON, JUnit, annotations and pages are renderings.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import span
 from onnxreduce_cli.steps.registry import Direction, Status, Step
@@ -16,7 +16,7 @@ from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Row, Runtime, Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StepAcross:
     """One way across a boundary.
 
@@ -33,7 +33,7 @@ class StepAcross:
     place: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Boundary:
     """An opset at which an operator's definition changed.
 
@@ -48,7 +48,7 @@ class Boundary:
     steps: tuple[StepAcross, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operator:
     """An operator of the default domain.
 
@@ -63,7 +63,7 @@ class Operator:
     boundaries: tuple[Boundary, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operators:
     """What `ops` shows.
 
@@ -80,7 +80,7 @@ class Operators:
     used: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Versions:
     """What is known of some versions of a runtime: one series, and those up to the next.
 
@@ -95,7 +95,7 @@ class Versions:
     note: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Flaw:
     """What a runtime gets wrong, or refuses, though the opset is one that it takes.
 
@@ -120,7 +120,7 @@ class Flaw:
     source: Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class KnownRuntime:
     """A runtime.
 
@@ -139,7 +139,7 @@ class KnownRuntime:
     flaws: tuple[Flaw, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Targets:
     """What `targets` shows.
 

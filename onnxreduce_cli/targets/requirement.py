@@ -19,7 +19,7 @@ _HERE = "onnxruntime"
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*?)\s*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
     """All versions of a runtime that a model is to run in.
 

@@ -12,7 +12,7 @@ Kind = Literal["measured", "document", "error text"]
 Effect = Literal["wrong", "refused"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Source:
     """The source of a fact.
 
@@ -31,7 +31,7 @@ class Source:
         return f"{self.kind}, {self.date}: {self.where}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One thing known of some versions of a runtime.
 
@@ -66,7 +66,7 @@ FACTS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quirk:
     """Something that a runtime gets wrong, or refuses, though it takes the opset.
 
@@ -103,7 +103,7 @@ class Quirk:
         return f"at opsets {first} to {last}" if first > 1 else f"up to opset {last}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
     """The facts of one series of versions, and of those after it up to the next row.
 
@@ -154,7 +154,7 @@ def is_within(opset: int, opsets: tuple[int, int | None]) -> bool:
     return first <= opset and (last is None or opset <= last)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """A runtime.
 

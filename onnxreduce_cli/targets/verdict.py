@@ -19,7 +19,7 @@ from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Quirk, Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hit:
     """One thing that a target gets wrong, or refuses, about a node.
 

@@ -24,7 +24,7 @@ defaults are ten times as large; see `Tolerance.between_executors`.
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import zip_longest
 from typing import Any
@@ -33,7 +33,6 @@ import numpy as np
 import numpy.typing as npt
 
 from onnxreduce_cli.model.values import finfo
-from onnxreduce_cli.records import dataclass
 
 Array = npt.NDArray[Any]
 
@@ -52,7 +51,7 @@ _FLOAT_NAMES = ("float", "bfloat")
 _FEW = 4096
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tolerance:
     """The allowed difference of two values; the table of this module has the defaults.
 
@@ -92,7 +91,7 @@ class Tolerance:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Errors:
     """The difference of two values, or of many pairs of them.
 

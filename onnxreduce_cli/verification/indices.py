@@ -12,13 +12,13 @@ follows from its position differs. So the second model's indices are taken for g
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.compare import Tolerance, compare
 from onnxreduce_cli.verification.divergence import inner_values
 from onnxreduce_cli.verification.source import Source
@@ -37,7 +37,7 @@ _PICKING = {
 _EXACT = Tolerance(exact=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Pick:
     """A node that picks, and what the second model calls its values.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, html_table
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare import Errors
@@ -12,7 +12,7 @@ from onnxreduce_cli.verification.compare import Errors
 EQUIVALENT, DIFFERENT, UNKNOWN = 0, 1, 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One set of inputs.
 
@@ -29,7 +29,7 @@ class Trial:
     void: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ExecutorRun:
     """The runs of one model in one executor.
 
@@ -75,7 +75,7 @@ class Comparison(Told):
         return self.errors.agree or bool(self.explained)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Divergence:
     """The first value, in topological order, that differs.
 
@@ -96,7 +96,7 @@ class Divergence:
     second_nodes: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Disagreement:
     """The executors differ from each other on one model: a runtime's own deviation.
 

@@ -5,13 +5,12 @@ What checks them takes long to import: this is for those who ask, too.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from onnx import ModelProto
 
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.compare import Errors
 
 #: Why a pair is not checked that would compute too many elements.
@@ -54,7 +53,7 @@ class Pair(NamedTuple):
         return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
 
 
-@dataclass
+@dataclass(slots=True)
 class Found:
     """The result of checking one pair.
 

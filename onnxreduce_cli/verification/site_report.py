@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 import onnx
 from onnx import ModelProto
 
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.data import write_inputs
@@ -19,7 +18,7 @@ from onnxreduce_cli.verification.data import write_inputs
 _TELLING_ULPS = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SiteFailure:
     """A distinct site whose replacement is not the same function.
 
@@ -65,7 +64,7 @@ class SiteFailure:
             write_inputs(path / "test_data_set_0", self.inputs, self.before)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unchecked:
     """Sites that could not be checked, alike in operator and reason.
 
@@ -87,7 +86,7 @@ class Unchecked:
         return f"{self.op_type} node {self.node}{others}: {self.reason}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SiteCheck:
     """One distinct site, and what running it found.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,6 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
 from onnxreduce_cli.verification.isolated import end_large, let_go, open_isolated
@@ -28,7 +27,7 @@ Inputs = Mapping[str, Any]
 _MANY, _MOST = 1 << 24, 1 << 28
 
 
-@dataclass
+@dataclass(slots=True)
 class Trials:
     """The runs of one verification, at first none.
 

@@ -6,13 +6,12 @@ Then values within the models are compared in its place: those nearest to it tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.verification.compare import Tolerance, compare, is_float
 from onnxreduce_cli.verification.divergence import Inner
 from onnxreduce_cli.verification.source import Source
@@ -27,7 +26,7 @@ _TELLING = 3
 _ROUNDS = 12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Vouched:
     """What the results of a verification vouch for.
 

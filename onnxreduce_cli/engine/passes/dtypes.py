@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -25,14 +26,13 @@ from onnxreduce_cli.model.skeleton import model_skeleton
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.weights import data_of, recode, stored_files
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
 
 #: Each holds what those before it do, but for the last digits of a float16 in bfloat16.
 _RANGES = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChangedDtypes:
     """What became of a model whose dtypes were changed.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
@@ -19,7 +20,6 @@ from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import ValueType, from_proto
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
 
 #: Operators whose outputs tell of shapes alone.
@@ -32,7 +32,7 @@ _MOST = 1024
 _ROUNDS = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StaticShapes:
     """What became of a model whose dimensions were fixed.
 

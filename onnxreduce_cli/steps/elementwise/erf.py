@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.polynomials import clipped, polynomial
 from onnxreduce_cli.steps.registry import introduced
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Polynomial:
     """A polynomial in ``(x - middle) / half``, by its coefficients, the lowest power first."""
 
@@ -30,7 +30,7 @@ class _Polynomial:
         return polynomial(context, variable, self.coefficients, elem_type)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Approximation:
     """The polynomials that give Erf in one dtype, right to a few units in the last place.
 

@@ -33,7 +33,7 @@ from onnxreduce_cli.text import quoted
 MOST_OPERANDS = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor with a label for each of its dimensions."""
 

@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.numbers import Term
 _REACH = {"nearest": (0, 0), "linear": (0, 1), "cubic": (-1, 2)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Tap:
     """One neighbour of each sampling point along one axis.
 

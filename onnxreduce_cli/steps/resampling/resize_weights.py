@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.sizes import range_of
 from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, places
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Window:
     """The elements that each output element is the weighted sum of.
 
