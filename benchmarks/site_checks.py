@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.distinct import site_pairs
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.verification.sites import check_sites
 
@@ -27,7 +28,7 @@ def main() -> None:
                 if conversion.blockers or not conversion.sites:
                     continue
                 start = time.perf_counter()
-                report = check_sites(conversion)
+                report = check_sites(site_pairs(conversion))
                 seconds = time.perf_counter() - start
                 key = f"{path.stem} to {target}"
                 best = rows[key][1] if number > 1 else seconds

@@ -24,9 +24,12 @@ import onnxreduce_cli
 from onnxreduce_cli import executor, schemas
 from onnxreduce_cli.emit.builder import fill
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.distinct import site_pairs
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
 from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.verification import sites
+from onnxreduce_cli.verification.site_report import SiteReport
 
 ort.set_default_logger_severity(4)
 
@@ -50,6 +53,11 @@ def conversions(found: ModelProto) -> list[Conversion]:
     facts = admit(found)
     opsets = range(1, schemas.newest_opset() + 1)
     return [Conversion(found, opset, facts=facts) for opset in opsets]
+
+
+def check_sites(conversion: Conversion, **options: Any) -> SiteReport:
+    """Check each distinct site of a conversion that is not applied yet."""
+    return sites.check_sites(site_pairs(conversion), **options)
 
 
 def several_times(found: ModelProto, times: int) -> ModelProto:

@@ -14,6 +14,7 @@ _CONVERT = """
 import hashlib, pathlib, sys
 import onnx
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.distinct import site_pairs
 from onnxreduce_cli.verification.sites import check_sites
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
     for target in (9, 13, 21):
@@ -21,7 +22,7 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
         conversion = Conversion(model, target, emulate=True)
         print(path.name, target, [str(blocker) for blocker in conversion.blockers])
         if not conversion.blockers:
-            print("checked", check_sites(conversion).to_dict())
+            print("checked", check_sites(site_pairs(conversion)).to_dict())
             conversion.apply()
             print(hashlib.sha256(model.SerializeToString()).hexdigest())
 """

@@ -39,6 +39,7 @@ def check_conversion(
     """
     if not conversion.rewrites_nodes or conversion.blockers:
         return None
-    from onnxreduce_cli.verification.checking import check
+    from onnxreduce_cli.engine.pairs.distinct import site_pairs
+    from onnxreduce_cli.verification.sites import check
 
-    return check(conversion, strict=strict, meanwhile=meanwhile)
+    return check(site_pairs(conversion), strict=strict, meanwhile=meanwhile)

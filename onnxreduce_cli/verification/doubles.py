@@ -27,7 +27,7 @@ from onnx import (
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
-from onnxreduce_cli.verification.reads import reads
+from onnxreduce_cli.model.used_values import used_values
 from onnxreduce_cli.verification.source import Source
 from onnxreduce_cli.verification.value_graph import OF_SHAPES
 
@@ -133,14 +133,14 @@ class _Lifter:
         for node, old in zip(graph.node, skeleton.node, strict=True):
             for (_, inner), (_, known) in zip(subgraphs(node), subgraphs(old), strict=True):
                 self.graph(inner, known, kinds)
-            nodes += [casts.pop(name) for name in reads([old]) if name in casts]
+            nodes += [casts.pop(name) for name in used_values([old]) if name in casts]
             nodes += self._node(node, old, scope)
         del graph.node[:]
         graph.node.extend([*nodes, *casts.values()])
 
     def _node(self, node: NodeProto, old: NodeProto, scope: Scope) -> Iterator[NodeProto]:
         """A node in double, or in float between Casts."""
-        if node.op_type not in OF_SHAPES and not self._computed.isdisjoint(reads([old])):
+        if node.op_type not in OF_SHAPES and not self._computed.isdisjoint(used_values([old])):
             self._computed.update(node.output)
         floats = dict.fromkeys(name for name in old.output if self._is_float(scope, name))
         read = dict.fromkeys(name for name in old.input if self._is_float(scope, name))

@@ -60,7 +60,3 @@ class VerificationError(ConversionError):
         self.report = report
         self.exit_code = report.exit_code
         self.state = "not equivalent" if report.equivalent is False else "not verified"
-
-
-class UncheckableError(Exception):
-    """A site cannot be run on its own; the message says why."""

@@ -11,6 +11,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import with_inner
@@ -18,12 +19,12 @@ from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs import Drawer
 from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
+from onnxreduce_cli.verification.pair_result import TOO_LARGE, PairResult
 from onnxreduce_cli.verification.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.site_batches import lost, open_runners
 from onnxreduce_cli.verification.site_cost import work
 from onnxreduce_cli.verification.site_doubles import settled
-from onnxreduce_cli.verification.site_pair import TOO_LARGE, Found, Pair
 from onnxreduce_cli.verification.site_runs import Refusals, run_sides
 from onnxreduce_cli.verification.source import Source
 
@@ -49,10 +50,10 @@ _UNDETERMINED = (
 )
 
 
-def check_pair(pair: Pair, seed: int, most: int | None = None) -> Found:
+def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
     """Check a pair unless a run would compute more elements than `most`, or than usual."""
-    if work(pair.before) + work(pair.after) > (_MOST if most is None else most):
-        return Found(unchecked=TOO_LARGE)
+    if work(pair.reference) + work(pair.candidate) > (_MOST if most is None else most):
+        return PairResult(unchecked=TOO_LARGE)
     found = _compared(pair, seed)
     if found.refused and pair.promised:
         # The shapes that a model states may be wrong; agreement without them still counts.
@@ -62,15 +63,15 @@ def check_pair(pair: Pair, seed: int, most: int | None = None) -> Found:
     return found
 
 
-def _compared(pair: Pair, seed: int) -> Found:
-    found = Found(pair)
+def _compared(pair: Pair, seed: int) -> PairResult:
+    found = PairResult(pair)
     problem = _invalid(pair)
     if problem:
         found.failure = f"what replaces it is not valid: {problem}"
         return found
     sources = {
-        Side.REFERENCE: Source(pair.before, "before", generated=True),
-        Side.CANDIDATE: Source(pair.after, "after", generated=True),
+        Side.REFERENCE: Source(pair.reference, "before", generated=True),
+        Side.CANDIDATE: Source(pair.candidate, "after", generated=True),
     }
     runners, reasons = open_runners(sources)
     for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):
@@ -105,7 +106,7 @@ def _compared(pair: Pair, seed: int) -> Found:
     return found
 
 
-def _take(found: Found, judgement: Judgement, values: str) -> bool:
+def _take(found: PairResult, judgement: Judgement, values: str) -> bool:
     """Add the result of one output on inputs of a profile; return whether the site passes."""
     if judgement.agree is None:
         return True
@@ -147,9 +148,9 @@ def _is_as_float(outcomes: dict[Ran, Outcome], name: str, pair: Pair) -> bool:
     first stage in `stash_type`, by default float, whatever the input is. Some kernels compute
     doubles in double all the same, function bodies do not: both are right.
     """
-    opset = default_opset(pair.before)
+    opset = default_opset(pair.reference)
     assert opset is not None
-    for node in pair.before.graph.node:
+    for node in pair.reference.graph.node:
         if not schemas.exists(node.op_type, opset):
             continue  # An operator that ONNX removed.
         if "stash_type" not in schemas.schema(node.op_type, opset).attributes:
@@ -191,13 +192,13 @@ def _deviation(judgement: Judgement) -> str:
 
 def _invalid(pair: Pair) -> str:
     """Return why a replacement is invalid at its opset or lacks an output; empty if it is valid."""
-    model = pair.after
+    model = pair.candidate
     made = {tensor.name for tensor in model.graph.initializer}
     made.update(name for node in model.graph.node for name in node.output)
     for output in model.graph.output:
         if output.name not in made:
             return "an output of the node is lost"
-    before, opset = default_opset(pair.before), default_opset(model)
+    before, opset = default_opset(pair.reference), default_opset(model)
     assert before is not None
     assert opset is not None
     for node in with_inner(model.graph.node):

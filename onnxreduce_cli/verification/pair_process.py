@@ -15,8 +15,9 @@ from onnxreduce_cli.verification.copying import Copy, at_once
 from onnxreduce_cli.verification.process import ends_with
 
 if TYPE_CHECKING:
+    from onnxreduce_cli.engine.pairs.pair import Pair
+    from onnxreduce_cli.verification.pair_result import PairResult
     from onnxreduce_cli.verification.pair_shares import Request
-    from onnxreduce_cli.verification.site_pair import Found, Pair
 
 #: So many pairs are sent together for each process; while they are checked, more are made.
 _TOGETHER = 16
@@ -40,7 +41,7 @@ class PairProcess:
         self._together = _TOGETHER * at_once()
         self._unsent: list[Request] = []
         self._awaited: deque[int] = deque()
-        self._found: dict[int, Found] = {}
+        self._found: dict[int, PairResult] = {}
 
     def begin(self, pair: Pair, seed: int) -> None:
         """Let it check a pair, which `check` is asked for later, together with others."""
@@ -64,7 +65,7 @@ class PairProcess:
         except OSError:
             self.end()
 
-    def check(self, pair: Pair, seed: int, most: int | None = None) -> Found:
+    def check(self, pair: Pair, seed: int, most: int | None = None) -> PairResult:
         """Check a pair: see `pair_check.check_pair`."""
         self.send()
         if id(pair) not in self._found and id(pair) not in self._awaited:
@@ -91,7 +92,7 @@ class PairProcess:
             self._found[self._awaited.popleft()] = found
 
 
-def check_here(pair: Pair, seed: int, most: int | None = None) -> Found:
+def check_here(pair: Pair, seed: int, most: int | None = None) -> PairResult:
     """Check a pair in this process."""
     from onnxreduce_cli.verification.pair_check import check_pair
 
@@ -142,7 +143,7 @@ def _try_out() -> None:
     """Check a pair while there is time: that imports what is imported where it is used."""
     from onnx.parser import parse_model
 
-    from onnxreduce_cli.verification.site_pair import Pair
+    from onnxreduce_cli.engine.pairs.pair import Pair
 
     trial = parse_model(
         '<ir_version: 8, opset_import: ["": 13]> site (float[N] i0) => (o0) { o0 = Exp (i0) }'

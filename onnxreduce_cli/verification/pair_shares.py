@@ -7,12 +7,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO
 
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.copying import Copy, at_once
 from onnxreduce_cli.verification.pair_check import check_pair
+from onnxreduce_cli.verification.pair_result import PairResult
 from onnxreduce_cli.verification.process import use
 from onnxreduce_cli.verification.process_here import ProcessHere
 from onnxreduce_cli.verification.serving import streams
-from onnxreduce_cli.verification.site_pair import Found, Pair
 from onnxreduce_cli.verification.watch import Watch
 
 #: A pair, the seed of its inputs, and the elements that a run may compute: see `check_pair`.
@@ -27,7 +28,7 @@ def run_here() -> None:
     use("onnxruntime", ProcessHere(Watch(int(sys.argv[1]))))
 
 
-def check_all(requests: Sequence[Request]) -> Iterator[Found]:
+def check_all(requests: Sequence[Request]) -> Iterator[PairResult]:
     """Check pairs, in as many processes as there are processors for, and as that is worth it.
 
     Yields:
@@ -52,7 +53,7 @@ def _shares(requests: Sequence[Request], count: int) -> Sequence[_Share]:
         return ()
 
 
-def answer(found: Iterable[Found], replies: IO[bytes]) -> None:
+def answer(found: Iterable[PairResult], replies: IO[bytes]) -> None:
     """Send what checking pairs finds, each once it is known."""
     for item in found:
         pickle.dump(item, replies)
@@ -74,9 +75,9 @@ class _Share:
 
         self._copy = Copy(main)
 
-    def receive(self) -> Found:
+    def receive(self) -> PairResult:
         """Wait for what checking the next of them finds."""
-        found: Found = pickle.load(self._copy.stdout)
+        found: PairResult = pickle.load(self._copy.stdout)
         return found
 
     def wait(self) -> None:

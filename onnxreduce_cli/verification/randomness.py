@@ -3,43 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 from onnx import ModelProto, NodeProto, TensorProto, numpy_helper
 
-from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.model.random_operators import is_random
 from onnxreduce_cli.model.scope import subgraphs, with_inner
 from onnxreduce_cli.verification.source import Source
-
-#: Operators whose results are always random: nothing can be compared.
-_RANDOM = frozenset(
-    {
-        "Bernoulli",
-        "Multinomial",
-        "RandomNormal",
-        "RandomNormalLike",
-        "RandomUniform",
-        "RandomUniformLike",
-    }
-)
-
-
-def is_random(node: NodeProto, opset: int | None, off: Collection[str]) -> bool:
-    """Return whether a node's own results may be random.
-
-    Args:
-        node: the node.
-        opset: by which it is read: before 7 an attribute says whether a Dropout drops anything.
-        off: the names of values known to be false, such as a training mode.
-    """
-    if not is_default(node.domain):
-        return False
-    if node.op_type != "Dropout":
-        return node.op_type in _RANDOM
-    if opset is not None and opset < 7:
-        return not any(item.name == "is_test" and item.i for item in node.attribute)
-    return len(node.input) > 2 and node.input[2] not in {"", *off}
 
 
 def random_outputs(source: Source) -> set[str]:

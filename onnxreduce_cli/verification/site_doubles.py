@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.compare import is_float
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side
 from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner
-from onnxreduce_cli.verification.site_pair import Pair
 
 Array = npt.NDArray[Any]
 
@@ -85,13 +85,13 @@ def _truths(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _Truth]:
     That is what the nodes give in double, where no inner value over- or underflows in that
     either, and else what the operator gives in double.
     """
-    names = [output.name for output in pair.before.graph.output]
+    names = [output.name for output in pair.reference.graph.output]
     wide = {name: _in_double(value) for name, value in feeds.items()}
     try:
-        free = _free(pair.before, feeds)
-        nodes = NumpyRunner(_model_in_double(pair.before)).run(wide, names)
-        free_in_double = _free(_model_in_double(pair.before), wide)
-        operator = NumpyRunner(_model_in_double(pair.after)).run(wide, names)
+        free = _free(pair.reference, feeds)
+        nodes = NumpyRunner(_model_in_double(pair.reference)).run(wide, names)
+        free_in_double = _free(_model_in_double(pair.reference), wide)
+        operator = NumpyRunner(_model_in_double(pair.candidate)).run(wide, names)
     except (CannotRunError, RunFailedError):
         return {}
     return {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from onnx import NodeProto, numpy_helper
 
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.errors import RunFailedError
@@ -24,7 +25,6 @@ from onnxreduce_cli.verification.profiles import (
     ZEROS,
 )
 from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.site_pair import Pair
 
 #: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
 _WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
@@ -52,7 +52,7 @@ _RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS
 
 def special_profile(pair: Pair) -> str:
     """The profile of special values that a site's results are defined for."""
-    op_types = {node.op_type for node in pair.before.graph.node}
+    op_types = {node.op_type for node in pair.reference.graph.node}
     if op_types & _WEIGHING:
         return ORDINARY
     if pair.moved:
@@ -67,7 +67,7 @@ def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> N
 
     The shape that a Reshape reads fits its data, and what the model says of its output.
     """
-    reshapes = [node for node in pair.before.graph.node if node.op_type == "Reshape"]
+    reshapes = [node for node in pair.reference.graph.node if node.op_type == "Reshape"]
     for node in reshapes:
         _fit_reshape(node, pair.promised.get(node.output[0], ()), feeds, rng)
     for name, known in pair.sizes.items() if not reshapes else ():
@@ -115,7 +115,7 @@ def _fit_reshape(
 
 def fit_regions(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
     """Let the regions that a Resize or a RoiAlign takes begin before they end, within its input."""
-    for node in pair.before.graph.node:
+    for node in pair.reference.graph.node:
         name = node.input[1] if node.op_type in _REGIONS and len(node.input) > 2 else ""
         if name not in feeds or not feeds[name].size:
             continue
@@ -140,7 +140,7 @@ def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
     image, for groups of nothing, whose number the function body of GroupNormalization cannot tell,
     and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1.
     """
-    for node in pair.before.graph.node:
+    for node in pair.reference.graph.node:
         array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
         if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
             return False
@@ -164,7 +164,7 @@ def windows_hold_elements(pair: Pair, feeds: dict[str, Any], runner: Runner | No
         runner: the original node in the NumPy executor, if it runs there: of ones the largest and
             the average are above 0 where there is one.
     """
-    nodes = [node for node in pair.before.graph.node if node.op_type in _POOLS]
+    nodes = [node for node in pair.reference.graph.node if node.op_type in _POOLS]
     if runner is None or not nodes or not feeds[nodes[0].input[0]].size:
         return True
     name = nodes[0].output[0]
@@ -177,7 +177,7 @@ def windows_hold_elements(pair: Pair, feeds: dict[str, Any], runner: Runner | No
 
 def _shapes(pair: Pair, feeds: dict[str, Any]) -> dict[str, tuple[int, ...]]:
     """The shapes of the inputs and constants, by name."""
-    found = {tensor.name: tuple(tensor.dims) for tensor in pair.before.graph.initializer}
+    found = {tensor.name: tuple(tensor.dims) for tensor in pair.reference.graph.initializer}
     return found | {name: item.shape for name, item in feeds.items()}
 
 
@@ -213,7 +213,7 @@ def required_shapes(pair: Pair) -> list[Attempt]:
     shapes += _one_of_each_dimension(pair)
     sums = {
         sum(attribute.ints)
-        for node in pair.before.graph.node
+        for node in pair.reference.graph.node
         for attribute in node.attribute
         if node.op_type == "Split" and attribute.name == "split"
     }
@@ -225,21 +225,21 @@ def _one_of_each_dimension(pair: Pair) -> list[tuple[int, ...]]:
     """The shapes of lists that hold as many numbers for each dimension of a node's first input."""
     ranks = {
         value.name: len(value.type.tensor_type.shape.dim)
-        for value in pair.before.graph.input
+        for value in pair.reference.graph.input
         if value.type.tensor_type.HasField("shape")
     }
     return [
         (_OF_EACH_DIMENSION[node.op_type] * ranks[node.input[0]],)
-        for node in pair.before.graph.node
+        for node in pair.reference.graph.node
         if node.op_type in _OF_EACH_DIMENSION and node.input[0] in ranks
     ]
 
 
 def _squeezed(pair: Pair) -> set[int]:
     """The axis of a Squeeze of one."""
-    constants = {tensor.name: tensor for tensor in pair.before.graph.initializer}
+    constants = {tensor.name: tensor for tensor in pair.reference.graph.initializer}
     found: set[int] = set()
-    for node in pair.before.graph.node:
+    for node in pair.reference.graph.node:
         if node.op_type != "Squeeze":
             continue
         attribute = attributes.find(node, "axes")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.executor.limit import time_limit
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.inputs import Drawer
@@ -24,7 +25,6 @@ from onnxreduce_cli.verification.site_draws import (
     special_profile,
     windows_hold_elements,
 )
-from onnxreduce_cli.verification.site_pair import Pair
 from onnxreduce_cli.verification.source import Source
 
 #: What a node refused of smaller tensors it will hardly take of larger ones.
@@ -102,7 +102,7 @@ def run_sides(
     accepted = False
     own = here(runners)
     if own:
-        names = [output.name for output in pair.before.graph.output]
+        names = [output.name for output in pair.reference.graph.output]
         found = both_sides(pair, drawer, own, seed, refusals)
         for run in with_others(found, runners, names):
             accepted = True
@@ -163,7 +163,7 @@ def _run_both(
     """Run both sides once; None where the original node does not accept the inputs."""
     if not is_defined(pair, feeds):
         return None
-    names = [output.name for output in pair.before.graph.output]
+    names = [output.name for output in pair.reference.graph.output]
     chosen = _runners_for(feeds, runners)
     outcomes = {key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE}
     refusals.add(outcomes)

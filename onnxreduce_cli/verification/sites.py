@@ -1,67 +1,144 @@
 """Checking what a conversion does, site by site.
 
-Each distinct site becomes two tiny models, the original node at its own opset and what replaces
+Each distinct site is a pair of tiny models, the original node at its own opset and what replaces
 it at the target; both run in ONNX Runtime and in the NumPy executor on inputs of several shapes
 and value profiles. Weights are not needed: inputs are drawn, dimensions made small.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+import os
+import tempfile
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.pause import collector_paused
-from onnxreduce_cli.engine.sites import Site
+import numpy as np
+
+from onnxreduce_cli.engine.pairs.pair import Pair, UncheckableError
+from onnxreduce_cli.errors import CheckError, UncheckedError
 from onnxreduce_cli.verification.compare import Errors
-from onnxreduce_cli.verification.errors import UncheckableError
 from onnxreduce_cli.verification.pair_process import check_here, prepared
-from onnxreduce_cli.verification.site_check import check_site
-from onnxreduce_cli.verification.site_models import PairMaker
-from onnxreduce_cli.verification.site_pair import Found, Pair
+from onnxreduce_cli.verification.pair_result import TOO_LARGE, PairResult
+from onnxreduce_cli.verification.profiles import ORDINARY, draw_array
 from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.engine.pairs.distinct import SitePairs
+
+#: Elements that one run may compute where nothing smaller is left to try.
+_AT_LAST = 1 << 25
+
+
+class CheckPair(Protocol):
+    """Checks a pair, in this process or in another one."""
+
+    def __call__(self, pair: Pair, seed: int, most: int | None = None) -> PairResult:
+        """See `pair_check.check_pair`."""
+
+
+def check(
+    sites: Iterable[SitePairs],
+    *,
+    strict: bool = False,
+    meanwhile: Callable[[], object] | None = None,
+) -> SiteReport:
+    """Check the sites of a conversion, and keep what reproduces a failure in a new folder.
+
+    Args:
+        sites: the sites, equivalent ones together.
+        strict: whether every site must be checked.
+        meanwhile: is called while another process checks, if one does.
+
+    Raises:
+        CheckError: a site does not compute the same.
+        UncheckedError: a site could not be checked, and the check is strict.
+    """
+    report = check_sites(sites, meanwhile=meanwhile)
+    if report.ok and strict and report.unchecked:
+        head = "nothing was converted, as these nodes could not be checked:"
+        unchecked = UncheckedError("\n".join([head, *map(str, report.unchecked)]))
+        unchecked.report = report
+        raise unchecked
+    if report.ok:
+        return report
+    folder = tempfile.mkdtemp(prefix="onnxreduce-failure-")
+    for number, failure in enumerate(report.failures):
+        failure.save(os.path.join(folder, str(number)))
+    lines = [
+        "what would replace these nodes does not compute the same, so nothing was converted:",
+        *(str(failure) for failure in report.failures),
+        f"This is a bug in onnxreduce; please report it with what is kept in {folder}",
+    ]
+    raise CheckError(lines, folder, report)
 
 
 def check_sites(
-    conversion: Conversion, *, seed: int = 0, meanwhile: Callable[[], object] | None = None
+    sites: Iterable[SitePairs],
+    *,
+    seed: int = 0,
+    meanwhile: Callable[[], object] | None = None,
 ) -> SiteReport:
-    """Check every distinct site of a conversion that has not been applied yet.
+    """Check each distinct pair once, and report on all sites.
 
     Args:
-        conversion: a conversion; its blocked sites are left out.
+        sites: the sites, equivalent ones together; some may have equal pairs all the same.
         seed: of the inputs that are drawn.
         meanwhile: is called while another process checks, if one does.
     """
     elsewhere = prepared()
-    maker = PairMaker(conversion)
-    with collector_paused():
-        alike = _alike(maker, (site for site in conversion.sites if site.blocked is None))
-    found = _Findings()
-    groups: dict[bytes, tuple[Pair, Site, int]] = {}
-    for group in alike:
-        try:
-            pair = maker.pair(group[0])
-        except UncheckableError as error:
-            for sites in _of_each_function(group):
-                found.leave(sites[0], len(sites), str(error))
+    results = _Results()
+    distinct: dict[bytes, tuple[SitePairs, Pair, int]] = {}
+    for site in sites:
+        if site.pair is None:
+            results.leave(site, site.sites, site.reason)
             continue
-        pair_key = pair.key
-        if elsewhere is not None and pair_key not in groups:
-            elsewhere.begin(pair, seed)
-        pair, first, count = groups.get(pair_key, (pair, group[0], 0))
-        groups[pair_key] = (pair, first, count + len(group))
+        key = site.pair.key
+        if elsewhere is not None and key not in distinct:
+            elsewhere.begin(site.pair, seed)
+        first, pair, count = distinct.get(key, (site, site.pair, 0))
+        distinct[key] = (first, pair, count + site.sites)
     if elsewhere is not None:
         elsewhere.send()
         if meanwhile is not None:
             meanwhile()
-    check = check_here if elsewhere is None else elsewhere.check
-    for pair, site, count in groups.values():
-        found.add(site, count, check_site(maker, site, pair, seed, check))
-    return found.report()
+    check_pair = check_here if elsewhere is None else elsewhere.check
+    for site, pair, count in distinct.values():
+        results.add(site, count, _check_site(site, pair, seed, check_pair))
+    return results.report()
 
 
-class _Findings:
+def _check_site(site: SitePairs, pair: Pair, seed: int, check_pair: CheckPair) -> PairResult:
+    """Check a site by a pair of small tensors, then of its true ones, then of smaller ones.
+
+    What replaces it may rest on the true dimensions and constants: where small tensors show a
+    difference, or nothing, only these can tell.
+    """
+    found = check_pair(pair, seed)
+    if pair.full and found.unchecked != TOO_LARGE:
+        return found
+    if (found.failure or found.unchecked) and not pair.full:
+        pair = site.full()
+        found = check_pair(pair, seed)
+        if pair.full and found.unchecked != TOO_LARGE:
+            return found
+    if found.failure or found.unchecked:
+        rng = np.random.default_rng(seed)
+        try:
+            pair_of_less = site.smaller(
+                pair, lambda shape, elem_type: draw_array(shape, elem_type, ORDINARY, rng)
+            )
+        except UncheckableError as error:
+            if pair.full:
+                found = check_pair(pair, seed, _AT_LAST)
+            if not pair.full or found.unchecked == TOO_LARGE:
+                return PairResult(unchecked=f"{TOO_LARGE}; {error}")
+        else:
+            return check_pair(pair_of_less, seed, _AT_LAST)
+    return found
+
+
+class _Results:
     """What was found so far."""
 
     def __init__(self) -> None:
@@ -72,35 +149,47 @@ class _Findings:
         self._remarks: dict[str, None] = {}
         self._each: list[SiteCheck] = []
 
-    def add(self, site: Site, count: int, found: Found) -> None:
+    def add(self, site: SitePairs, count: int, found: PairResult) -> None:
         """Add what checking one of `count` sites found."""
-        where = f"{site.node.op_type} node {site.scope.describe(site.node)}"
+        where = f"{site.op_type} node {site.node}"
         self._remarks.update(dict.fromkeys(f"{where}: {text}" for text in found.remarks))
         if found.unchecked:
             self.leave(site, count, found.unchecked)
         elif found.failure:
-            self._failures.append(_failure(site, found, count))
-            self._each.append(_check(site, count, "failed", found.failure, found.errors))
+            assert found.pair is not None
+            self._failures.append(
+                SiteFailure(
+                    site.node,
+                    site.op_type,
+                    site.scope,
+                    site.result,
+                    count,
+                    found.failure,
+                    found.pair.reference,
+                    found.pair.candidate,
+                    found.inputs,
+                )
+            )
+            self._add(site, count, "failed", found.failure, found.errors)
         elif found.errors.bit_exact:
             self._exact += 1
-            self._each.append(_check(site, count, "bit-exact", "", found.errors))
+            self._add(site, count, "bit-exact", "", found.errors)
         else:
             self._loose.append(found.errors)
-            self._each.append(_check(site, count, "within tolerance", "", found.errors))
+            self._add(site, count, "within tolerance", "", found.errors)
 
-    def leave(self, site: Site, count: int, reason: str) -> None:
+    def leave(self, site: SitePairs, count: int, reason: str) -> None:
         """Add sites that could not be checked, together with others of the same reason."""
-        key = (site.node.op_type, reason)
+        key = (site.op_type, reason)
         known = self._unchecked.get(key)
         if known is None:
-            node = site.scope.describe(site.node)
-            self._unchecked[key] = Unchecked(node, site.node.op_type, count, reason)
+            self._unchecked[key] = Unchecked(site.node, site.op_type, count, reason)
         else:
             self._unchecked[key] = replace(known, sites=known.sites + count)
-        self._each.append(_check(site, count, "not checked", reason))
+        self._add(site, count, "not checked", reason)
 
     def report(self) -> SiteReport:
-        """All of it."""
+        """Return all of it."""
         return SiteReport(
             sum(item.sites for item in self._each),
             len(self._each),
@@ -112,56 +201,13 @@ class _Findings:
             tuple(self._each),
         )
 
-
-def _alike(maker: PairMaker, sites: Iterable[Site]) -> Collection[list[Site]]:
-    """The sites in groups of those that are alike by a cheap key.
-
-    Behind those of a group stand their likes in functions that are alike.
-    """
-    found: dict[Any, list[Site]] = {}
-    #: By the identity of a site its group.
-    own: dict[int, list[Site]] = {}
-    likes: list[Site] = []
-    for site in sites:
-        if site.like is None:
-            group = own[id(site)] = found.setdefault(maker.signature(site), [])
-            group.append(site)
-        else:
-            likes.append(site)
-    for site in likes:
-        own[id(site.like)].append(site)
-    return found.values()
-
-
-def _of_each_function(group: Iterable[Site]) -> Collection[list[Site]]:
-    """The sites of a group; those of functions that are like another one each on their own."""
-    found: dict[int | None, list[Site]] = {}
-    for site in group:
-        found.setdefault(None if site.like is None else id(site.scope), []).append(site)
-    return found.values()
-
-
-def _check(
-    site: Site,
-    count: int,
-    verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"],
-    reason: str = "",
-    errors: Errors | None = None,
-) -> SiteCheck:
-    node, scope = site.scope.describe(site.node), site.scope.label
-    return SiteCheck(node, site.node.op_type, scope, site.operators, count, verdict, reason, errors)
-
-
-def _failure(site: Site, found: Found, count: int) -> SiteFailure:
-    assert found.pair is not None
-    return SiteFailure(
-        site.scope.describe(site.node),
-        site.node.op_type,
-        site.scope.label,
-        tuple(node.op_type for node in site.result),
-        count,
-        found.failure,
-        found.pair.before,
-        found.pair.after,
-        found.inputs,
-    )
+    def _add(
+        self,
+        site: SitePairs,
+        count: int,
+        verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"],
+        reason: str,
+        errors: Errors | None = None,
+    ) -> None:
+        place = (site.node, site.op_type, site.scope)
+        self._each.append(SiteCheck(*place, site.result, count, verdict, reason, errors))

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from onnx import NodeProto
 
-from onnxreduce_cli.verification.reads import reads
+from onnxreduce_cli.model.used_values import used_values
 from onnxreduce_cli.verification.source import Source
 
 #: Operators that read nothing but the shape of their input.
@@ -40,7 +40,7 @@ class ValueGraph:
     @staticmethod
     def reads(node: NodeProto) -> list[str]:
         """The names that a node reads, its subgraphs included."""
-        return reads([node])
+        return used_values([node])
 
     def ancestors(self, name: str) -> set[str]:
         """Every value that `name` is made from, itself left out."""
@@ -48,7 +48,7 @@ class ValueGraph:
         waiting = [name]
         while waiting:
             node = self.producers.get(waiting.pop())
-            for read in reads([node]) if node is not None else ():
+            for read in used_values([node]) if node is not None else ():
                 if read not in found:
                     found.add(read)
                     waiting.append(read)
@@ -65,7 +65,7 @@ class ValueGraph:
             if node is None or position is None or position in found:
                 continue
             found.add(position)
-            fresh = [name for name in reads([node]) if name not in seen]
+            fresh = [name for name in used_values([node]) if name not in seen]
             seen.update(fresh)
             waiting += fresh
         return found
@@ -95,7 +95,7 @@ class ValueGraph:
             if node is None:
                 continue
             nodes.append(node)
-            for read in reads([node]):
+            for read in used_values([node]):
                 if read in known:
                     ends.add(read)
                 elif read not in seen:

@@ -9,14 +9,13 @@ import pytest
 from onnx import FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.model import scope as scope_module
 from onnxreduce_cli.model import shape_inference
 from onnxreduce_cli.model.gate.model import _Nodes
 from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.verification.site_models import PairMaker
-from onnxreduce_cli.verification.sites import check_sites
-from tests.support import model
+from tests.support import check_sites, model
 
 #: The models that need a newer opset.
 NEW = ("constants that go", "constants given by calls", "what becomes several nodes")

@@ -18,7 +18,7 @@ from onnxreduce_cli.verification.pair_process import PairProcess, check_here
 
 elsewhere = PairProcess()
 from onnx.parser import parse_model
-from onnxreduce_cli.verification.site_pair import Pair
+from onnxreduce_cli.engine.pairs.pair import Pair
 
 def site(kind, opset, text):
     return parse_model(

@@ -13,14 +13,14 @@ from onnx import ModelProto, NodeProto, helper, numpy_helper
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine import carry
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
 from onnxreduce_cli.verification import read_inputs, runtime, site_batches, sites, verify
 from onnxreduce_cli.verification.pair_process import check_here
-from onnxreduce_cli.verification.site_pair import Found, Pair
+from onnxreduce_cli.verification.pair_result import PairResult
 from onnxreduce_cli.verification.site_report import SiteReport
-from onnxreduce_cli.verification.sites import check_sites
-from tests.support import model
+from tests.support import check_sites, model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'
 
@@ -439,7 +439,7 @@ def test_each_distinct_site_is_given_away_before_something_else_is_done(
         def send(self) -> None:
             done.append("send")
 
-        def check(self, pair: Pair, seed: int, most: int | None = None) -> Found:
+        def check(self, pair: Pair, seed: int, most: int | None = None) -> PairResult:
             done.append("check")
             return check_here(pair, seed, most)
 

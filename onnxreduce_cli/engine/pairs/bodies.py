@@ -2,30 +2,44 @@
 
 The nodes in the graphs are sites of their own, which are checked each. What becomes of the node
 around them, such as an If that becomes Loops, shows only with them: so it is converted again.
-Of what nests deep in it only the values are there: see `site_nesting`.
+
+A node in graphs in graphs is cut at a depth: what nests deeper gives values from outside instead.
+It is a site of its own, or stays as it is. So the work of checking all sites of a model does not
+grow with its size times the depth of its graphs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
-from onnx import ModelProto, NodeProto, TypeProto, helper, numpy_helper
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TypeProto,
+    helper,
+    numpy_helper,
+)
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.names import Renaming, made_values
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, refuse_external
+from onnxreduce_cli.engine.pairs.pair import UncheckableError
+from onnxreduce_cli.engine.pairs.types import type_proto
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import OnnxreduceError
 from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import with_inner
-from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.randomness import is_random
-from onnxreduce_cli.verification.reads import reads
-from onnxreduce_cli.verification.site_names import Renaming, made
-from onnxreduce_cli.verification.site_nesting import Nesting
-from onnxreduce_cli.verification.site_nodes import RANDOM, bound, refuse_external
-from onnxreduce_cli.verification.site_types import type_proto
+from onnxreduce_cli.model.random_operators import is_random
+from onnxreduce_cli.model.scope import subgraphs, with_inner
+from onnxreduce_cli.model.used_values import used_values
+
+#: How many graphs there are at most around a node within one that is checked.
+DEEPEST = 2
 
 #: By models of a node, and the operators that replace it, what conversions made of them.
 Converted = dict[tuple[bytes, tuple[str, ...]], ModelProto]
@@ -56,7 +70,7 @@ def models_with_bodies(
     if any(is_random(item, scope.opset, ()) for item in inner):
         raise UncheckableError(RANDOM)
     constants, types = dict[str, npt.NDArray[Any]](), dict(nesting.types)
-    for name in reads([node]):
+    for name in used_values([node]):
         if name in nesting.types:
             continue
         array, known = facts.constant(scope, name), facts.type(scope, name)
@@ -84,7 +98,7 @@ def _model(
     for prefix, found in (
         ("i", [*types, *constants]),
         ("o", node.output),
-        ("t", made([node])),
+        ("t", made_values([node])),
     ):
         for name in found:
             names.add(name, prefix)
@@ -123,3 +137,87 @@ def _replacement(sites: Sequence[Site], before: ModelProto) -> tuple[str, ...]:
     """The operators that replace the only node of a model's graph; empty if it stays."""
     outputs = list(before.graph.node[0].output)
     return next((site.operators for site in sites if list(site.node.output) == outputs), ())
+
+
+class Nesting:
+    """A node of a model, cut where more than `DEEPEST` graphs nest in it.
+
+    Attributes:
+        node: the model's own where nothing nests deeper, else a copy.
+        types: by name those of the values in place of what nodes that nest deeper give.
+    """
+
+    def __init__(self, facts: ConversionFacts, node: NodeProto) -> None:
+        """Cut it.
+
+        Args:
+            facts: what is known of the values of the model.
+            node: the node.
+
+        Raises:
+            UncheckableError: what a node gives that nests deeper is no tensor, or of unknown type.
+        """
+        self.node = node
+        self.types: dict[str, TypeProto] = {}
+        self._facts = facts
+        levels = _levels(node)
+        if any(True for inner in levels[-1] for _ in subgraphs(inner)):
+            nodes = [inner for level in levels for inner in level]
+            self._taken = {name for inner in nodes for name in (*inner.input, *inner.output)}
+            self.node = self._cut(node, 0)
+
+    def _cut(self, node: NodeProto, depth: int) -> NodeProto:
+        """A copy of a node that has `depth` graphs around it."""
+        copy = NodeProto(op_type=node.op_type, name=node.name, domain=node.domain)
+        copy.input.extend(node.input)
+        copy.output.extend(node.output)
+        for attribute in node.attribute:
+            if attribute.type != AttributeProto.GRAPH:
+                copy.attribute.append(attribute)
+            else:
+                new = copy.attribute.add(name=attribute.name, type=attribute.type)
+                self._cut_graph(attribute.g, new.g, depth + 1)
+        return copy
+
+    def _cut_graph(self, graph: GraphProto, copy: GraphProto, depth: int) -> None:
+        copy.name = graph.name
+        copy.input.extend(graph.input)
+        copy.output.extend(graph.output)
+        copy.initializer.extend(graph.initializer)
+        copy.sparse_initializer.extend(graph.sparse_initializer)
+        copy.value_info.extend(graph.value_info)
+        for node in graph.node:
+            if not any(True for _ in subgraphs(node)):
+                copy.node.append(node)
+            elif depth < DEEPEST:
+                copy.node.append(self._cut(node, depth))
+            else:
+                copy.node.extend(self._instead(graph, node))
+
+    def _instead(self, graph: GraphProto, node: NodeProto) -> Iterator[NodeProto]:
+        """Nodes that give values from outside under the names of what a node in a graph gives."""
+        scope = self._facts.model.inner(graph)
+        assert scope is not None
+        for name in filter(None, node.output):
+            known = self._facts.type(scope, name)
+            if known is None or not known.elem_type:
+                raise UncheckableError(
+                    f"more than {DEEPEST} graphs nest in it, and of what type {name!r} is in the "
+                    "innermost is not known"
+                )
+            given = f"outside{len(self.types)}"
+            while given in self._taken:
+                given += "_"
+            self.types[given] = type_proto(known, known.dims)
+            yield NodeProto(op_type="Identity", name=given, input=[given], output=[name])
+
+
+def _levels(node: NodeProto) -> list[list[NodeProto]]:
+    """The node, the nodes of its graphs, those of theirs, and so on to `DEEPEST`."""
+    levels = [[node]]
+    for _ in range(DEEPEST):
+        inner = [
+            item for outer in levels[-1] for _, graph in subgraphs(outer) for item in graph.node
+        ]
+        levels.append(inner)
+    return levels

@@ -11,20 +11,11 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model import ir_version
-from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
-from onnxreduce_cli.model.values import Dims, ValueType
-from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.randomness import is_random
-from onnxreduce_cli.verification.reads import reads
-from onnxreduce_cli.verification.site_bodies import Converted, models_with_bodies
-from onnxreduce_cli.verification.site_names import Renaming, described, made
-from onnxreduce_cli.verification.site_nodes import RANDOM, bound, refuse_external
-from onnxreduce_cli.verification.site_pair import Pair, Sizes
-from onnxreduce_cli.verification.site_sources import nodes_behind
-from onnxreduce_cli.verification.site_types import (
+from onnxreduce_cli.engine.pairs.bodies import Converted, models_with_bodies
+from onnxreduce_cli.engine.pairs.names import Renaming, described, made_values
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, nodes_behind, refuse_external
+from onnxreduce_cli.engine.pairs.pair import Pair, Sizes, UncheckableError
+from onnxreduce_cli.engine.pairs.types import (
     INTEGERS,
     SmallDims,
     fixed_dims,
@@ -32,6 +23,13 @@ from onnxreduce_cli.verification.site_types import (
     mentioned,
     type_proto,
 )
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.calls import UNKNOWN
+from onnxreduce_cli.model.random_operators import is_random
+from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.used_values import used_values
+from onnxreduce_cli.model.values import Dims, ValueType
 
 Array = npt.NDArray[Any]
 #: Constants that are larger are drawn even where all others keep their values.
@@ -179,8 +177,8 @@ class PairMaker:
         after = [bound(self._facts.calls, site.scope, item) for item in site.result]
         behind = site.behind or nodes_behind(site, after, self.conversion.constants(site.scope))
         before = [bound(self._facts.calls, site.scope, item) for item in (*behind, node)]
-        inner = made(before[:-1])
-        given = [name for name in reads(before) if name not in inner]
+        inner = made_values(before[:-1])
+        given = [name for name in used_values(before) if name not in inner]
         constants = self._constants(site, after, given, full)
         replaced = [tensor.name for tensor in site.initializers]
         names = Renaming()
@@ -189,7 +187,7 @@ class PairMaker:
             ("o", node.output),
             ("b", inner),
             ("c", constants),
-            ("t", [*made(after), *replaced]),
+            ("t", [*made_values(after), *replaced]),
         ):
             for name in found:
                 names.add(name, prefix)
@@ -270,8 +268,8 @@ class PairMaker:
         """
         found: dict[str, Array] = {}
         own = self.conversion.constants(site.scope)
-        read_after = set(reads(after))
-        own_names = set(made(after)) | {name for name in site.node.output if name}
+        read_after = set(used_values(after))
+        own_names = set(made_values(after)) | {name for name in site.node.output if name}
         for name in given:
             array = self._facts.constant(site.scope, name)
             if array is not None and (
@@ -320,7 +318,7 @@ class PairMaker:
         initializers: Iterable[TensorProto] = (),
     ) -> ModelProto:
         """One side: its nodes, with the constants that they read and initializers of its own."""
-        names, read = parts.names, set(reads(nodes))
+        names, read = parts.names, set(used_values(nodes))
         graph = helper.make_graph(
             [names.node(item, index) for index, item in enumerate(nodes)],
             "site",

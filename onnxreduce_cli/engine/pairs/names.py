@@ -1,4 +1,4 @@
-"""Names in a site's two models: they do not depend on the model that the site is from."""
+"""The names in a pair of models: they do not depend on the model that the site is from."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.model.scope import subgraphs
-from onnxreduce_cli.verification.reads import declared
+from onnxreduce_cli.model.used_values import declared
 
 
 class Renaming:
@@ -59,14 +59,14 @@ class Renaming:
         return copy
 
 
-def made(nodes: Iterable[NodeProto]) -> list[str]:
+def made_values(nodes: Iterable[NodeProto]) -> list[str]:
     """The names that nodes make, in order, those in their subgraphs too."""
     found: list[str] = []
     for node in nodes:
         found += [name for name in node.output if name]
         for _, graph in subgraphs(node):
             found += declared(graph)
-            found += made(graph.node)
+            found += made_values(graph.node)
     return found
 
 

@@ -6,7 +6,7 @@ then give the replacement for smaller sizes, and a mistake in them shows there.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 
 import numpy as np
@@ -21,17 +21,13 @@ from onnx import (
 )
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.pair import Pair, UncheckableError
+from onnxreduce_cli.engine.pairs.types import Array, fixed_dims, keeps_value, mentioned
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import OnnxreduceError
-from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.profiles import ORDINARY, draw_array
-from onnxreduce_cli.verification.site_pair import Pair
-from onnxreduce_cli.verification.site_types import (
-    Array,
-    fixed_dims,
-    keeps_value,
-    mentioned,
-)
+
+#: Draws a constant of a shape and of a `TensorProto.DataType`.
+Draw = Callable[[tuple[int, ...], int], Array]
 
 #: Sizes up to this that constants hold stay as they are.
 _SMALL = 64
@@ -41,14 +37,14 @@ _SMALL = 64
 _BEGINNINGS = (4, 60, 730, 5000, 70_000)
 
 
-def smaller(pair: Pair, site: Site, conversion: Conversion, seed: int) -> Pair:
+def smaller(pair: Pair, site: Site, conversion: Conversion, draw: Draw) -> Pair:
     """A pair like that of a site, with the smallest tensors for which the same operators result.
 
     Args:
         pair: the site's own, of its true sizes.
         site: the site.
         conversion: the conversion that it is from.
-        seed: of the constants that are drawn.
+        draw: what draws constants in place of large ones.
 
     Raises:
         UncheckableError: no size can be made smaller, or something else replaces smaller nodes.
@@ -56,8 +52,8 @@ def smaller(pair: Pair, site: Site, conversion: Conversion, seed: int) -> Pair:
     wanted = [node.op_type for node in site.result]
     reason = "the node itself says how large they are"
     for begin in _BEGINNINGS:
-        before, sizes = _shrunk(pair, begin, seed)
-        if before.SerializeToString() == pair.before.SerializeToString():
+        before, sizes = _shrunk(pair, begin, draw)
+        if before.SerializeToString() == pair.reference.SerializeToString():
             break
         after, made = _converted(before, conversion)
         if made == wanted:
@@ -65,7 +61,9 @@ def smaller(pair: Pair, site: Site, conversion: Conversion, seed: int) -> Pair:
                 name: tuple(sizes.get(item, item) if isinstance(item, int) else item for item in of)
                 for name, of in pair.sizes.items()
             }
-            return pair._replace(before=before, after=after, promised={}, sizes=known, constants=())
+            return pair._replace(
+                reference=before, candidate=after, promised={}, sizes=known, constants=()
+            )
         reason = "something else replaces the node where they are smaller"
     raise UncheckableError(reason)
 
@@ -83,18 +81,18 @@ def _converted(before: ModelProto, conversion: Conversion) -> tuple[ModelProto, 
     return after, made
 
 
-def _shrunk(pair: Pair, begin: int, seed: int) -> tuple[ModelProto, dict[int, int]]:
+def _shrunk(pair: Pair, begin: int, draw: Draw) -> tuple[ModelProto, dict[int, int]]:
     """The model of the node on smaller tensors, and the sizes in place of larger ones."""
     model = ModelProto()
-    model.CopyFrom(pair.before)
-    graph, rng = model.graph, np.random.default_rng(seed)
+    model.CopyFrom(pair.reference)
+    graph = model.graph
     arrays = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
     sizes = _sizes(graph, [array for array in arrays.values() if keeps_value(array)], begin)
     del graph.initializer[:]
     for name, array in arrays.items():
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
         if not keeps_value(array):
-            graph.initializer.append(_drawn(name, elem_type, array.shape, sizes, rng))
+            graph.initializer.append(_drawn(name, elem_type, array.shape, sizes, draw))
         elif _is_list(array):
             listed = [sizes.get(int(item), int(item)) for item in array.reshape(-1)]
             array = np.array(listed, np.int64).reshape(array.shape)
@@ -107,7 +105,7 @@ def _shrunk(pair: Pair, begin: int, seed: int) -> tuple[ModelProto, dict[int, in
         kind = value.type.tensor_type
         if value.name in pair.constants:
             dims = [dim.dim_value for dim in kind.shape.dim]
-            graph.initializer.append(_drawn(value.name, kind.elem_type, dims, sizes, rng))
+            graph.initializer.append(_drawn(value.name, kind.elem_type, dims, sizes, draw))
         else:
             graph.input.append(_smaller_value(value, sizes))
     return model, sizes
@@ -139,11 +137,11 @@ def _is_list(array: Array) -> bool:
 
 
 def _drawn(
-    name: str, elem_type: int, dims: Sequence[int], sizes: dict[int, int], rng: np.random.Generator
+    name: str, elem_type: int, dims: Sequence[int], sizes: dict[int, int], draw: Draw
 ) -> TensorProto:
-    """A constant of smaller size in place of a large one."""
+    """Return a constant of smaller size in place of a large one."""
     shape = tuple(sizes.get(dim, dim) for dim in dims)
-    return numpy_helper.from_array(draw_array(shape, elem_type, ORDINARY, rng), name)
+    return numpy_helper.from_array(draw(shape, elem_type), name)
 
 
 def _smaller_value(value: ValueInfoProto, sizes: dict[int, int]) -> ValueInfoProto:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy.typing as npt
 from onnx import NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
+from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.model.scope import subgraphs
 from onnxreduce_cli.model.values import MOST_DIMS, ValueType
-from onnxreduce_cli.verification.errors import UncheckableError
 
 Array = npt.NDArray[Any]
 

@@ -5,12 +5,12 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.bodies import DEEPEST, Nesting
+from onnxreduce_cli.engine.pairs.making import PairMaker
+from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.steps.dispatch import step_for
-from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.site_models import PairMaker
-from onnxreduce_cli.verification.site_nesting import DEEPEST, Nesting
-from onnxreduce_cli.verification.sites import check_sites
+from tests.support import check_sites
 from tests.verification.test_sites import plant
 
 IF = ("If", 11, "down")
@@ -54,7 +54,7 @@ def test_what_nests_deep_is_not_in_the_pairs_of_all_around_it() -> None:
     pairs = [maker.pair(site) for site in sites]
     assert len(pairs) == 12
     # Two Ifs, what is in their other branches, and an Identity for what nests deeper.
-    assert max(sum(1 for _ in with_inner(pair.before.graph.node)) for pair in pairs) == 5
+    assert max(sum(1 for _ in with_inner(pair.reference.graph.node)) for pair in pairs) == 5
     # The innermost two hold the Exp, three a Neg, and all others are alike.
     assert len({pair.key for pair in pairs}) == 2 * DEEPEST + 1
 

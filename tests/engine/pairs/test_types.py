@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, TypeProto, helper
 
+from onnxreduce_cli.engine.pairs.pair import UncheckableError
+from onnxreduce_cli.engine.pairs.types import fixed_dims, keeps_value, mentioned, type_proto
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
-from onnxreduce_cli.verification.errors import UncheckableError
-from onnxreduce_cli.verification.site_types import fixed_dims, keeps_value, mentioned, type_proto
 
 DTYPES = [TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING, TensorProto.FLOAT8E4M3FN]
 
