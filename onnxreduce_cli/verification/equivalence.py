@@ -88,9 +88,9 @@ def verify(
     if interface:
         first, second = (source.label for source in sources.values())
         return VerifyReport(first, second, interface, (), (), (), None, (), (), equivalent=False)
-    ran = Trials(sources, tuple(executors), progress, casting)
+    ran = Trials(sources, tuple(executors), tolerance or Tolerance(), progress, casting)
     ran.run(_sets(inputs, sources[Side.REFERENCE]), dims, trials, seed, special)
-    return Verdict(ran, tolerance or Tolerance()).report(save_failure)
+    return Verdict(ran).report(save_failure)
 
 
 def _sources(a: ModelOrPath, b: ModelOrPath | None, labels: tuple[str, str]) -> dict[Side, Source]:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from onnxreduce_cli.verification import indices
-from onnxreduce_cli.verification.compare import Tolerance, compare
+from onnxreduce_cli.verification.compare import compare
 from onnxreduce_cli.verification.outcomes import Ran
 from onnxreduce_cli.verification.rounding import Rounding
 from onnxreduce_cli.verification.trials import Trials
@@ -27,17 +27,15 @@ class Explanations:
         rounding: the runs in double.
     """
 
-    def __init__(self, ran: Trials, names: Sequence[str], tolerance: Tolerance) -> None:
-        """Prepare for the outputs `names` of models that ran."""
+    def __init__(self, ran: Trials) -> None:
+        """Prepare for models that ran."""
         self._ran = ran
-        self._names = names
-        self._tolerance = tolerance
-        self.rounding = Rounding(ran.sources, ran.feeds)
+        self.rounding = Rounding(ran.sources, [run.feeds for run in ran.runs])
         self._picked: dict[tuple[int, Ran, Ran], set[str]] = {}
 
     def explain(self, number: int, name: str, first: Ran, second: Ran) -> str:
         """Return what explains that an output of two runs differs; empty if nothing does."""
-        outcomes = [self._ran.outcomes[ran][number].values for ran in (first, second)]
+        outcomes = [self._ran.runs[number].outcomes[ran].values for ran in (first, second)]
         if outcomes[0] is None or outcomes[1] is None or self._is_large:
             return ""
         if name in self._explained(number, first, second):
@@ -54,18 +52,15 @@ class Explanations:
     def _is_rounding(
         self, number: int, name: str, first: Ran, second: Ran, values: Sequence[Any]
     ) -> bool:
-        limit, sides = self._limit(first, second), {first[0], second[0]}
+        limit, sides = self._ran.limit(first, second), {first[0], second[0]}
         return self.rounding.explains(number, name, values, sides, limit)
-
-    def _limit(self, first: Ran, second: Ran) -> Tolerance:
-        return self._tolerance if first[1] == second[1] else self._tolerance.between_executors()
 
     def _explained(self, number: int, first: Ran, second: Ran) -> set[str]:
         """The outputs of two runs that near-equal values explain."""
         key = (number, first, second)
         if key not in self._picked:
-            values = self._ran.outcomes[second][number].values or {}
-            sources, limit = self._ran.sources, self._limit(first, second)
+            values = self._ran.runs[number].outcomes[second].values or {}
+            sources, limit = self._ran.sources, self._ran.limit(first, second)
 
             def near(name: str, mine: Any, other: Any) -> bool:
                 return compare(mine, other, limit).agree or self._is_rounding(
@@ -75,8 +70,8 @@ class Explanations:
             self._picked[key] = indices.explained(
                 (sources[first[0]], first[1]),
                 (sources[second[0]], second[1]),
-                {name: values[name] for name in self._names},
-                self._ran.feeds[number],
+                {name: values[name] for name in self._ran.names},
+                self._ran.runs[number].feeds,
                 near,
             )
         return self._picked[key]

@@ -5,7 +5,9 @@ A pair is all that is needed: what plans conversions is not imported.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from onnx import NodeProto, TensorProto
@@ -18,14 +20,15 @@ from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.verification.compare import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs import Drawer
+from onnxreduce_cli.verification.loop import Run, compare_models
 from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge
 from onnxreduce_cli.verification.pair_result import TOO_LARGE, PairResult
 from onnxreduce_cli.verification.profiles import MULTIPLIED, UNUSUAL
 from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.site_batches import lost, open_runners
+from onnxreduce_cli.verification.site_batches import lost, open_runners, with_others
 from onnxreduce_cli.verification.site_cost import work
 from onnxreduce_cli.verification.site_doubles import settled
-from onnxreduce_cli.verification.site_runs import Refusals, run_sides
+from onnxreduce_cli.verification.site_runs import Refusals, searches
 from onnxreduce_cli.verification.source import Source
 
 #: For replacements that compute in another way, in one executor and between two.
@@ -79,18 +82,24 @@ def _compared(pair: Pair, seed: int) -> PairResult:
             said = "; ".join(reasons[side, executor] for executor in EXECUTORS)
             found.unchecked = f"no executor can run {what}: {said}"
             return found
+    names = list(sources[Side.REFERENCE].outputs)
+
+    def complete(runs: Iterable[Run]) -> Iterator[Run]:
+        for run in with_others(runs, runners, names):
+            if pair.stabler:
+                run.outcomes = settled(pair, run.feeds, run.outcomes)
+            yield run
+
     try:
         compared = False
         drawer = Drawer(sources[Side.REFERENCE])
         refusals = Refusals(sources[Side.REFERENCE], drawer)
-        for values, feeds, outcomes in run_sides(pair, drawer, runners, seed, refusals):
-            if pair.stabler:
-                outcomes = settled(pair, feeds, outcomes)
-            for name in sources[Side.REFERENCE].outputs:
-                judgement = _judge(outcomes, name, pair)
+        found_inputs = searches(pair, drawer, runners, seed, refusals)
+        for run in compare_models(found_inputs, complete, partial(_judge, pair), names):
+            for judgement in run.judgements.values():
                 compared |= judgement.agree is not None
-                if not _take(found, judgement, values):
-                    found.failure, found.inputs = _reason(judgement), feeds
+                if not _take(found, judgement, run.values):
+                    found.failure, found.inputs = _reason(judgement), run.feeds
                     return found
     except InputError as error:
         found.unchecked = str(error)
@@ -125,11 +134,12 @@ def _take(found: PairResult, judgement: Judgement, values: str) -> bool:
     return True
 
 
-def _judge(outcomes: dict[Ran, Outcome], name: str, pair: Pair) -> Judgement:
-    """A site's judgement: where only attributes and inputs moved, every bit must agree.
+def _judge(pair: Pair, run: Run, name: str) -> Judgement:
+    """Judge an output: where only attributes and inputs moved, every bit must agree.
 
     The NumPy executor decides that; ONNX Runtime may have another kernel for each version.
     """
+    outcomes = run.outcomes
     computed, between = _COMPUTED, _BETWEEN
     if _is_as_float(outcomes, name, pair):
         computed, between = _COMPUTED_AS_FLOAT, _BETWEEN_AS_FLOAT

@@ -15,6 +15,7 @@ from onnxreduce_cli.verification.errors import (
 )
 from onnxreduce_cli.verification.isolated import IsolatedRunner, run_all
 from onnxreduce_cli.verification.limits import Limits
+from onnxreduce_cli.verification.loop import Run
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
 from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner, Runner
 from onnxreduce_cli.verification.source import Source
@@ -24,9 +25,6 @@ _LIMITS = Limits(timeout=10.0, memory=2_000_000_000, by_options=False)
 
 #: The bytes of inputs and outputs that wait until one request runs them all.
 _MOST = 1 << 22
-
-#: A value profile, inputs, and what executors make of them.
-Run = tuple[str, dict[str, Any], dict[Ran, Outcome]]
 
 
 class SiteRunner(IsolatedRunner):
@@ -94,19 +92,19 @@ def here(runners: Mapping[Ran, Runner]) -> dict[Ran, Runner]:
 
 
 def with_others(
-    accepted: Iterable[Run], runners: Mapping[Ran, Runner], names: Sequence[str]
+    found: Iterable[Run], runners: Mapping[Ran, Runner], names: Sequence[str]
 ) -> Iterator[Run]:
     """Add what the processes make of inputs that the original accepts here.
 
     Args:
-        accepted: the inputs, and their outcomes in this process.
+        found: the runs; those on inputs that the original does not accept are left out.
         runners: all of the site.
         names: its outputs.
     """
     others = {key: item for key, item in runners.items() if isinstance(item, SiteRunner)}
     waiting: list[Run] = []
     size = 0
-    for run in accepted:
+    for run in (run for run in found if run.accepted):
         waiting.append(run)
         size += _size(run)
         if size > _MOST:
@@ -119,16 +117,17 @@ def with_others(
 
 def _size(run: Run) -> int:
     """The bytes of a run's tensors; strings and sequences are small."""
-    _, feeds, outcomes = run
-    values = [*feeds.values()]
-    for outcome in outcomes.values():
+    values = [*run.feeds.values()]
+    for outcome in run.outcomes.values():
         values += (outcome.values or {}).values()
     return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
 
 def _add(runs: list[Run], others: Mapping[Ran, SiteRunner], names: Sequence[str]) -> None:
     """Add the outcomes of the processes to runs, in place, by one request if nothing ends."""
-    runs = [run for run in runs if not has_empty(run[1])]
+    runs = [
+        run for run in runs if others.keys().isdisjoint(run.outcomes) and not has_empty(run.feeds)
+    ]
     opened: dict[Ran, SiteRunner] = {}
     for key, runner in others.items():
         try:
@@ -142,15 +141,15 @@ def _add(runs: list[Run], others: Mapping[Ran, SiteRunner], names: Sequence[str]
         # `ready` may have started a new process: both are opened in the last one.
         for runner in opened.values():
             runner.ready()
-        found = run_all(list(opened.values()), [feeds for _, feeds, _ in runs], names, _LIMITS)
+        found = run_all(list(opened.values()), [run.feeds for run in runs], names, _LIMITS)
     except (CannotRunError, CrashedError):
-        for _, feeds, outcomes in runs:
+        for run in runs:
             for key, runner in opened.items():
-                outcomes[key] = _once(runner, feeds, names)
+                run.outcomes[key] = _once(runner, run.feeds, names)
         return
-    for (_, _, outcomes), results in zip(runs, found, strict=True):
+    for run, results in zip(runs, found, strict=True):
         for key, result in zip(opened, results, strict=True):
-            outcomes[key] = _outcome(result, opened[key])
+            run.outcomes[key] = _outcome(result, opened[key])
 
 
 def _once(runner: SiteRunner, feeds: Mapping[str, Any], names: Sequence[str]) -> Outcome:

@@ -1,9 +1,10 @@
-"""Running both sides of a site on inputs that the original node accepts."""
+"""The inputs that a pair is run on: those that its reference accepts, of several executors."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.executor.limit import time_limit
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.inputs import Drawer
+from onnxreduce_cli.verification.inputs import Attempt, Drawer
+from onnxreduce_cli.verification.loop import Run, Wanted, draw_runs
 from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
 from onnxreduce_cli.verification.ranges import FLOATS
 from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.site_batches import has_empty, here, with_others
+from onnxreduce_cli.verification.site_batches import has_empty, here
 from onnxreduce_cli.verification.site_draws import (
     fit_regions,
     fit_shapes,
@@ -43,11 +45,12 @@ _SECONDS = 30
 
 
 class Refusals:
-    """Why a node accepted none of the inputs that were drawn.
+    """Why a reference accepted none of the inputs that were drawn.
 
     Attributes:
         reasons: by executor what it said, each once; empty where it accepted some.
-        late: whether time ran out before any were accepted.
+        accepted: whether any inputs were accepted.
+        late: whether time ran out.
     """
 
     def __init__(self, source: Source, drawer: Drawer) -> None:
@@ -55,9 +58,10 @@ class Refusals:
         elem_types = {proto.tensor_type.elem_type for proto in source.inputs.values()}
         self._are_values_free = elem_types <= FLOATS
         self._are_sizes_known = not drawer.symbols and not drawer.open_ranks
-        self._accepted: set[str] = set()
+        self._accepting: set[str] = set()
         self._times = 0
         self.reasons: dict[str, dict[str, None]] = {}
+        self.accepted = False
         self.late = False
 
     def add(self, outcomes: Mapping[Ran, Outcome]) -> None:
@@ -65,7 +69,7 @@ class Refusals:
         self._times += 1
         for (_, executor), outcome in outcomes.items():
             if outcome.values is not None:
-                self._accepted.add(executor)
+                self._accepting.add(executor)
             elif outcome.failure:
                 self.reasons.setdefault(executor, {})[outcome.failure] = None
 
@@ -83,102 +87,81 @@ class Refusals:
     def _is_invalid(self, reasons: list[str]) -> bool:
         """Return whether no other inputs would do better: for one reason, whatever their sizes."""
         same = self._are_sizes_known or (len(reasons) == 1 and self._times > _FEW)
-        return same and self._are_values_free and not self._accepted
+        return same and self._are_values_free and not self._accepting
 
 
-def run_sides(
-    pair: Pair,
-    drawer: Drawer,
-    runners: dict[Ran, Runner],
-    seed: int,
-    refusals: Refusals,
-) -> Iterator[tuple[str, dict[str, Any], dict[Ran, Outcome]]]:
-    """Run both sides in every executor on every set of inputs that the original node accepts.
+def searches(
+    pair: Pair, drawer: Drawer, runners: Mapping[Ran, Runner], seed: int, refusals: Refusals
+) -> Iterator[Iterator[Run]]:
+    """Find inputs that the reference accepts, by one executor after another.
 
     The NumPy executor, in this process, finds the inputs; where it accepts none, all are asked.
 
-    Args and what is yielded are those of `both_sides`.
-    """
-    accepted = False
-    own = here(runners)
-    if own:
-        names = [output.name for output in pair.reference.graph.output]
-        found = both_sides(pair, drawer, own, seed, refusals)
-        for run in with_others(found, runners, names):
-            accepted = True
-            yield run
-    if not accepted and not refusals.late:
-        yield from both_sides(pair, drawer, runners, seed, refusals)
-
-
-def both_sides(
-    pair: Pair,
-    drawer: Drawer,
-    runners: dict[Ran, Runner],
-    seed: int,
-    refusals: Refusals,
-) -> Iterator[tuple[str, dict[str, Any], dict[Ran, Outcome]]]:
-    """Run both sides on every set of inputs that the original node accepts.
-
     Args:
-        pair: the site.
-        drawer: what draws for the original node.
-        runners: they are run by these.
+        pair: the pair.
+        drawer: what draws for its reference.
+        runners: what runs the models.
         seed: of what is drawn.
         refusals: is told why inputs are not accepted.
 
     Yields:
-        the value profile, the inputs, and the outcomes by side and executor.
+        runs of both models in the executors that were asked.
     """
+    own = here(runners)
+    for asked in (own, runners) if own else (runners,):
+        wanted = _wanted(pair, drawer, seed, refusals)
+        yield draw_runs(wanted, partial(_run_both, pair, asked, refusals), persistent=True)
+        if refusals.late:
+            return
+
+
+def _wanted(pair: Pair, drawer: Drawer, seed: int, refusals: Refusals) -> Iterator[Wanted]:
+    """The sets of inputs to be drawn; no more where time runs out, or shapes fit no values."""
     rng = np.random.default_rng(seed)
     end = time.monotonic() + _SECONDS
-    accepted = False
-    level = 0
+    times = _DRAWS if pair.promised else 1
     for attempts, values in runs(drawer, rng, special_profile(pair), required_shapes(pair)):
         most = max(_MOST, drawer.elements(attempts[0]))
-        # What another run needed comes first.
-        order = sorted(range(len(attempts)), key=lambda index: (index != level, index))
-        for index in (index for index in order for _ in range(_DRAWS if pair.promised else 1)):
-            if time.monotonic() > end:
-                refusals.late = True
-                return
-            if index and drawer.elements(attempts[index]) > most:
-                continue
-            feeds = drawer.draw(attempts[index], values, rng, negative=True)
+
+        def draw(
+            attempt: Attempt, values: str = values, first: Attempt = attempts[0], most: int = most
+        ) -> dict[str, Any] | None:
+            refusals.late |= time.monotonic() > end
+            if refusals.late or (attempt is not first and drawer.elements(attempt) > most):
+                return None
+            feeds = drawer.draw(attempt, values, rng, negative=True)
             fit_shapes(pair, feeds, rng)
             fit_regions(pair, feeds, rng)
-            outcomes = _run_both(pair, runners, feeds, refusals)
-            if outcomes is not None:
-                accepted = True
-                level = index
-                yield values, feeds, outcomes
-                break
-        if not accepted and not drawer.open_ranks:
-            return  # The shapes do not fit each other, whatever the values.
+            return feeds
+
+        yield Wanted(values, attempts, draw, times)
+        if refusals.late or not (refusals.accepted or drawer.open_ranks):
+            return
 
 
 def _run_both(
-    pair: Pair, runners: dict[Ran, Runner], feeds: dict[str, Any], refusals: Refusals
-) -> dict[Ran, Outcome] | None:
-    """Run both sides once; None where the original node does not accept the inputs."""
+    pair: Pair, runners: Mapping[Ran, Runner], refusals: Refusals, feeds: dict[str, Any]
+) -> tuple[dict[Ran, Outcome], bool]:
+    """Run both models once; the candidate only where the reference accepts the inputs."""
     if not is_defined(pair, feeds):
-        return None
+        return {}, False
     names = [output.name for output in pair.reference.graph.output]
     chosen = _runners_for(feeds, runners)
     outcomes = {key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE}
     refusals.add(outcomes)
     if outcomes.get((Side.REFERENCE, "numpy"), UNSUPPORTED).failure:
-        return None  # Not legal, even if ONNX Runtime makes something of it.
+        return {}, False  # Not legal, even if ONNX Runtime makes something of it.
     if not windows_hold_elements(pair, feeds, runners.get((Side.REFERENCE, "numpy"))):
-        return None
+        return {}, False
     if not any(_as_promised(outcome, pair) for outcome in outcomes.values()):
-        return None
+        return {}, False
     for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
         outcomes[key] = _run(chosen, key, feeds, names)
-    return outcomes
+    refusals.accepted = True
+    return outcomes, True
 
 
-def _runners_for(feeds: dict[str, Any], runners: dict[Ran, Runner]) -> dict[Ran, Runner]:
+def _runners_for(feeds: dict[str, Any], runners: Mapping[Ran, Runner]) -> dict[Ran, Runner]:
     """The runners for some inputs: for empty tensors only the NumPy executor's."""
     empty = has_empty(feeds)
     return {key: item for key, item in runners.items() if not empty or key[1] == "numpy"}

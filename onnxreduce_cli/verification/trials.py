@@ -1,9 +1,10 @@
-"""Running models in executors on the same inputs, given or drawn."""
+"""Running whole models in executors on the same inputs, given or drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,51 +12,55 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.verification.compare import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
 from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
 from onnxreduce_cli.verification.isolated import open_isolated
+from onnxreduce_cli.verification.loop import Inputs, Run, Wanted, compare_models, draw_runs
 from onnxreduce_cli.verification.naming import message
-from onnxreduce_cli.verification.outcomes import Outcome, Ran, Side, run_once
+from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge, run_once
 from onnxreduce_cli.verification.process import end_large, let_go
 from onnxreduce_cli.verification.profiles import profile
+from onnxreduce_cli.verification.randomness import random_outputs
 from onnxreduce_cli.verification.results import ExecutorRun, Trial
 from onnxreduce_cli.verification.runtime import Runner
 from onnxreduce_cli.verification.source import Source
-
-Inputs = Mapping[str, Any]
 
 #: Of tensors of more elements one is drawn for a batch, and of more than these none.
 _MANY, _MOST = 1 << 24, 1 << 28
 
 
-@dataclass
+@dataclass(slots=True)
 class Trials:
     """The runs of one verification, at first none.
 
     Attributes:
         sources: the models.
         executors: those that run each.
+        tolerance: the allowed difference of values.
         progress: called with the steps done, the steps in all, and the current one.
         casting: whether the second model may take and give other dtypes than the first.
-        feeds: the inputs of each trial, by name.
-        trials: what a report says of those.
-        outcomes: for each model and executor that could run it, one outcome for each trial.
+        runs: the runs, one for each set of inputs.
+        random: the outputs that are random, which are not compared.
         reasons: why an executor could not run a model at all.
-        accepted: whether the first model ran on any inputs that were drawn or given.
         unfit: what a user can do about inputs that no executor accepts; empty where one does.
     """
 
     sources: dict[Side, Source]
     executors: tuple[str, ...]
+    tolerance: Tolerance
     progress: Progress | None = None
     casting: bool = False
-    feeds: list[dict[str, Any]] = field(default_factory=list)
-    trials: list[Trial] = field(default_factory=list)
-    outcomes: dict[Ran, list[Outcome]] = field(default_factory=dict)
+    runs: list[Run] = field(default_factory=list)
+    random: set[str] = field(default_factory=set)
     reasons: dict[Ran, str] = field(default_factory=dict)
-    accepted: bool = False
     unfit: str = ""
+    _done: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The outputs that are compared."""
+        return [name for name in self.sources[Side.REFERENCE].outputs if name not in self.random]
 
     def run(
         self,
@@ -70,125 +75,135 @@ class Trials:
         Raises:
             InputError: inputs cannot be drawn.
         """
-        drawer = Drawer(self.sources[Side.REFERENCE], dims)
-        plan = _plan(given, self.sources[Side.REFERENCE], trials, special)
+        reference = self.sources[Side.REFERENCE]
+        drawer = Drawer(reference, dims)
+        plan = _plan(given, reference, trials, special)
         if not all(inputs for inputs, _ in plan):
             # Said before an executor opens the model, which may take as much memory.
             attempts = list(drawer.attempts(0, np.random.default_rng(seed)))
             if all(drawer.elements(_fitting(drawer, item)) > _MOST for item in attempts):
                 raise _too_large(drawer, attempts)
-        done, total = 0, len(self.sources) * len(self.executors) * len(plan)
-        for executor in self.executors:
-            for side, source in self.sources.items():
-                if self.progress is not None:
-                    self.progress(done, total, f"{source.label} in {executor}")
-                self._run_one(side, executor, drawer, plan, seed)
-                let_go()  # One model in memory at a time.
-                done += len(plan)
-            end_large()
-        if not self.accepted and self.feeds:
+        self.random = set().union(*map(random_outputs, self.sources.values()))
+        total = len(self.sources) * len(self.executors) * len(plan)
+        searches = (self._drawn(name, drawer, plan, seed, total) for name in self.executors)
+        complete = partial(self._complete, steps=len(plan), total=total)
+        self.runs = list(compare_models(searches, complete, self._judge, self.names))
+        if not any(run.accepted for run in self.runs) and self.runs:
             self.unfit = _unfit(drawer, plan)
         if self.progress is not None:
             self.progress(total, total, "comparing")
 
-    def _run_one(
-        self,
-        side: Side,
-        executor: str,
-        drawer: Drawer,
-        plan: list[tuple[Inputs, str]],
-        seed: int,
-    ) -> None:
-        source = self.sources[side]
-        key = (side, executor)
-        try:
+    def limit(self, first: Ran, second: Ran) -> Tolerance:
+        """Return the allowed difference of two runs."""
+        return self.tolerance if first[1] == second[1] else self.tolerance.between_executors()
+
+    def _judge(self, run: Run, name: str) -> Judgement:
+        return judge(run.outcomes, name, self.tolerance, self.tolerance.between_executors())
+
+    def _drawn(
+        self, executor: str, drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int, total: int
+    ) -> list[Run]:
+        """Return the runs of the first model on inputs that are drawn such that it accepts them."""
+        if self._done:
+            end_large()
+        source, key = self.sources[Side.REFERENCE], (Side.REFERENCE, executor)
+        names = list(source.outputs)
+
+        def ask(runner: Runner, feeds: dict[str, Any]) -> tuple[dict[Ran, Outcome], bool]:
+            outcome = run_once(runner, feeds, names)
+            known = outcome._replace(failure=message(outcome.failure, source))
+            return {key: known}, outcome.values is not None
+
+        def draw() -> list[Run]:
             runner = open_isolated(source, executor)
-            if side is Side.REFERENCE and not self.accepted:
-                self._draw(key, runner, drawer, plan, seed)
-            else:
-                self.outcomes[key] = self._run_all(runner, source)
+            return list(draw_runs(_wanted(drawer, plan, seed), partial(ask, runner)))
+
+        found = self._stage(key, draw, len(plan), total) or []
+        if found and len(found) < len(plan):
+            raise _too_large(drawer, list(drawer.attempts(0, np.random.default_rng(seed))))
+        return found
+
+    def _complete(self, found: Iterable[Run], steps: int, total: int) -> list[Run]:
+        """Add the outcomes of all that has not run the inputs yet."""
+        runs = list(found)
+        for executor in self.executors:
+            for side in self.sources:
+                key = (side, executor)
+                if key in self.reasons or any(key in run.outcomes for run in runs):
+                    continue
+                outcomes = self._stage(key, partial(self._run_all, key, runs), steps, total)
+                for run, outcome in zip(runs, outcomes or (), strict=False):
+                    run.outcomes[key] = outcome
+            end_large()
+        return runs
+
+    def _stage(self, key: Ran, work: Callable[[], list[Any]], steps: int, total: int) -> Any:
+        """Let an executor open a model and run it; None where it cannot."""
+        source = self.sources[key[0]]
+        if self.progress is not None:
+            self.progress(min(self._done, total), total, f"{source.label} in {key[1]}")
+        self._done += steps
+        try:
+            return work()
         except CannotRunError as error:
             self.reasons[key] = message(error, source)
-            self.outcomes.pop(key, None)
+            return None
+        finally:
+            let_go()  # One model in memory at a time.
 
-    def _run_all(self, runner: Runner, source: Source) -> list[Outcome]:
+    def _run_all(self, key: Ran, runs: Sequence[Run]) -> list[Outcome]:
         """Run a model on the inputs of every trial."""
-        names = list(source.outputs)
-        first = self.sources[Side.REFERENCE]
-        if self.casting and source is not first:
-            fed = [cast(feeds, source.inputs) for feeds in self.feeds]
-            found = [run_once(runner, feeds, names) for feeds in fed]
-            found = [
-                item
-                if item.values is None
-                else item._replace(values=cast(item.values, first.outputs))
-                for item in found
-            ]
-        else:
-            found = [run_once(runner, feeds, names) for feeds in self.feeds]
-        return [item._replace(failure=message(item.failure, source)) for item in found]
+        source, first = self.sources[key[0]], self.sources[Side.REFERENCE]
+        runner, names = open_isolated(source, key[1]), list(source.outputs)
+        casting = self.casting and source is not first
+        found = []
+        for run in runs:
+            feeds = cast(run.feeds, source.inputs) if casting else run.feeds
+            outcome = run_once(runner, feeds, names)
+            if casting and outcome.values is not None:
+                outcome = outcome._replace(values=cast(outcome.values, first.outputs))
+            found.append(outcome._replace(failure=message(outcome.failure, source)))
+        return found
 
-    def _draw(
-        self,
-        key: Ran,
-        runner: Runner,
-        drawer: Drawer,
-        plan: list[tuple[Inputs, str]],
-        seed: int,
-    ) -> None:
-        """Draw the inputs of every trial such that the first model accepts them, and run it."""
-        source = self.sources[Side.REFERENCE]
-        names = list(source.outputs)
-        outcomes: list[Outcome] = []
-        feeds: list[dict[str, Any]] = []
-        trials: list[Trial] = []
-        level: int | None = 0
-        for number, (given, values) in enumerate(plan):
-            rng = np.random.default_rng((seed, number))
-            fallback: tuple[dict[str, Any], Outcome] | None = None
-            attempts = list(drawer.attempts(number, rng))
-            for index in _order(len(attempts), level, values):
-                attempt = _fitting(drawer, attempts[index])
-                if not given and drawer.elements(attempt) > _MOST:
-                    continue
-                drawn = drawer.draw(attempt, values, rng, given)
-                outcome = run_once(runner, drawn, names)
-                fallback = fallback or (drawn, outcome)
-                if outcome.values is not None:
-                    fallback, level = (drawn, outcome), index
-                    self.accepted = True
-                    break
-            else:
-                # Larger sizes take long, and what no size suits is not looked for again.
-                level = level if self.accepted else None
-            if fallback is None:
-                raise _too_large(drawer, attempts)
-            feeds.append(fallback[0])
-            outcomes.append(fallback[1]._replace(failure=message(fallback[1].failure, source)))
-            trials.append(Trial(number, values, _shapes(fallback[0])))
-        if self.accepted or not self.feeds:
-            earlier = list(self.outcomes)
-            self.feeds, self.trials = feeds, trials
-            self.outcomes[key] = outcomes
-            for side, executor in earlier:  # It accepted none of what was drawn for it.
-                self._run_one(side, executor, drawer, plan, seed)
-        else:
-            self.outcomes[key] = self._run_all(runner, source)
+    def trials(self) -> Iterator[Trial]:
+        """Return what a report says of each set of inputs."""
+        for number, run in enumerate(self.runs):
+            yield Trial(number, run.values, _shapes(run.feeds))
 
     def why_void(self, number: int) -> str:
-        """Return why nothing could be learned from a trial."""
-        reasons = [runs[number].failure for runs in self.outcomes.values() if runs[number].failure]
+        """Return why nothing could be learned from a set of inputs."""
+        reasons = [item.failure for item in self.runs[number].outcomes.values() if item.failure]
         return reasons[0] if reasons else "no two results to compare"
 
-    def runs(self) -> Iterator[ExecutorRun]:
+    def executor_runs(self) -> Iterator[ExecutorRun]:
         """Return how each executor fared with each model."""
         for side, source in self.sources.items():
             for executor in self.executors:
-                runs = self.outcomes.get((side, executor), [])
-                failures = [outcome.failure for outcome in runs if outcome.failure]
-                reason = self.reasons.get((side, executor), failures[0] if failures else "")
-                ran = sum(outcome.values is not None for outcome in runs)
+                key = (side, executor)
+                outcomes = [run.outcomes[key] for run in self.runs if key in run.outcomes]
+                failures = [outcome.failure for outcome in outcomes if outcome.failure]
+                reason = self.reasons.get(key, failures[0] if failures else "")
+                ran = sum(outcome.values is not None for outcome in outcomes)
                 yield ExecutorRun(source.label, executor, ran, reason)
+
+
+def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[Wanted]:
+    """The sets of inputs to be drawn, with random numbers of its own for each."""
+    for number, (given, values) in enumerate(plan):
+        rng = np.random.default_rng((seed, number))
+        attempts = list(drawer.attempts(number, rng))
+        draw = partial(_draw, drawer, given, values, rng)
+        yield Wanted(values, attempts[:1] if values == "given" else attempts, draw)
+
+
+def _draw(
+    drawer: Drawer, given: Inputs, values: str, rng: np.random.Generator, attempt: Attempt
+) -> dict[str, Any] | None:
+    """Draw inputs; None where they would be too large."""
+    fitting = _fitting(drawer, attempt)
+    if not given and drawer.elements(fitting) > _MOST:
+        return None
+    return drawer.draw(fitting, values, rng, given)
 
 
 def cast(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
@@ -214,20 +229,6 @@ def _plan(
         else:
             plan += [(inputs, profile(trial, trials, special)) for trial in range(trials)]
     return plan
-
-
-def _order(attempts: int, level: int | None, values: str) -> list[int]:
-    """The order in which to try the ways to draw inputs.
-
-    Args:
-        attempts: how many there are, the most telling first.
-        level: the one that the last trial needed; None where none was accepted.
-        values: the value profile; ``given`` where nothing is drawn.
-    """
-    if values == "given" or level is None:
-        return [0]
-    first = min(level, attempts - 1)
-    return [first, *(i for i in range(attempts) if i != first)]
 
 
 def _too_large(drawer: Drawer, attempts: Sequence[Attempt]) -> InputError:

@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import Any
 
 from onnxreduce_cli.text import listed
-from onnxreduce_cli.verification.compare import Errors, Tolerance
+from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.data import write_inputs
 from onnxreduce_cli.verification.divergence import first_divergence
 from onnxreduce_cli.verification.explanations import NEAR_EQUAL, ROUNDING, Explanations
 from onnxreduce_cli.verification.naming import executor_name, judged_by
-from onnxreduce_cli.verification.outcomes import Judgement, Ran, Side, judge
-from onnxreduce_cli.verification.randomness import random_outputs
+from onnxreduce_cli.verification.outcomes import Ran, Side
 from onnxreduce_cli.verification.results import (
     Comparison,
     Disagreement,
     Divergence,
+    Trial,
     VerifyReport,
 )
 from onnxreduce_cli.verification.runtime import EXECUTORS
@@ -34,22 +34,18 @@ class Verdict:
 
     Attributes:
         ran: the runs.
-        tolerance: the allowed difference of values.
     """
 
-    def __init__(self, ran: Trials, tolerance: Tolerance) -> None:
-        """Judge each output in each trial, and explain what differs as far as that goes."""
+    def __init__(self, ran: Trials) -> None:
+        """Explain what differs, as far as that goes."""
         self.ran = ran
-        self.tolerance = tolerance
         self._pair = Side.CANDIDATE in ran.sources
-        random = (random_outputs(source) for source in ran.sources.values())
-        self._random = set[str]().union(*random)
-        self._names = [name for name in self._reference.outputs if name not in self._random]
-        self._explanations = Explanations(ran, self._names, tolerance)
+        self._names = ran.names
+        self._explanations = Explanations(ran)
         self._judged = {
-            (number, name): self._judge(number, name)
-            for number in range(len(ran.feeds))
-            for name in self._names
+            (number, name): judgement
+            for number, run in enumerate(ran.runs)
+            for name, judgement in run.judgements.items()
         }
         self._explained = dict(self._explain())
         self._agreed = {where: self._agree(*where) for where in self._judged}
@@ -57,13 +53,6 @@ class Verdict:
     @property
     def _reference(self) -> Source:
         return self.ran.sources[Side.REFERENCE]
-
-    def _limit(self, first: Ran, second: Ran) -> Tolerance:
-        return self.tolerance if first[1] == second[1] else self.tolerance.between_executors()
-
-    def _judge(self, number: int, name: str) -> Judgement:
-        found = {key: runs[number] for key, runs in self.ran.outcomes.items()}
-        return judge(found, name, self.tolerance, self.tolerance.between_executors())
 
     def _explain(self) -> Iterator[tuple[_Where, str]]:
         """Yield what explains differences; of two runs, up to the first that nothing explains."""
@@ -96,7 +85,6 @@ class Verdict:
         Args:
             save_failure: a folder for the first inputs that differ; None to keep none.
         """
-        self._mark_void()
         known = [agree for agree in self._agreed.values() if agree is not None]
         equivalent = None if not known else all(known)
         failing = self._failing()
@@ -106,13 +94,13 @@ class Verdict:
             equivalent, failing = False, (number, name, *self._runs_compared())
         labels = {side: source.label for side, source in self.ran.sources.items()}
         comparisons = tuple(self._comparisons(labels))
-        runs = tuple(self.ran.runs())
+        runs = tuple(self.ran.executor_runs())
         return VerifyReport(
             labels[Side.REFERENCE],
             labels.get(Side.CANDIDATE),
             (),
             runs,
-            tuple(self.ran.trials),
+            tuple(self._trials()),
             comparisons,
             self._divergence(failing) if failing is not None and self._is_told(failing) else None,
             tuple(self._disagreements(comparisons)),
@@ -123,12 +111,11 @@ class Verdict:
             self._save(failing, save_failure),
         )
 
-    def _mark_void(self) -> None:
-        """Say of trials that told nothing why they did not."""
-        for number in range(len(self.ran.feeds)):
-            if all(self._agreed[number, name] is None for name in self._names):
-                void = self.ran.why_void(number)
-                self.ran.trials[number] = replace(self.ran.trials[number], void=void)
+    def _trials(self) -> Iterator[Trial]:
+        """The sets of inputs, and of those that showed nothing why they did not."""
+        for trial in self.ran.trials():
+            void = all(self._agreed[trial.number, name] is None for name in self._names)
+            yield replace(trial, void=self.ran.why_void(trial.number)) if void else trial
 
     def _failing(self) -> _Where | None:
         """Return where the verdict fails first; None if it does not."""
@@ -160,18 +147,17 @@ class Verdict:
     def _vouch(self) -> Vouched:
         """Find outputs that prove nothing, and compare inner values in their place."""
         first, second = self._runs_compared()
-        runs = [self.ran.outcomes[key] for key in (first, second)]
         numbers = [
             number
-            for number in range(len(self.ran.feeds))
-            if all(found[number].values is not None for found in runs)
+            for number, run in enumerate(self.ran.runs)
+            if all(run.outcomes[key].values is not None for key in (first, second))
         ]
         results: dict[str, list[Any]] = {name: [] for name in self._names}
         for number in numbers:
-            for name, value in (runs[0][number].values or {}).items():
+            for name, value in (self.ran.runs[number].outcomes[first].values or {}).items():
                 if name in results:
                     results[name].append(value)
-        limit = self._limit(first, second)
+        limit = self.ran.limit(first, second)
 
         def explains(place: int, name: str, values: Sequence[Any]) -> bool:
             rounding, sides = self._explanations.rounding, {first[0], second[0]}
@@ -181,7 +167,7 @@ class Verdict:
             (self.ran.sources[first[0]], first[1]),
             (self.ran.sources[second[0]], second[1]),
             results,
-            [self.ran.feeds[number] for number in numbers],
+            [self.ran.runs[number].feeds for number in numbers],
             limit,
             explains,
         )
@@ -226,25 +212,25 @@ class Verdict:
     def _divergence(self, where: _Where) -> Divergence | None:
         number, name, *runs = where
         first, second = ((self.ran.sources[side], executor) for side, executor in runs)
-        limit = self._limit(*runs)
-        return first_divergence(first, second, name, self.ran.feeds[number], limit)
+        limit = self.ran.limit(*runs)
+        return first_divergence(first, second, name, self.ran.runs[number].feeds, limit)
 
     def _save(self, failing: _Where | None, folder: str | None) -> str | None:
         """Keep the first inputs that differ, if there are any and a folder for them."""
         if failing is None or folder is None:
             return None
-        write_inputs(folder, self.ran.feeds[failing[0]], self._reference.skeleton)
+        write_inputs(folder, self.ran.runs[failing[0]].feeds, self._reference.skeleton)
         return str(folder)
 
     def _remarks(self) -> Iterator[str]:
         if self.ran.unfit:
             yield self.ran.unfit
-        ran = {(run.model, run.executor): run for run in self.ran.runs()}
+        ran = {(run.model, run.executor): run for run in self.ran.executor_runs()}
         for executor in self.ran.executors if self._pair else ():
             mine, other = (ran[source.label, executor] for source in self.ran.sources.values())
             if mine.trials and not other.trials:
                 yield f"{executor} runs the first model, but not the second: {other.reason}"
-        for name in sorted(self._random):
+        for name in sorted(self.ran.random):
             yield f"output {name!r} is random: it was not compared"
         if any(judgement.excused for judgement in self._judged.values()):
             yield (
@@ -287,7 +273,7 @@ class Verdict:
         )
 
     def _distance(self, number: int, name: str, run: Ran) -> float:
-        value = (self.ran.outcomes[run][number].values or {})[name]
+        value = (self.ran.runs[number].outcomes[run].values or {})[name]
         return self._explanations.rounding.distance(number, name, value)
 
     def _warnings(self, vouched: Vouched) -> Iterator[str]:
