@@ -8,7 +8,7 @@ from pathlib import Path
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.distinct import site_pairs
 from onnxreduce_cli.model.files import load
-from onnxreduce_cli.verification.sites import check_sites
+from onnxreduce_cli.verification.sites.checking import check_sites
 
 MODELS = Path(__file__).parents[1] / "tests" / "data" / "models"
 TARGETS = (11, 13, 21)

@@ -28,8 +28,8 @@ from onnxreduce_cli.engine.pairs.distinct import site_pairs
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.verification import sites
-from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites import checking as sites
+from onnxreduce_cli.verification.sites.report import SiteReport
 
 ort.set_default_logger_severity(4)
 

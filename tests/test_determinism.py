@@ -15,7 +15,7 @@ import hashlib, pathlib, sys
 import onnx
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.distinct import site_pairs
-from onnxreduce_cli.verification.sites import check_sites
+from onnxreduce_cli.verification.sites.checking import check_sites
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.onnx")):
     for target in (9, 13, 21):
         model = onnx.load(path)

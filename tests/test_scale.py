@@ -25,8 +25,8 @@ from onnxreduce_cli.model.order import misplaced
 from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.specialisation import Specialisation
-from onnxreduce_cli.verification.randomness import random_outputs
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.randomness import random_outputs
 from tests.engine.pairs.test_bodies import nested as nested_apart
 from tests.support import check_sites, conversions
 

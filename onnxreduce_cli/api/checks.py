@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from onnxreduce_cli.engine.conversion import Conversion
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 
 def prepare_checks() -> None:
@@ -40,6 +40,6 @@ def check_conversion(
     if not conversion.rewrites_nodes or conversion.blockers:
         return None
     from onnxreduce_cli.engine.pairs.distinct import site_pairs
-    from onnxreduce_cli.verification.sites import check
+    from onnxreduce_cli.verification.sites.checking import check
 
     return check(site_pairs(conversion), strict=strict, meanwhile=meanwhile)

@@ -16,8 +16,8 @@ from onnxreduce_cli.verification.process import ends_with
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.pairs.pair import Pair
-    from onnxreduce_cli.verification.pair_result import PairResult
     from onnxreduce_cli.verification.pair_shares import Request
+    from onnxreduce_cli.verification.sites.pair_result import PairResult
 
 #: So many pairs are sent together for each process; while they are checked, more are made.
 _TOGETHER = 16
@@ -94,7 +94,7 @@ class PairProcess:
 
 def check_here(pair: Pair, seed: int, most: int | None = None) -> PairResult:
     """Check a pair in this process."""
-    from onnxreduce_cli.verification.pair_check import check_pair
+    from onnxreduce_cli.verification.sites.pair_check import check_pair
 
     return check_pair(pair, seed, most)
 

@@ -9,11 +9,11 @@ from typing import IO
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.copying import Copy, at_once
-from onnxreduce_cli.verification.pair_check import check_pair
-from onnxreduce_cli.verification.pair_result import PairResult
 from onnxreduce_cli.verification.process import use
 from onnxreduce_cli.verification.process_here import ProcessHere
 from onnxreduce_cli.verification.serving import streams
+from onnxreduce_cli.verification.sites.pair_check import check_pair
+from onnxreduce_cli.verification.sites.pair_result import PairResult
 from onnxreduce_cli.verification.watch import Watch
 
 #: A pair, the seed of its inputs, and the elements that a run may compute: see `check_pair`.

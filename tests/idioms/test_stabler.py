@@ -10,8 +10,8 @@ import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.verification.outcomes import Outcome, Side
-from onnxreduce_cli.verification.site_doubles import settled
+from onnxreduce_cli.verification.compare.outcomes import Outcome, Side
+from onnxreduce_cli.verification.sites.stabler import settled
 from tests.idioms.exported import GROUPS, KERAS, MOMENTS, SCORES, SHIFTS, attention
 from tests.support import check_sites, model, op_types, run
 

@@ -98,7 +98,7 @@ def test_what_a_copy_has_not_answered_is_checked_here(arguments: tuple[str, ...]
 
 def test_what_is_printed_there_is_no_answer() -> None:
     printed = _printed("""
-from onnxreduce_cli.verification import pair_check
+from onnxreduce_cli.verification.sites import pair_check
 
 def check(pair, seed, most):
     os.write(1, b"printed by native code")
@@ -115,7 +115,7 @@ print("in the copy" if told(elsewhere.check(pairs[0], 0)) == told(true(pairs[0],
 
 #: Lets 3 processors be there; what a pair's check finds tells the process that it was checked in.
 _SHARED = """
-from onnxreduce_cli.verification import pair_check
+from onnxreduce_cli.verification.sites import pair_check
 
 elsewhere.end()
 os.sched_getaffinity = lambda _: {0, 1, 2}

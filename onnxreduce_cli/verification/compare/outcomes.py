@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
-from onnxreduce_cli.verification.compare import Errors, Tolerance, compare, failed
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare, failed
 from onnxreduce_cli.verification.errors import RunFailedError
 from onnxreduce_cli.verification.runtime import EXECUTORS, Runner
 

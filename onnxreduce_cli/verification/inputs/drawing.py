@@ -13,15 +13,15 @@ from onnx import AttributeProto, TensorProto, TypeProto, numpy_helper
 
 from onnxreduce_cli.model.values import MOST_DIMS, Dims, from_proto, numpy_dtype
 from onnxreduce_cli.verification.errors import InputError
-from onnxreduce_cli.verification.open_dims import dim_key, required_sizes
-from onnxreduce_cli.verification.profiles import (
+from onnxreduce_cli.verification.inputs.profiles import (
     NEAR_CONSTANTS,
     ORDINARY,
     ZEROS,
     draw_array,
     with_constants,
 )
-from onnxreduce_cli.verification.ranges import Bound, bounds
+from onnxreduce_cli.verification.inputs.ranges import Bound, bounds
+from onnxreduce_cli.verification.inputs.unfixed_dims import dim_key, required_sizes
 from onnxreduce_cli.verification.source import Source
 
 Array = npt.NDArray[Any]

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from onnx import TensorProto
 
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.verification.compare import is_float
+from onnxreduce_cli.verification.compare.values import is_float
 
 Array = npt.NDArray[Any]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from onnxreduce_cli.verification.inputs import Attempt
-from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran
+from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, Ran
+from onnxreduce_cli.verification.inputs.drawing import Attempt
 
 Inputs = Mapping[str, Any]
 

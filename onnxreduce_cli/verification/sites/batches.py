@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
 from onnxreduce_cli.verification.errors import (
     CannotRunError,
     CrashedError,
@@ -15,8 +16,7 @@ from onnxreduce_cli.verification.errors import (
 )
 from onnxreduce_cli.verification.isolated import IsolatedRunner, run_all
 from onnxreduce_cli.verification.limits import Limits
-from onnxreduce_cli.verification.loop import Run
-from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
+from onnxreduce_cli.verification.running.loop import Run
 from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner, Runner
 from onnxreduce_cli.verification.source import Source
 

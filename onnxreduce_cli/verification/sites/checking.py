@@ -17,11 +17,11 @@ import numpy as np
 
 from onnxreduce_cli.engine.pairs.pair import Pair, UncheckableError
 from onnxreduce_cli.errors import CheckError, UncheckedError
-from onnxreduce_cli.verification.compare import Errors
+from onnxreduce_cli.verification.compare.values import Errors
+from onnxreduce_cli.verification.inputs.profiles import ORDINARY, draw_array
 from onnxreduce_cli.verification.pair_process import check_here, prepared
-from onnxreduce_cli.verification.pair_result import TOO_LARGE, PairResult
-from onnxreduce_cli.verification.profiles import ORDINARY, draw_array
-from onnxreduce_cli.verification.site_report import SiteCheck, SiteFailure, SiteReport, Unchecked
+from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
+from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, SiteReport, Unchecked
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.pairs.distinct import SitePairs

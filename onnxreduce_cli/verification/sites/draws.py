@@ -13,8 +13,8 @@ from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.values import Dims
 from onnxreduce_cli.verification.errors import RunFailedError
-from onnxreduce_cli.verification.inputs import Attempt, Drawer
-from onnxreduce_cli.verification.profiles import (
+from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.profiles import (
     LARGE,
     MULTIPLIED,
     NEAR_CONSTANTS,

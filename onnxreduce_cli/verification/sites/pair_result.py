@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.verification.compare import Errors
+from onnxreduce_cli.verification.compare.values import Errors
 
 #: Why a pair is not checked that would compute too many elements.
 TOO_LARGE = "its tensors are too large to try"

@@ -12,8 +12,8 @@ from onnx import ModelProto
 
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.told import Told
-from onnxreduce_cli.verification.compare import Errors
-from onnxreduce_cli.verification.data import write_inputs
+from onnxreduce_cli.verification.compare.values import Errors
+from onnxreduce_cli.verification.inputs.files import write_inputs
 
 #: ULPs beyond this say little: the error is relative to a result that cancelled to nearly nothing.
 _TELLING_ULPS = 64

@@ -11,14 +11,14 @@ import numpy as np
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.executor.limit import time_limit
+from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.inputs import Attempt, Drawer
-from onnxreduce_cli.verification.loop import Run, Wanted, draw_runs
-from onnxreduce_cli.verification.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
-from onnxreduce_cli.verification.ranges import FLOATS
+from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.ranges import FLOATS
+from onnxreduce_cli.verification.running.loop import Run, Wanted, draw_runs
 from onnxreduce_cli.verification.runtime import Runner
-from onnxreduce_cli.verification.site_batches import has_empty, here
-from onnxreduce_cli.verification.site_draws import (
+from onnxreduce_cli.verification.sites.batches import has_empty, here
+from onnxreduce_cli.verification.sites.draws import (
     fit_regions,
     fit_shapes,
     is_defined,

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.verification.compare import Tolerance, compare, is_float
-from onnxreduce_cli.verification.divergence import Inner
+from onnxreduce_cli.verification.compare.values import Tolerance, compare, is_float
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.value_graph import OF_SHAPES, ValueGraph
+from onnxreduce_cli.verification.whole.divergence import Inner
+from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
 
 Array = npt.NDArray[Any]
 

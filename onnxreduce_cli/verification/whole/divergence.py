@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from onnxreduce_cli.verification.compare import Errors, Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.results import Divergence
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.value_graph import ValueGraph
+from onnxreduce_cli.verification.whole.results import Divergence
+from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
 #: Up to this many values are looked at all at once; of more, so many at a time.
 _ALL = 48

@@ -8,15 +8,15 @@ from typing import Any
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import from_proto, kind_of
-from onnxreduce_cli.verification.compare import Tolerance
+from onnxreduce_cli.verification.compare.outcomes import Side
+from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.outcomes import Side
-from onnxreduce_cli.verification.results import VerifyReport
 from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.source import ModelOrPath, Source
-from onnxreduce_cli.verification.trials import Trials
-from onnxreduce_cli.verification.verdict import Verdict
+from onnxreduce_cli.verification.whole.results import VerifyReport
+from onnxreduce_cli.verification.whole.trials import Trials
+from onnxreduce_cli.verification.whole.verdict import Verdict
 
 Inputs = Mapping[str, Any]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from onnxreduce_cli.verification import indices
-from onnxreduce_cli.verification.compare import compare
-from onnxreduce_cli.verification.outcomes import Ran
-from onnxreduce_cli.verification.rounding import Rounding
-from onnxreduce_cli.verification.trials import Trials
+from onnxreduce_cli.verification.compare.outcomes import Ran
+from onnxreduce_cli.verification.compare.values import compare
+from onnxreduce_cli.verification.whole import indices
+from onnxreduce_cli.verification.whole.rounding import Rounding
+from onnxreduce_cli.verification.whole.trials import Trials
 
 #: The explanations, as reports give them.
 NEAR_EQUAL, ROUNDING = "near-equal values", "rounding"

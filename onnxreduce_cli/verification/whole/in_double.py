@@ -29,7 +29,7 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
 from onnxreduce_cli.model.used_values import used_values
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.value_graph import OF_SHAPES
+from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES
 
 _FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"
 

@@ -19,10 +19,10 @@ from onnx import ModelProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.verification.compare import Tolerance, compare
-from onnxreduce_cli.verification.divergence import inner_values
+from onnxreduce_cli.verification.compare.values import Tolerance, compare
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.value_graph import ValueGraph
+from onnxreduce_cli.verification.whole.divergence import inner_values
+from onnxreduce_cli.verification.whole.value_graph import ValueGraph
 
 #: Operators that pick, by how many of their first inputs are what they pick from.
 _PICKING = {

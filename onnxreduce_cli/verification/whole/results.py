@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, html_table
 from onnxreduce_cli.told import Told
-from onnxreduce_cli.verification.compare import Errors
+from onnxreduce_cli.verification.compare.values import Errors
 
 EQUIVALENT, DIFFERENT, UNKNOWN = 0, 1, 3
 
@@ -174,3 +175,18 @@ class VerifyReport(Told):
             result = f"{'ok' if found.agree else 'DIFFERENT'}, {found.errors}"
             rows.append((found.output, sides[0], sides[1], result))
         return html_table(rows, repr(self)[1:-1])
+
+
+class VerificationError(ConversionError):
+    """The converted model is not the same function as the original, or nothing could tell.
+
+    Attributes:
+        report: how the two models compare.
+    """
+
+    def __init__(self, report: VerifyReport) -> None:
+        """Keep the report."""
+        super().__init__("the converted model could not be verified")
+        self.report = report
+        self.exit_code = report.exit_code
+        self.state = "not equivalent" if report.equivalent is False else "not verified"

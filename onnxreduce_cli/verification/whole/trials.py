@@ -12,19 +12,26 @@ from onnx import TypeProto
 
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.verification.compare import Tolerance
+from onnxreduce_cli.verification.compare.outcomes import (
+    Judgement,
+    Outcome,
+    Ran,
+    Side,
+    judge,
+    run_once,
+)
+from onnxreduce_cli.verification.compare.values import Tolerance
 from onnxreduce_cli.verification.errors import CannotRunError, InputError
-from onnxreduce_cli.verification.inputs import LARGEST, Attempt, Drawer
+from onnxreduce_cli.verification.inputs.drawing import LARGEST, Attempt, Drawer
+from onnxreduce_cli.verification.inputs.profiles import profile
 from onnxreduce_cli.verification.isolated import open_isolated
-from onnxreduce_cli.verification.loop import Inputs, Run, Wanted, compare_models, draw_runs
-from onnxreduce_cli.verification.naming import message
-from onnxreduce_cli.verification.outcomes import Judgement, Outcome, Ran, Side, judge, run_once
 from onnxreduce_cli.verification.process import end_large, let_go
-from onnxreduce_cli.verification.profiles import profile
-from onnxreduce_cli.verification.randomness import random_outputs
-from onnxreduce_cli.verification.results import ExecutorRun, Trial
+from onnxreduce_cli.verification.running.loop import Inputs, Run, Wanted, compare_models, draw_runs
 from onnxreduce_cli.verification.runtime import Runner
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.naming import message
+from onnxreduce_cli.verification.whole.randomness import random_outputs
+from onnxreduce_cli.verification.whole.results import ExecutorRun, Trial
 
 #: Of tensors of more elements one is drawn for a batch, and of more than these none.
 _MANY, _MOST = 1 << 24, 1 << 28

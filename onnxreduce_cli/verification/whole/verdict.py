@@ -7,23 +7,23 @@ from dataclasses import replace
 from typing import Any
 
 from onnxreduce_cli.text import listed
-from onnxreduce_cli.verification.compare import Errors
-from onnxreduce_cli.verification.data import write_inputs
-from onnxreduce_cli.verification.divergence import first_divergence
-from onnxreduce_cli.verification.explanations import NEAR_EQUAL, ROUNDING, Explanations
-from onnxreduce_cli.verification.naming import executor_name, judged_by
-from onnxreduce_cli.verification.outcomes import Ran, Side
-from onnxreduce_cli.verification.results import (
+from onnxreduce_cli.verification.compare.outcomes import Ran, Side
+from onnxreduce_cli.verification.compare.values import Errors
+from onnxreduce_cli.verification.inputs.files import write_inputs
+from onnxreduce_cli.verification.runtime import EXECUTORS
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.coverage import Vouched, vouch
+from onnxreduce_cli.verification.whole.divergence import first_divergence
+from onnxreduce_cli.verification.whole.explanations import NEAR_EQUAL, ROUNDING, Explanations
+from onnxreduce_cli.verification.whole.naming import executor_name, judged_by
+from onnxreduce_cli.verification.whole.results import (
     Comparison,
     Disagreement,
     Divergence,
     Trial,
     VerifyReport,
 )
-from onnxreduce_cli.verification.runtime import EXECUTORS
-from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.trials import Trials
-from onnxreduce_cli.verification.vouching import Vouched, vouch
+from onnxreduce_cli.verification.whole.trials import Trials
 
 #: A trial, a value that differs in it, and the two runs that do.
 _Where = tuple[int, str, Ran, Ran]

@@ -11,7 +11,7 @@ from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.steps.dispatch import step_for
 from tests.support import check_sites
-from tests.verification.test_sites import plant
+from tests.verification.sites.test_checking import plant
 
 IF = ("If", 11, "down")
 

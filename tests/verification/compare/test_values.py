@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from onnxreduce_cli.verification.compare import Errors, Tolerance, compare, failed
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare, failed
 
 DEFAULT = Tolerance()
 

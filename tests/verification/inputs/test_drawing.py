@@ -11,8 +11,8 @@ from onnx import ModelProto, TensorProto, TypeProto
 
 from onnxreduce_cli.executor import Executor
 from onnxreduce_cli.verification import InputError, verify
-from onnxreduce_cli.verification.inputs import Attempt, Drawer
-from onnxreduce_cli.verification.profiles import (
+from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.profiles import (
     LARGE,
     NEAR_CONSTANTS,
     ORDINARY,

@@ -12,7 +12,7 @@ import pytest
 from onnx import numpy_helper
 
 from onnxreduce_cli.verification import InputError, read_inputs, write_inputs
-from onnxreduce_cli.verification.compare import Tolerance, compare
+from onnxreduce_cli.verification.compare.values import Tolerance, compare
 
 MODEL = onnx.parser.parse_model(
     '<ir_version: 8, opset_import: ["": 18]>'

@@ -16,10 +16,12 @@ from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.steps.dispatch import step_for
 from onnxreduce_cli.steps.registry import STEPS, Direction
-from onnxreduce_cli.verification import read_inputs, runtime, site_batches, sites, verify
+from onnxreduce_cli.verification import read_inputs, runtime, verify
 from onnxreduce_cli.verification.pair_process import check_here
-from onnxreduce_cli.verification.pair_result import PairResult
-from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites import batches as site_batches
+from onnxreduce_cli.verification.sites import checking as sites
+from onnxreduce_cli.verification.sites.pair_result import PairResult
+from onnxreduce_cli.verification.sites.report import SiteReport
 from tests.support import check_sites, model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'

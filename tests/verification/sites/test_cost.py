@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onnxreduce_cli.verification.site_cost import work
+from onnxreduce_cli.verification.sites.cost import work
 from tests.support import model
 
 

@@ -10,7 +10,7 @@ import onnxreduce_cli
 from onnxreduce_cli import verification
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.pairs.distinct import site_pairs
-from onnxreduce_cli.verification.sites import check
+from onnxreduce_cli.verification.sites.checking import check
 
 DIMS = [1] * 69 + [2]
 

@@ -11,7 +11,7 @@ from onnx import ModelProto, numpy_helper
 
 from onnxreduce_cli.report.verify import as_text
 from onnxreduce_cli.verification import verify
-from onnxreduce_cli.verification.vouching import void_of
+from onnxreduce_cli.verification.whole.coverage import void_of
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]>'

@@ -22,10 +22,10 @@ from onnxreduce_cli.verification import (
     Tolerance,
     read_inputs,
     run,
-    trials,
     verify,
 )
 from onnxreduce_cli.verification.isolated import IsolatedRunner
+from onnxreduce_cli.verification.whole import trials
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}]>'

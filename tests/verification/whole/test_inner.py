@@ -13,10 +13,10 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnxreduce_cli.verification import divergence
-from onnxreduce_cli.verification.divergence import Inner
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole import divergence
+from onnxreduce_cli.verification.whole.divergence import Inner
 from tests.support import model
 
 #: More than a file may have that is parsed as it is.

@@ -8,10 +8,10 @@ from pathlib import Path
 import onnx
 import pytest
 
-from onnxreduce_cli.verification import naming
 from onnxreduce_cli.verification.errors import CannotRunError
-from onnxreduce_cli.verification.naming import executor_name, message
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole import naming
+from onnxreduce_cli.verification.whole.naming import executor_name, message
 from tests.support import model
 
 TEXT = '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { y = Neg(x) }'

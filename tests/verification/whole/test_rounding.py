@@ -11,11 +11,11 @@ from onnx import ModelProto, TensorProto
 
 from onnxreduce_cli.report.verify import as_text
 from onnxreduce_cli.verification import Tolerance, verify
-from onnxreduce_cli.verification.doubles import CannotLiftError, lifted
+from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
-from onnxreduce_cli.verification.outcomes import Side
-from onnxreduce_cli.verification.rounding import Rounding
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.in_double import CannotLiftError, lifted
+from onnxreduce_cli.verification.whole.rounding import Rounding
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": 18]>'
