@@ -19,7 +19,7 @@ class Side(Enum):
 
 
 #: One of the two models, in an executor.
-Ran = tuple[Side, str]
+RunKey = tuple[Side, str]
 
 
 class Outcome(NamedTuple):
@@ -98,7 +98,7 @@ class Judgement(NamedTuple):
     agree: bool | None = None
     excused: bool = False
 
-    def compared(self) -> Iterator[tuple[Ran, Ran, Errors]]:
+    def compared(self) -> Iterator[tuple[RunKey, RunKey, Errors]]:
         """Every two runs that were compared, and how they differ: those of two models first."""
         for executor, errors in self.pairs.items():
             yield (Side.REFERENCE, executor), (Side.CANDIDATE, executor), errors
@@ -109,7 +109,7 @@ class Judgement(NamedTuple):
             yield (side, EXECUTORS[0]), (side, EXECUTORS[1]), errors
 
 
-Outcomes = Mapping[Ran, Outcome]
+Outcomes = Mapping[RunKey, Outcome]
 
 
 def judge(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, NamedTuple
 
-from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, Ran
+from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey
 from onnxreduce_cli.verification.inputs.drawing import Attempt
 
 Inputs = Mapping[str, Any]
@@ -44,12 +44,12 @@ class Run:
     values: str
     feeds: dict[str, Any]
     accepted: bool
-    outcomes: dict[Ran, Outcome]
+    outcomes: dict[RunKey, Outcome]
     judgements: dict[str, Judgement] = field(default_factory=dict)
 
 
 #: Runs the reference: its outcomes, and whether it accepts the inputs.
-Ask = Callable[[dict[str, Any]], tuple[dict[Ran, Outcome], bool]]
+Ask = Callable[[dict[str, Any]], tuple[dict[RunKey, Outcome], bool]]
 
 
 def draw_runs(wanted: Iterable[Wanted], ask: Ask, *, persistent: bool = False) -> Iterator[Run]:

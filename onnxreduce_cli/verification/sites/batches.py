@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
+from onnxreduce_cli.verification.compare.outcomes import (
+    UNSUPPORTED,
+    Outcome,
+    RunKey,
+    Side,
+    run_once,
+)
 from onnxreduce_cli.verification.errors import (
     CannotRunError,
     CrashedError,
@@ -50,7 +56,7 @@ class SiteRunner(IsolatedRunner):
 
 def open_runners(
     sources: dict[Side, Source],
-) -> tuple[dict[Ran, Runner], dict[Ran, str]]:
+) -> tuple[dict[RunKey, Runner], dict[RunKey, str]]:
     """Open both sides in every executor.
 
     ONNX Runtime may still be opening its sides, and refuse them, when this returns, unless the
@@ -59,8 +65,8 @@ def open_runners(
     Returns:
         the runners, and for those that cannot run a side the reasons.
     """
-    runners: dict[Ran, Runner] = {}
-    reasons: dict[Ran, str] = {}
+    runners: dict[RunKey, Runner] = {}
+    reasons: dict[RunKey, str] = {}
     # The original may be a loop without end; what was made of it ends where it does.
     loops = sources[Side.REFERENCE].loops
     for side, source in sources.items():
@@ -85,14 +91,14 @@ def open_runners(
     return runners, reasons
 
 
-def here(runners: Mapping[Ran, Runner]) -> dict[Ran, Runner]:
+def here(runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
     """The runners in this process; none if the original does not run here."""
     found = {key: item for key, item in runners.items() if not isinstance(item, SiteRunner)}
     return found if (Side.REFERENCE, "numpy") in found else {}
 
 
 def with_others(
-    found: Iterable[Run], runners: Mapping[Ran, Runner], names: Sequence[str]
+    found: Iterable[Run], runners: Mapping[RunKey, Runner], names: Sequence[str]
 ) -> Iterator[Run]:
     """Add what the processes make of inputs that the original accepts here.
 
@@ -123,12 +129,12 @@ def _size(run: Run) -> int:
     return sum(value.nbytes for value in values if isinstance(value, np.ndarray))
 
 
-def _add(runs: list[Run], others: Mapping[Ran, SiteRunner], names: Sequence[str]) -> None:
+def _add(runs: list[Run], others: Mapping[RunKey, SiteRunner], names: Sequence[str]) -> None:
     """Add the outcomes of the processes to runs, in place, by one request if nothing ends."""
     runs = [
         run for run in runs if others.keys().isdisjoint(run.outcomes) and not has_empty(run.feeds)
     ]
-    opened: dict[Ran, SiteRunner] = {}
+    opened: dict[RunKey, SiteRunner] = {}
     for key, runner in others.items():
         try:
             runner.ready()
@@ -177,7 +183,7 @@ def has_empty(feeds: Mapping[str, Any]) -> bool:
     return any(isinstance(value, np.ndarray) and not value.size for value in feeds.values())
 
 
-def lost(runners: Mapping[Ran, Runner], side: Side) -> str:
+def lost(runners: Mapping[RunKey, Runner], side: Side) -> str:
     """Return how running a side ended a process, or did not end; empty if neither happened."""
     found = [
         runner.lost

@@ -17,7 +17,7 @@ from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.scope import with_inner
-from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, Ran, Side, judge
+from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side, judge
 from onnxreduce_cli.verification.compare.values import Errors, Tolerance
 from onnxreduce_cli.verification.errors import InputError
 from onnxreduce_cli.verification.inputs.drawing import Drawer
@@ -151,7 +151,7 @@ def _judge(pair: Pair, run: Run, name: str) -> Judgement:
     return judgement
 
 
-def _is_as_float(outcomes: dict[Ran, Outcome], name: str, pair: Pair) -> bool:
+def _is_as_float(outcomes: dict[RunKey, Outcome], name: str, pair: Pair) -> bool:
     """Return whether a double need only be as good as a float.
 
     The definitions of LayerNormalization, GroupNormalization and RMSNormalization compute their

@@ -11,7 +11,13 @@ import numpy as np
 
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.executor.limit import time_limit
-from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, Ran, Side, run_once
+from onnxreduce_cli.verification.compare.outcomes import (
+    UNSUPPORTED,
+    Outcome,
+    RunKey,
+    Side,
+    run_once,
+)
 from onnxreduce_cli.verification.errors import CannotRunError
 from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
 from onnxreduce_cli.verification.inputs.ranges import FLOATS
@@ -64,7 +70,7 @@ class Refusals:
         self.accepted = False
         self.late = False
 
-    def add(self, outcomes: Mapping[Ran, Outcome]) -> None:
+    def add(self, outcomes: Mapping[RunKey, Outcome]) -> None:
         """Take in how the executors ran the original node."""
         self._times += 1
         for (_, executor), outcome in outcomes.items():
@@ -91,7 +97,7 @@ class Refusals:
 
 
 def searches(
-    pair: Pair, drawer: Drawer, runners: Mapping[Ran, Runner], seed: int, refusals: Refusals
+    pair: Pair, drawer: Drawer, runners: Mapping[RunKey, Runner], seed: int, refusals: Refusals
 ) -> Iterator[Iterator[Run]]:
     """Find inputs that the reference accepts, by one executor after another.
 
@@ -140,8 +146,8 @@ def _wanted(pair: Pair, drawer: Drawer, seed: int, refusals: Refusals) -> Iterat
 
 
 def _run_both(
-    pair: Pair, runners: Mapping[Ran, Runner], refusals: Refusals, feeds: dict[str, Any]
-) -> tuple[dict[Ran, Outcome], bool]:
+    pair: Pair, runners: Mapping[RunKey, Runner], refusals: Refusals, feeds: dict[str, Any]
+) -> tuple[dict[RunKey, Outcome], bool]:
     """Run both models once; the candidate only where the reference accepts the inputs."""
     if not is_defined(pair, feeds):
         return {}, False
@@ -161,7 +167,7 @@ def _run_both(
     return outcomes, True
 
 
-def _runners_for(feeds: dict[str, Any], runners: Mapping[Ran, Runner]) -> dict[Ran, Runner]:
+def _runners_for(feeds: dict[str, Any], runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
     """The runners for some inputs: for empty tensors only the NumPy executor's."""
     empty = has_empty(feeds)
     return {key: item for key, item in runners.items() if not empty or key[1] == "numpy"}
@@ -185,8 +191,8 @@ def _as_promised(outcome: Outcome, pair: Pair) -> bool:
 
 
 def _run(
-    runners: dict[Ran, Runner],
-    key: Ran,
+    runners: dict[RunKey, Runner],
+    key: RunKey,
     feeds: dict[str, Any],
     names: list[str],
 ) -> Outcome:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.pairs.pair import Pair
-from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, Ran, Side
+from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, RunKey, Side
 from onnxreduce_cli.verification.compare.values import is_float
 from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner
@@ -39,8 +39,8 @@ class _Truth(NamedTuple):
 
 
 def settled(
-    pair: Pair, feeds: Mapping[str, Any], outcomes: dict[Ran, Outcome]
-) -> dict[Ran, Outcome]:
+    pair: Pair, feeds: Mapping[str, Any], outcomes: dict[RunKey, Outcome]
+) -> dict[RunKey, Outcome]:
     """Give a replacement the node's own elements where it may differ from them, and is no worse.
 
     Args:

@@ -1,6 +1,7 @@
-"""What outputs vouch for: one that is zero, constant, NaN or empty in every trial proves nothing.
+"""How much of a model its outputs cover: one that is void in every trial proves nothing.
 
-Then values within the models are compared in its place: those nearest to it that were not void.
+Void is what is zero, constant, NaN or empty. Values within the models are compared in its place:
+those nearest to it that were not void.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ _ROUNDS = 12
 
 
 @dataclass(frozen=True)
-class Vouched:
-    """What the results of a verification vouch for.
+class Coverage:
+    """How many nodes the results of a verification cover.
 
     Attributes:
         void: outputs that prove nothing, and what they were in every trial.
@@ -46,14 +47,14 @@ class Vouched:
     differing: tuple[str, int] | None = None
 
 
-def vouch(
+def coverage(
     first: tuple[Source, str],
     second: tuple[Source, str],
     results: Mapping[str, Sequence[Any]],
     feeds: Sequence[Mapping[str, Any]],
     tolerance: Tolerance,
     explains: Callable[[int, str, Sequence[Any]], bool],
-) -> Vouched:
+) -> Coverage:
     """Find the outputs that prove nothing, and compare inner values in their place.
 
     Args:
@@ -72,9 +73,9 @@ def vouch(
         if _depends(graph, first[0], name) and (why := void_of(values))
     }
     if not void:
-        return Vouched()
+        return Coverage()
     proven = graph.nodes_behind(name for name in results if name not in void)
-    found = Vouched(void, len(graph.nodes), len(proven), len(proven))
+    found = Coverage(void, len(graph.nodes), len(proven), len(proven))
     shared = set(graph.producers) & set(ValueGraph(second[0]).producers)
     seen = set(void)
     frontier = list(void)

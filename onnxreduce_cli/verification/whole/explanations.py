@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from onnxreduce_cli.verification.compare.outcomes import Ran
+from onnxreduce_cli.verification.compare.outcomes import RunKey
 from onnxreduce_cli.verification.compare.values import compare
 from onnxreduce_cli.verification.whole import indices
 from onnxreduce_cli.verification.whole.rounding import Rounding
@@ -31,9 +31,9 @@ class Explanations:
         """Prepare for models that ran."""
         self._ran = ran
         self.rounding = Rounding(ran.sources, [run.feeds for run in ran.runs])
-        self._picked: dict[tuple[int, Ran, Ran], set[str]] = {}
+        self._picked: dict[tuple[int, RunKey, RunKey], set[str]] = {}
 
-    def explain(self, number: int, name: str, first: Ran, second: Ran) -> str:
+    def explain(self, number: int, name: str, first: RunKey, second: RunKey) -> str:
         """Return what explains that an output of two runs differs; empty if nothing does."""
         outcomes = [self._ran.runs[number].outcomes[ran].values for ran in (first, second)]
         if outcomes[0] is None or outcomes[1] is None or self._is_large:
@@ -50,12 +50,12 @@ class Explanations:
         return any(os.path.getsize(path) > _LARGE for path in paths)
 
     def _is_rounding(
-        self, number: int, name: str, first: Ran, second: Ran, values: Sequence[Any]
+        self, number: int, name: str, first: RunKey, second: RunKey, values: Sequence[Any]
     ) -> bool:
         limit, sides = self._ran.limit(first, second), {first[0], second[0]}
         return self.rounding.explains(number, name, values, sides, limit)
 
-    def _explained(self, number: int, first: Ran, second: Ran) -> set[str]:
+    def _explained(self, number: int, first: RunKey, second: RunKey) -> set[str]:
         """The outputs of two runs that near-equal values explain."""
         key = (number, first, second)
         if key not in self._picked:

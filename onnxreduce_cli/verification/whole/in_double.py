@@ -1,4 +1,4 @@
-"""A model with its floats lifted to double: what it computes but for rounding.
+"""A model in double precision: what it computes but for rounding.
 
 A pass over the graph alone: weights stay where they are, and are cast. Every value of float becomes
 one of double by the same name. Nodes whose operator does not take double stay in float, between
@@ -50,11 +50,11 @@ _HOLDING = frozenset(
 )
 
 
-class CannotLiftError(Exception):
+class NotInDoubleError(Exception):
     """A model has no counterpart in double; the message says why."""
 
 
-def lifted(source: Source, *, noise: bool = False) -> Source:
+def in_double(source: Source, *, noise: bool = False) -> Source:
     """Return a model whose floats are double.
 
     Args:
@@ -63,16 +63,16 @@ def lifted(source: Source, *, noise: bool = False) -> Source:
             float, another for each element: how far that moves outputs is what rounding may do.
 
     Raises:
-        CannotLiftError: what computes some value is not known, or it is sparse.
+        NotInDoubleError: what computes some value is not known, or it is sparse.
     """
     model = source.whole()
     if model.functions:
         model = inliner.inline_local_functions(model)
     skeleton = Source(model, source.label, generated=True).skeleton
     found = scopes(skeleton)
-    lifter = _Lifter(Facts(skeleton, found), _imports(model), noise)
+    widener = _Widener(Facts(skeleton, found), _imports(model), noise)
     kinds = {id(scope.container): scope for scope in found}
-    lifter.graph(model.graph, skeleton.graph, kinds)
+    widener.graph(model.graph, skeleton.graph, kinds)
     if noise:
         model.functions.append(_noise_function())
         model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
@@ -85,7 +85,7 @@ def _imports(model: ModelProto) -> dict[str, int]:
     return {**found, "": default_opset(model) or 1}
 
 
-class _Lifter:
+class _Widener:
     """Lifts the graphs of one model.
 
     Attributes:
@@ -111,7 +111,7 @@ class _Lifter:
             kinds: scopes by the identity of their graph in the skeleton.
         """
         if any(item.values.data_type == TensorProto.FLOAT for item in graph.sparse_initializer):
-            raise CannotLiftError("it has sparse weights")
+            raise NotInDoubleError("it has sparse weights")
         scope = kinds[id(skeleton)]
         nodes: list[NodeProto] = []
         #: Casts of weights, each before the first node that reads it: it takes memory from then on.
@@ -128,7 +128,7 @@ class _Lifter:
                 casts[name] = self._to(tensor.name, name, TensorProto.DOUBLE)
         self._computed |= {value.name for value in graph.input}
         for value in (*graph.input, *graph.output):
-            _lift_type(value.type)
+            _widen_type(value.type)
         del graph.value_info[:]
         for node, old in zip(graph.node, skeleton.node, strict=True):
             for (_, inner), (_, known) in zip(subgraphs(node), subgraphs(old), strict=True):
@@ -153,7 +153,7 @@ class _Lifter:
             yield from self._noisy(node, tensors)
         else:
             if any(self.facts.kind(scope, name) != _FLOAT for name in (*floats, *read)):
-                raise CannotLiftError(f"{old.op_type} has no sequences of double")
+                raise NotInDoubleError(f"{old.op_type} has no sequences of double")
             lowered = {name: self._fresh(name) for name in read}
             for name, low in lowered.items():
                 yield self._to(name, low, TensorProto.FLOAT)
@@ -169,7 +169,7 @@ class _Lifter:
             return False
         kind = self.facts.kind(scope, name)
         if kind is None:
-            raise CannotLiftError(f"the type of {name!r} is not known")
+            raise NotInDoubleError(f"the type of {name!r} is not known")
         return _FLOAT in kind
 
     def _takes_double(self, node: NodeProto, scope: Scope, read: Collection[str]) -> bool:
@@ -237,14 +237,14 @@ class _Lifter:
         return f"{name}/onnxreduce-{self._count}"
 
 
-def _lift_type(proto: TypeProto) -> None:
+def _widen_type(proto: TypeProto) -> None:
     """Let a type be of double where it is of float, in sequences and optionals too."""
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         if proto.tensor_type.elem_type == TensorProto.FLOAT:
             proto.tensor_type.elem_type = TensorProto.DOUBLE
     elif kind in ("sequence_type", "optional_type"):
-        _lift_type(getattr(proto, kind).elem_type)
+        _widen_type(getattr(proto, kind).elem_type)
 
 
 @cache

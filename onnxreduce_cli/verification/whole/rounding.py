@@ -21,7 +21,7 @@ from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
 from onnxreduce_cli.verification.isolated import open_isolated
 from onnxreduce_cli.verification.runtime import Runner
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.whole.in_double import CannotLiftError, lifted
+from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 
 Array = npt.NDArray[Any]
 
@@ -107,9 +107,9 @@ class Rounding:
     def _runner(self, side: Side, noise: bool) -> Runner | None:
         if (side, noise) not in self._runners:
             try:
-                model = lifted(self._sources[side], noise=noise)
+                model = in_double(self._sources[side], noise=noise)
                 self._runners[side, noise] = open_isolated(model, "numpy")
-            except (CannotLiftError, CannotRunError):
+            except (NotInDoubleError, CannotRunError):
                 self._runners[side, noise] = None
         return self._runners[side, noise]
 

@@ -15,7 +15,7 @@ from onnxreduce_cli.model.values import numpy_dtype
 from onnxreduce_cli.verification.compare.outcomes import (
     Judgement,
     Outcome,
-    Ran,
+    RunKey,
     Side,
     judge,
     run_once,
@@ -60,7 +60,7 @@ class Trials:
     casting: bool = False
     runs: list[Run] = field(default_factory=list)
     random: set[str] = field(default_factory=set)
-    reasons: dict[Ran, str] = field(default_factory=dict)
+    reasons: dict[RunKey, str] = field(default_factory=dict)
     unfit: str = ""
     _done: int = 0
 
@@ -100,7 +100,7 @@ class Trials:
         if self.progress is not None:
             self.progress(total, total, "comparing")
 
-    def limit(self, first: Ran, second: Ran) -> Tolerance:
+    def limit(self, first: RunKey, second: RunKey) -> Tolerance:
         """Return the allowed difference of two runs."""
         return self.tolerance if first[1] == second[1] else self.tolerance.between_executors()
 
@@ -116,7 +116,7 @@ class Trials:
         source, key = self.sources[Side.REFERENCE], (Side.REFERENCE, executor)
         names = list(source.outputs)
 
-        def ask(runner: Runner, feeds: dict[str, Any]) -> tuple[dict[Ran, Outcome], bool]:
+        def ask(runner: Runner, feeds: dict[str, Any]) -> tuple[dict[RunKey, Outcome], bool]:
             outcome = run_once(runner, feeds, names)
             known = outcome._replace(failure=message(outcome.failure, source))
             return {key: known}, outcome.values is not None
@@ -144,7 +144,7 @@ class Trials:
             end_large()
         return runs
 
-    def _stage(self, key: Ran, work: Callable[[], list[Any]], steps: int, total: int) -> Any:
+    def _stage(self, key: RunKey, work: Callable[[], list[Any]], steps: int, total: int) -> Any:
         """Let an executor open a model and run it; None where it cannot."""
         source = self.sources[key[0]]
         if self.progress is not None:
@@ -158,7 +158,7 @@ class Trials:
         finally:
             let_go()  # One model in memory at a time.
 
-    def _run_all(self, key: Ran, runs: Sequence[Run]) -> list[Outcome]:
+    def _run_all(self, key: RunKey, runs: Sequence[Run]) -> list[Outcome]:
         """Run a model on the inputs of every trial."""
         source, first = self.sources[key[0]], self.sources[Side.REFERENCE]
         runner, names = open_isolated(source, key[1]), list(source.outputs)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from onnxreduce_cli.text import listed
-from onnxreduce_cli.verification.compare.outcomes import Ran, Side
+from onnxreduce_cli.verification.compare.outcomes import RunKey, Side
 from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.inputs.files import write_inputs
 from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.whole.coverage import Vouched, vouch
+from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence
 from onnxreduce_cli.verification.whole.explanations import NEAR_EQUAL, ROUNDING, Explanations
 from onnxreduce_cli.verification.whole.naming import executor_name, judged_by
@@ -26,7 +26,7 @@ from onnxreduce_cli.verification.whole.results import (
 from onnxreduce_cli.verification.whole.trials import Trials
 
 #: A trial, a value that differs in it, and the two runs that do.
-_Where = tuple[int, str, Ran, Ran]
+_Where = tuple[int, str, RunKey, RunKey]
 
 
 class Verdict:
@@ -56,7 +56,7 @@ class Verdict:
 
     def _explain(self) -> Iterator[tuple[_Where, str]]:
         """Yield what explains differences; of two runs, up to the first that nothing explains."""
-        unexplained: set[tuple[Ran, Ran]] = set()
+        unexplained: set[tuple[RunKey, RunKey]] = set()
         for (number, name), judgement in self._judged.items():
             for first, second, errors in judgement.compared():
                 if errors.agree or (first, second) in unexplained:
@@ -88,9 +88,9 @@ class Verdict:
         known = [agree for agree in self._agreed.values() if agree is not None]
         equivalent = None if not known else all(known)
         failing = self._failing()
-        vouched = self._vouch() if equivalent else Vouched()
-        if vouched.differing is not None:
-            name, number = vouched.differing
+        covered = self._coverage() if equivalent else Coverage()
+        if covered.differing is not None:
+            name, number = covered.differing
             equivalent, failing = False, (number, name, *self._runs_compared())
         labels = {side: source.label for side, source in self.ran.sources.items()}
         comparisons = tuple(self._comparisons(labels))
@@ -107,7 +107,7 @@ class Verdict:
             tuple(self._remarks()),
             equivalent,
             judged_by(comparisons, runs, self._pair) if known else "",
-            tuple(self._warnings(vouched)),
+            tuple(self._warnings(covered)),
             self._save(failing, save_failure),
         )
 
@@ -134,7 +134,7 @@ class Verdict:
         """Return whether a failure is of two models or an inner value: no disagreement tells."""
         return self._pair or failing[1] not in self._names
 
-    def _runs_compared(self) -> tuple[Ran, Ran]:
+    def _runs_compared(self) -> tuple[RunKey, RunKey]:
         """The two runs whose inner values are compared."""
         pairs = [
             (first, second)
@@ -144,7 +144,7 @@ class Verdict:
         ]
         return pairs[0]
 
-    def _vouch(self) -> Vouched:
+    def _coverage(self) -> Coverage:
         """Find outputs that prove nothing, and compare inner values in their place."""
         first, second = self._runs_compared()
         numbers = [
@@ -163,7 +163,7 @@ class Verdict:
             rounding, sides = self._explanations.rounding, {first[0], second[0]}
             return rounding.explains(numbers[place], name, values, sides, limit)
 
-        found = vouch(
+        found = coverage(
             (self.ran.sources[first[0]], first[1]),
             (self.ran.sources[second[0]], second[1]),
             results,
@@ -177,8 +177,8 @@ class Verdict:
 
     def _comparisons(self, labels: Mapping[Side, str]) -> Iterator[Comparison]:
         """The errors of each output between two runs, added up over trials, outputs in order."""
-        totals: dict[tuple[str, Ran, Ran], tuple[int, Errors]] = {}
-        hows: dict[tuple[str, Ran, Ran], list[str]] = {}
+        totals: dict[tuple[str, RunKey, RunKey], tuple[int, Errors]] = {}
+        hows: dict[tuple[str, RunKey, RunKey], list[str]] = {}
         for (number, name), judgement in self._judged.items():
             for first, second, errors in judgement.compared():
                 key = (name, first, second)
@@ -239,7 +239,7 @@ class Verdict:
                 "models"
             )
         reported: set[tuple[str, str]] = set()
-        rounded: dict[tuple[Ran, Ran], dict[str, list[float]]] = {}
+        rounded: dict[tuple[RunKey, RunKey], dict[str, list[float]]] = {}
         for (number, name, *runs), how in self._explained.items():
             if (name, how) in reported:
                 continue
@@ -257,7 +257,9 @@ class Verdict:
         for (first, second), far_off in rounded.items():
             yield self._of_rounding(first, second, far_off)
 
-    def _of_rounding(self, first: Ran, second: Ran, far_off: Mapping[str, list[float]]) -> str:
+    def _of_rounding(
+        self, first: RunKey, second: RunKey, far_off: Mapping[str, list[float]]
+    ) -> str:
         """What is said of outputs in which two runs differ as rounding explains."""
         names = listed([repr(name) for name in far_off])
         one, other = (f"{max(distances):.3g}" for distances in zip(*far_off.values(), strict=True))
@@ -272,23 +274,23 @@ class Verdict:
             "with its floats lifted to double"
         )
 
-    def _distance(self, number: int, name: str, run: Ran) -> float:
+    def _distance(self, number: int, name: str, run: RunKey) -> float:
         value = (self.ran.runs[number].outcomes[run].values or {})[name]
         return self._explanations.rounding.distance(number, name, value)
 
-    def _warnings(self, vouched: Vouched) -> Iterator[str]:
-        if not vouched.void:
+    def _warnings(self, covered: Coverage) -> Iterator[str]:
+        if not covered.void:
             return
-        void = ", ".join(f"{name!r} was {why}" for name, why in vouched.void.items())
-        nodes = vouched.nodes
-        share = f"{vouched.by_outputs} of {nodes} nodes ({vouched.by_outputs / nodes:.0%})"
+        void = ", ".join(f"{name!r} was {why}" for name, why in covered.void.items())
+        nodes = covered.nodes
+        share = f"{covered.by_outputs} of {nodes} nodes ({covered.by_outputs / nodes:.0%})"
         text = f"output {void} in every trial, which proves nothing: outputs vouch for {share}"
-        if vouched.differing is not None:
-            yield f"{text}; inner values were compared, and {vouched.differing[0]!r} differs"
-        elif vouched.by_all > vouched.by_outputs:
+        if covered.differing is not None:
+            yield f"{text}; inner values were compared, and {covered.differing[0]!r} differs"
+        elif covered.by_all > covered.by_outputs:
             yield (
-                f"{text}; inner values were compared too, and with them {vouched.by_all} of "
-                f"{nodes} ({vouched.by_all / nodes:.0%}) are vouched for"
+                f"{text}; inner values were compared too, and with them {covered.by_all} of "
+                f"{nodes} ({covered.by_all / nodes:.0%}) are vouched for"
             )
         else:
             yield f"{text}, and no inner value that both have says more"

@@ -14,7 +14,7 @@ from onnxreduce_cli.verification import Tolerance, verify
 from onnxreduce_cli.verification.compare.outcomes import Side
 from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
 from onnxreduce_cli.verification.source import Source
-from onnxreduce_cli.verification.whole.in_double import CannotLiftError, lifted
+from onnxreduce_cli.verification.whole.in_double import NotInDoubleError, in_double
 from onnxreduce_cli.verification.whole.rounding import Rounding
 from tests.support import model
 
@@ -125,7 +125,7 @@ def test_lifted(what: str, noise: bool) -> None:
     found = Source(source(BODIES[what]), "m")
     x = np.linspace(-1, 2, 8).reshape(2, 4)
     expected = open_isolated(found, "numpy").run({"x": x.astype(np.float32)}, ["y"])["y"]
-    wide = lifted(found, noise=noise)
+    wide = in_double(found, noise=noise)
     assert wide.outputs["y"].tensor_type.elem_type == TensorProto.DOUBLE
     y = open_isolated(wide, "numpy").run({"x": x}, ["y"])["y"]
     assert y.dtype == np.float64
@@ -138,7 +138,7 @@ def test_lifted_rounds_no_more_and_noise_moves_each_element() -> None:
     found = Source(source(FIRST), "m")
     x = np.full((2, 4), 1 / 3)
     y, moved = (
-        open_isolated(lifted(found, noise=noise), "numpy").run({"x": x}, ["y"])["y"]
+        open_isolated(in_double(found, noise=noise), "numpy").run({"x": x}, ["y"])["y"]
         for noise in (False, True)
     )
     assert np.abs(y - x - np.float64(np.float32(0.1))).max() < 1e-11
@@ -152,8 +152,8 @@ def test_a_custom_operator_has_no_counterpart_in_double() -> None:
         '<ir_version: 8, opset_import: ["": 18, "own": 1]>'
         "g (float[N] x) => (float[N] y) { t = own.f(x) \n y = Cast<to = 1>(t) }"
     )
-    with pytest.raises(CannotLiftError, match="'t' is not known"):
-        lifted(Source(found, "m"))
+    with pytest.raises(NotInDoubleError, match="'t' is not known"):
+        in_double(Source(found, "m"))
 
 
 def explains(found: ModelProto, feeds: dict[str, Any], values: list[Any], name: str = "y") -> bool:
