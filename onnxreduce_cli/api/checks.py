@@ -39,7 +39,8 @@ def check_conversion(
     """
     if not conversion.rewrites_nodes or conversion.blockers:
         return None
-    from onnxreduce_cli.engine.pairs.distinct import site_pairs
+    from onnxreduce_cli.engine.pairs.distinct import distinct_sites
+    from onnxreduce_cli.verification.inputs.profiles import constant_drawer
     from onnxreduce_cli.verification.sites.checking import check
 
-    return check(site_pairs(conversion), strict=strict, meanwhile=meanwhile)
+    return check(distinct_sites(conversion, constant_drawer()), strict=strict, meanwhile=meanwhile)

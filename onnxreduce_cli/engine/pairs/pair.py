@@ -5,6 +5,7 @@ This imports nothing of the engine: a process that checks pairs never plans a co
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from onnx import ModelProto
@@ -50,3 +51,29 @@ class Pair(NamedTuple):
         sides = (self.reference, self.candidate)
         parts = [side.SerializeToString(deterministic=True) for side in sides]
         return b"\0".join([*parts, repr(sorted(self.sizes.items())).encode()])
+
+
+class DistinctSite(NamedTuple):
+    """Equivalent sites of a conversion, and the pairs that they can be checked by.
+
+    Attributes:
+        node: the first node's name, or a description by its output.
+        op_type: its operator.
+        scope: where it is: empty for the main graph.
+        result: the operators that replace it.
+        sites: how many sites there are.
+        pair: the node on small tensors; None where no pair can be made.
+        reason: why none can be made; empty where one can.
+        others: the pair of the true dimensions and constants, if that is not `pair`, then one of
+            the smallest tensors for which the same operators result. Few sites need them: each is
+            made when it is asked for, and raises `UncheckableError` where that cannot be.
+    """
+
+    node: str
+    op_type: str
+    scope: str
+    result: tuple[str, ...]
+    sites: int
+    pair: Pair | None
+    reason: str
+    others: Iterator[Pair]

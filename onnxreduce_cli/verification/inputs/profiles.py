@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -85,6 +86,12 @@ def draw_array(
         where = rng.random(shape) < 0.2
         integers = np.where(where, rng.choice([int(info.min), 0]), integers)
     return np.asarray(integers).astype(dtype)
+
+
+def constant_drawer(seed: int = 0) -> Callable[[tuple[int, ...], int], Array]:
+    """Return what draws constants of ordinary values, of a shape and a `TensorProto.DataType`."""
+    rng = np.random.default_rng(seed)
+    return lambda shape, elem_type: draw_array(shape, elem_type, ORDINARY, rng)
 
 
 def _floats(

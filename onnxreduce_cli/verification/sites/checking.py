@@ -11,20 +11,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import Literal, Protocol
 
-import numpy as np
-
-from onnxreduce_cli.engine.pairs.pair import Pair, UncheckableError
+from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
 from onnxreduce_cli.errors import CheckError, UncheckedError
 from onnxreduce_cli.verification.compare.values import Errors
-from onnxreduce_cli.verification.inputs.profiles import ORDINARY, draw_array
 from onnxreduce_cli.verification.pair_process import check_here, prepared
 from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
 from onnxreduce_cli.verification.sites.report import SiteCheck, SiteFailure, SiteReport, Unchecked
-
-if TYPE_CHECKING:
-    from onnxreduce_cli.engine.pairs.distinct import SitePairs
 
 #: Elements that one run may compute where nothing smaller is left to try.
 _AT_LAST = 1 << 25
@@ -38,7 +32,7 @@ class CheckPair(Protocol):
 
 
 def check(
-    sites: Iterable[SitePairs],
+    sites: Iterable[DistinctSite],
     *,
     strict: bool = False,
     meanwhile: Callable[[], object] | None = None,
@@ -74,7 +68,7 @@ def check(
 
 
 def check_sites(
-    sites: Iterable[SitePairs],
+    sites: Iterable[DistinctSite],
     *,
     seed: int = 0,
     meanwhile: Callable[[], object] | None = None,
@@ -88,7 +82,7 @@ def check_sites(
     """
     elsewhere = prepared()
     results = _Results()
-    distinct: dict[bytes, tuple[SitePairs, Pair, int]] = {}
+    distinct: dict[bytes, tuple[DistinctSite, Pair, int]] = {}
     for site in sites:
         if site.pair is None:
             results.leave(site, site.sites, site.reason)
@@ -108,34 +102,27 @@ def check_sites(
     return results.report()
 
 
-def _check_site(site: SitePairs, pair: Pair, seed: int, check_pair: CheckPair) -> PairResult:
+def _check_site(site: DistinctSite, pair: Pair, seed: int, check_pair: CheckPair) -> PairResult:
     """Check a site by a pair of small tensors, then of its true ones, then of smaller ones.
 
     What replaces it may rest on the true dimensions and constants: where small tensors show a
     difference, or nothing, only these can tell.
     """
     found = check_pair(pair, seed)
-    if pair.full and found.unchecked != TOO_LARGE:
-        return found
-    if (found.failure or found.unchecked) and not pair.full:
-        pair = site.full()
+    if not pair.full and (found.failure or found.unchecked):
+        pair = next(site.others)
         found = check_pair(pair, seed)
+    enough = found.unchecked != TOO_LARGE if pair.full else not (found.failure or found.unchecked)
+    if enough:
+        return found
+    try:
+        return check_pair(next(site.others), seed, _AT_LAST)
+    except UncheckableError as error:
+        if pair.full:
+            found = check_pair(pair, seed, _AT_LAST)
         if pair.full and found.unchecked != TOO_LARGE:
             return found
-    if found.failure or found.unchecked:
-        rng = np.random.default_rng(seed)
-        try:
-            pair_of_less = site.smaller(
-                pair, lambda shape, elem_type: draw_array(shape, elem_type, ORDINARY, rng)
-            )
-        except UncheckableError as error:
-            if pair.full:
-                found = check_pair(pair, seed, _AT_LAST)
-            if not pair.full or found.unchecked == TOO_LARGE:
-                return PairResult(unchecked=f"{TOO_LARGE}; {error}")
-        else:
-            return check_pair(pair_of_less, seed, _AT_LAST)
-    return found
+        return PairResult(unchecked=f"{TOO_LARGE}; {error}")
 
 
 class _Results:
@@ -149,7 +136,7 @@ class _Results:
         self._remarks: dict[str, None] = {}
         self._each: list[SiteCheck] = []
 
-    def add(self, site: SitePairs, count: int, found: PairResult) -> None:
+    def add(self, site: DistinctSite, count: int, found: PairResult) -> None:
         """Add what checking one of `count` sites found."""
         where = f"{site.op_type} node {site.node}"
         self._remarks.update(dict.fromkeys(f"{where}: {text}" for text in found.remarks))
@@ -178,7 +165,7 @@ class _Results:
             self._loose.append(found.errors)
             self._add(site, count, "within tolerance", "", found.errors)
 
-    def leave(self, site: SitePairs, count: int, reason: str) -> None:
+    def leave(self, site: DistinctSite, count: int, reason: str) -> None:
         """Add sites that could not be checked, together with others of the same reason."""
         key = (site.op_type, reason)
         known = self._unchecked.get(key)
@@ -203,7 +190,7 @@ class _Results:
 
     def _add(
         self,
-        site: SitePairs,
+        site: DistinctSite,
         count: int,
         verdict: Literal["bit-exact", "within tolerance", "failed", "not checked"],
         reason: str,
