@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 from onnxreduce_cli.text import listed
 from onnxreduce_cli.verification.compare.outcomes import RunKey, Side
-from onnxreduce_cli.verification.compare.values import Errors
+from onnxreduce_cli.verification.compare.values import Errors, compare
 from onnxreduce_cli.verification.inputs.files import write_inputs
 from onnxreduce_cli.verification.runtime import EXECUTORS
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole import indices
 from onnxreduce_cli.verification.whole.coverage import Coverage, coverage
 from onnxreduce_cli.verification.whole.divergence import first_divergence
-from onnxreduce_cli.verification.whole.explanations import NEAR_EQUAL, ROUNDING, Explanations
 from onnxreduce_cli.verification.whole.naming import executor_name, judged_by
 from onnxreduce_cli.verification.whole.results import (
     Comparison,
@@ -23,7 +25,14 @@ from onnxreduce_cli.verification.whole.results import (
     Trial,
     VerifyReport,
 )
+from onnxreduce_cli.verification.whole.rounding import Rounding
 from onnxreduce_cli.verification.whole.trials import Trials
+
+#: The explanations, as reports give them.
+_NEAR_EQUAL, _ROUNDING = "near-equal values", "rounding"
+
+#: In bytes: of a file with more in it no difference is explained.
+_LARGE = 1 << 30
 
 #: A trial, a value that differs in it, and the two runs that do.
 _Where = tuple[int, str, RunKey, RunKey]
@@ -41,7 +50,7 @@ class Verdict:
         self.ran = ran
         self._pair = Side.CANDIDATE in ran.sources
         self._names = ran.names
-        self._explanations = Explanations(ran)
+        self._explanations = _Explanations(ran)
         self._judged = {
             (number, name): judgement
             for number, run in enumerate(ran.runs)
@@ -244,12 +253,12 @@ class Verdict:
             if (name, how) in reported:
                 continue
             reported.add((name, how))
-            if how == ROUNDING:
+            if how == _ROUNDING:
                 first, second = runs
                 far = [self._distance(number, name, run) for run in runs]
                 rounded.setdefault((first, second), {})[name] = far
                 continue
-            assert how == NEAR_EQUAL
+            assert how == _NEAR_EQUAL
             yield (
                 f"output {name!r} differs where nearly equal values are picked in another order: "
                 "the values agree, and from the second's the first model picks as it does"
@@ -294,3 +303,60 @@ class Verdict:
             )
         else:
             yield f"{text}, and no inner value that both have says more"
+
+
+class _Explanations:
+    """Explains differences, each kind of them once for a trial.
+
+    Attributes:
+        rounding: the runs in double.
+    """
+
+    def __init__(self, ran: Trials) -> None:
+        """Prepare for models that ran."""
+        self._ran = ran
+        self.rounding = Rounding(ran.sources, [run.feeds for run in ran.runs])
+        self._picked: dict[tuple[int, RunKey, RunKey], set[str]] = {}
+
+    def explain(self, number: int, name: str, first: RunKey, second: RunKey) -> str:
+        """Return what explains that an output of two runs differs; empty if nothing does."""
+        outcomes = [self._ran.runs[number].outcomes[ran].values for ran in (first, second)]
+        if outcomes[0] is None or outcomes[1] is None or self._is_large:
+            return ""
+        if name in self._explained(number, first, second):
+            return _NEAR_EQUAL
+        values = [outcome[name] for outcome in outcomes if outcome is not None]
+        return _ROUNDING if self._is_rounding(number, name, first, second, values) else ""
+
+    @cached_property
+    def _is_large(self) -> bool:
+        """Return whether a model's file has too much in it to edit a copy in memory."""
+        paths = [source.path for source in self._ran.sources.values() if source.path is not None]
+        return any(os.path.getsize(path) > _LARGE for path in paths)
+
+    def _is_rounding(
+        self, number: int, name: str, first: RunKey, second: RunKey, values: Sequence[Any]
+    ) -> bool:
+        limit, sides = self._ran.limit(first, second), {first[0], second[0]}
+        return self.rounding.explains(number, name, values, sides, limit)
+
+    def _explained(self, number: int, first: RunKey, second: RunKey) -> set[str]:
+        """The outputs of two runs that near-equal values explain."""
+        key = (number, first, second)
+        if key not in self._picked:
+            values = self._ran.runs[number].outcomes[second].values or {}
+            sources, limit = self._ran.sources, self._ran.limit(first, second)
+
+            def near(name: str, mine: Any, other: Any) -> bool:
+                return compare(mine, other, limit).agree or self._is_rounding(
+                    number, name, first, second, (mine, other)
+                )
+
+            self._picked[key] = indices.explained(
+                (sources[first[0]], first[1]),
+                (sources[second[0]], second[1]),
+                {name: values[name] for name in self._ran.names},
+                self._ran.runs[number].feeds,
+                near,
+            )
+        return self._picked[key]
