@@ -1,7 +1,7 @@
 """A site whose node has graphs within it, as two small models: the node with what these read.
 
 The nodes in the graphs are sites of their own, which are checked each. What becomes of the node
-around them, such as an If that becomes Loops, shows only with them: so it is converted again.
+around them, such as an If that becomes Loops, shows only with them, as planned.
 
 A node in graphs in graphs is cut at a depth: what nests deeper gives values from outside instead.
 It is a site of its own, or stays as it is. So the work of checking all sites of a model does not
@@ -10,15 +10,17 @@ grow with its size times the depth of its graphs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 from onnx import (
     AttributeProto,
     GraphProto,
     ModelProto,
     NodeProto,
+    TensorProto,
     TypeProto,
     helper,
     numpy_helper,
@@ -30,46 +32,76 @@ from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, refuse_external
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.engine.pairs.types import type_proto
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.errors import OnnxreduceError
 from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.calls import UNKNOWN
 from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.dead_values import without_unread
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.edit import Edits, apply_edits
 from onnxreduce_cli.model.random_operators import is_random
-from onnxreduce_cli.model.scope import subgraphs, with_inner
+from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
 from onnxreduce_cli.model.used_values import used_values
 
 #: How many graphs there are at most around a node within one that is checked.
 DEEPEST = 2
 
-#: By models of a node, and the operators that replace it, what conversions made of them.
-Converted = dict[tuple[bytes, tuple[str, ...]], ModelProto]
+Array = npt.NDArray[Any]
+Initializers = MutableSequence[TensorProto]
 
 
 def models_with_bodies(
-    conversion: Conversion, site: Site, converted: Converted
+    conversion: Conversion, site: Site, sites: Mapping[int, Site]
 ) -> tuple[ModelProto, ModelProto]:
-    """The node on its own, and what a conversion makes of that.
+    """Return the node on its own, and what replaces it, with the graphs of either.
 
     What its graphs read of the graph around it are inputs, or constants.
 
     Args:
         conversion: the conversion that the site is from.
         site: the site.
-        converted: the models that were converted before; this one is added.
+        sites: all sites of the conversion that are not blocked, by the identity of their nodes.
 
     Raises:
-        UncheckableError: it cannot be run on its own, or something else replaces it there.
+        UncheckableError: it cannot be run on its own.
     """
     facts, scope = conversion.facts, site.scope
     nesting = Nesting(facts, site.node)
     node = bound(facts.calls, scope, nesting.node)
-    refuse_external(node)
-    inner = list(with_inner([node]))
-    if any(not is_default(item.domain) for item in inner):
-        raise UncheckableError("its subgraphs have nodes of other domains")
-    if any(is_random(item, scope.opset, ()) for item in inner):
-        raise UncheckableError(RANDOM)
-    constants, types = dict[str, npt.NDArray[Any]](), dict(nesting.types)
+    _refuse(node, scope)
+    replacement, initializers = _Replacement(conversion, sites, nesting), list[TensorProto]()
+    made = replacement.of(site.node, scope, initializers)
+    after = [bound(facts.calls, scope, item) for item in made]
+    own = replacement.constants(after, scope, initializers)
+    constants, types = _read(node, scope, facts, nesting)
+    unknown = set(used_values(after)).difference(types, constants, own, made_values(after))
+    if unknown:
+        raise UncheckableError(
+            f"what replaces it reads {min(unknown)!r}, which it did not read itself"
+        )
+    names = Renaming()
+    for prefix, found in (
+        ("i", [*types, *constants]),
+        ("o", node.output),
+        ("t", made_values([node])),
+        ("c", own),
+        ("r", made_values(after)),
+    ):
+        for name in found:
+            names.add(name, prefix)
+    outputs = [name for name in node.output if name]
+    before = _model([node], names, types, constants, outputs, scope.opset or 0)
+    return before, _model(after, names, types, constants | own, outputs, conversion.target)
+
+
+def _read(
+    node: NodeProto, scope: Scope, facts: ConversionFacts, nesting: Nesting
+) -> tuple[dict[str, Array], dict[str, TypeProto]]:
+    """Return what the node reads by name: constants, and the types of all else.
+
+    Raises:
+        UncheckableError: the type of a value is not known.
+    """
+    constants, types = dict[str, Array](), dict(nesting.types)
     for name in used_values([node]):
         if name in nesting.types:
             continue
@@ -80,38 +112,42 @@ def models_with_bodies(
             raise UncheckableError(f"the type of {name!r} is not known")
         else:
             types[name] = type_proto(known, known.dims)
-    before = _model(node, types, constants, scope.opset or 0)
-    key = before.SerializeToString(deterministic=True), site.operators
-    if key not in converted:
-        converted[key] = _converted(before, conversion, site)
-    return before, converted[key]
+    return constants, types
+
+
+def _refuse(node: NodeProto, scope: Scope) -> None:
+    """Refuse a node of which the graphs show that it cannot be run on its own."""
+    refuse_external(node)
+    inner = list(with_inner([node]))
+    if any(not is_default(item.domain) for item in inner):
+        raise UncheckableError("its subgraphs have nodes of other domains")
+    if any(is_random(item, scope.opset, ()) for item in inner):
+        raise UncheckableError(RANDOM)
 
 
 def _model(
-    node: NodeProto,
+    nodes: Sequence[NodeProto],
+    names: Renaming,
     types: Mapping[str, TypeProto],
-    constants: Mapping[str, npt.NDArray[Any]],
+    constants: Mapping[str, Array],
+    outputs: Iterable[str],
     opset: int,
 ) -> ModelProto:
-    """A model of one node, by names that do not depend on the model that it is from."""
-    names = Renaming()
-    for prefix, found in (
-        ("i", [*types, *constants]),
-        ("o", node.output),
-        ("t", made_values([node])),
-    ):
-        for name in found:
-            names.add(name, prefix)
+    """One side of a pair, with the constants that it reads."""
+    read = set(used_values(nodes))
     graph = helper.make_graph(
-        [names.node(node, 0)],
+        [names.node(node, index) for index, node in enumerate(nodes)],
         "site",
         [helper.make_value_info(names[name], proto) for name, proto in types.items()],
         [],
-        [numpy_helper.from_array(array, names[name]) for name, array in constants.items()],
+        [
+            numpy_helper.from_array(array, names[name])
+            for name, array in constants.items()
+            if name in read
+        ],
     )
-    for name in node.output:
-        if name:
-            graph.output.add().name = names[name]
+    for name in outputs:
+        graph.output.add().name = names[name]
     return helper.make_model(
         graph,
         opset_imports=[helper.make_opsetid("", opset)],
@@ -119,24 +155,75 @@ def _model(
     )
 
 
-def _converted(before: ModelProto, conversion: Conversion, site: Site) -> ModelProto:
-    """The model of the node at the target, if its node becomes there what the site becomes."""
-    after = ModelProto()
-    after.CopyFrom(before)
-    try:
-        converted = Conversion(after, conversion.target, target_ir_version=conversion.ir_version)
-        if _replacement(converted.sites, before) != site.operators:
-            raise UncheckableError("on its own something else replaces it")
-        converted.apply()
-    except OnnxreduceError as error:
-        raise UncheckableError(f"on its own it cannot be converted: {error}") from error
-    return after
+class _Replacement:
+    """What takes a node's place, with what is planned for the nodes of its graphs."""
 
+    def __init__(self, conversion: Conversion, sites: Mapping[int, Site], nesting: Nesting) -> None:
+        self._conversion = conversion
+        self._sites = sites
+        self._instead = nesting.instead
+        #: The scopes that new nodes stand in, whose constants they may read.
+        self._scopes: list[Scope] = []
 
-def _replacement(sites: Sequence[Site], before: ModelProto) -> tuple[str, ...]:
-    """The operators that replace the only node of a model's graph; empty if it stays."""
-    outputs = list(before.graph.node[0].output)
-    return next((site.operators for site in sites if list(site.node.output) == outputs), ())
+    def of(self, node: NodeProto, scope: Scope, initializers: Initializers) -> list[NodeProto]:
+        """Return the nodes that take the place of one; a copy where none do.
+
+        Args:
+            node: the node.
+            scope: where it is.
+            initializers: those that take its place are added.
+        """
+        if id(node) in self._instead:
+            return self._instead[id(node)]
+        holder = GraphProto(node=[node])
+        for (_, graph), (_, copy) in zip(subgraphs(node), subgraphs(holder.node[0]), strict=True):
+            inner = self._conversion.facts.model.inner(graph)
+            assert inner is not None
+            new = [made for item in inner.nodes for made in self.of(item, inner, copy.initializer)]
+            kept = without_unread(new, [output.name for output in graph.output])
+            del copy.node[:]
+            copy.node.extend(kept)
+        site = self._sites.get(id(node))
+        if site is not None:
+            self._scopes.append(scope)
+            around, edits = Scope(holder, None, scope.opset, ""), Edits()
+            made = (site.result, site.successors, site.taken_over, site.initializers)
+            edits.replace(around.nodes[0], *made)
+            apply_edits(around, edits)
+            initializers.extend(holder.initializer)
+        return list(holder.node)
+
+    def constants(
+        self, nodes: Sequence[NodeProto], outer: Scope, initializers: Iterable[TensorProto]
+    ) -> dict[str, Array]:
+        """Return the constants, by name, that the new nodes of a scope read.
+
+        Args:
+            nodes: the nodes.
+            outer: the scope.
+            initializers: those that take the place of nodes.
+
+        Raises:
+            UncheckableError: callers of a function set one differently.
+        """
+        known = {tensor.name: numpy_helper.to_array(tensor) for tensor in initializers}
+        made = set(made_values(nodes))
+        read = [name for name in used_values(nodes) if name not in made]
+        for scope in self._scopes:
+            own = self._conversion.constants(scope)
+            known.update((name, own.arrays[name][0]) for name in read if name in own.arrays)
+            for name in own.references.keys() & read:
+                calls = self._conversion.facts.calls
+                value = calls.resolve_attribute(scope, own.references[name])
+                if value is UNKNOWN or value is None:
+                    raise UncheckableError("what it reads is set by the function's callers")
+                known[name] = np.array(value, np.int64)
+        for name in read:
+            array = self._conversion.facts.constant(outer, name)
+            if name not in known and array is not None:
+                known[name] = array
+        # In an order that does not depend on their names.
+        return {name: known[name] for name in read if name in known}
 
 
 class Nesting:
@@ -145,6 +232,7 @@ class Nesting:
     Attributes:
         node: the model's own where nothing nests deeper, else a copy.
         types: by name those of the values in place of what nodes that nest deeper give.
+        instead: by the identity of a node that nests deeper, what gives these values.
     """
 
     def __init__(self, facts: ConversionFacts, node: NodeProto) -> None:
@@ -159,6 +247,7 @@ class Nesting:
         """
         self.node = node
         self.types: dict[str, TypeProto] = {}
+        self.instead: dict[int, list[NodeProto]] = {}
         self._facts = facts
         levels = _levels(node)
         if any(True for inner in levels[-1] for _ in subgraphs(inner)):
@@ -192,9 +281,10 @@ class Nesting:
             elif depth < DEEPEST:
                 copy.node.append(self._cut(node, depth))
             else:
-                copy.node.extend(self._instead(graph, node))
+                self.instead[id(node)] = [*self._values(graph, node)]
+                copy.node.extend(self.instead[id(node)])
 
-    def _instead(self, graph: GraphProto, node: NodeProto) -> Iterator[NodeProto]:
+    def _values(self, graph: GraphProto, node: NodeProto) -> Iterator[NodeProto]:
         """Nodes that give values from outside under the names of what a node in a graph gives."""
         scope = self._facts.model.inner(graph)
         assert scope is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
 
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.pairs.bodies import Converted, models_with_bodies
+from onnxreduce_cli.engine.pairs.bodies import models_with_bodies
 from onnxreduce_cli.engine.pairs.names import Renaming, described, made_values
 from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, nodes_behind, refuse_external
 from onnxreduce_cli.engine.pairs.pair import Pair, Sizes, UncheckableError
@@ -69,7 +70,11 @@ class PairMaker:
         self._facts = conversion.facts
         self._reads: dict[int, set[str]] = {}
         self._grouped: dict[int, Sequence[Hashable]] = {}
-        self._converted: Converted = {}
+
+    @cached_property
+    def _sites(self) -> dict[int, Site]:
+        """The sites that are not blocked, by the identity of their nodes."""
+        return {id(site.node): site for site in self.conversion.sites if site.blocked is None}
 
     def signature(self, site: Site) -> tuple[Any, ...]:
         """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
@@ -137,7 +142,7 @@ class PairMaker:
             UncheckableError: it cannot be run on its own.
         """
         if _has_graphs(site.node):
-            before, after = models_with_bodies(self.conversion, site, self._converted)
+            before, after = models_with_bodies(self.conversion, site, self._sites)
             return Pair(before, after, moved=False, full=True, promised={}, sizes={})
         self._refuse(site)
         parts = self._parts(site, full)
