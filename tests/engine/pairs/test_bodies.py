@@ -10,7 +10,7 @@ from onnxreduce_cli.engine.pairs.making import PairMaker
 from onnxreduce_cli.engine.pairs.pair import UncheckableError
 from onnxreduce_cli.model.scope import with_inner
 from onnxreduce_cli.steps.dispatch import step_for
-from tests.support import check_sites
+from tests.support import check_sites, model
 from tests.verification.sites.test_checking import plant
 
 IF = ("If", 11, "down")
@@ -89,3 +89,20 @@ def test_what_nests_deep_and_is_of_unknown_type_cannot_be_left_out() -> None:
         Nesting(conversion.facts, node)
     inner = node.attribute[0].g.node[0]
     assert Nesting(conversion.facts, inner).node is inner
+
+
+@pytest.mark.parametrize("text", ["If(c)", "If(d)"])
+def test_a_node_is_checked_with_what_is_emulated_in_its_graphs(text: str) -> None:
+    source = model(
+        f"""<ir_version: 8, opset_import: ["": 13]>
+        g (bool c, float[N,6] x) => (float[A,B] y) {{
+            d = Not(c)
+            y = {text} <
+                then_branch = a () => (float[P,Q] p) {{ n = NonZero(x) p = Cast<to = 1>(n) }},
+                else_branch = b () => (float[N,6] q) {{ q = Neg(x) }}>
+        }}"""
+    )
+    report = check_sites(Conversion(source, 7, emulate=True))
+    assert report.ok
+    assert not report.unchecked
+    assert {"If", "NonZero"} <= {item.op_type for item in report.each}
