@@ -26,11 +26,10 @@ from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.specialisation import Specialisation
 from onnxreduce_cli.model.types import called_types, shape_inference
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.verification.randomness import random_outputs
-from onnxreduce_cli.verification.sites import check_sites
 from onnxreduce_cli.verification.source import Source
-from tests.support import conversions
-from tests.verification.test_site_nesting import nested as nested_apart
+from onnxreduce_cli.verification.whole.randomness import random_outputs
+from tests.engine.pairs.test_bodies import nested as nested_apart
+from tests.support import check_sites, conversions
 
 
 def operations(work: Callable[[], object]) -> int:

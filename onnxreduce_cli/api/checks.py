@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 
 def prepare_checks() -> None:
@@ -34,6 +34,8 @@ def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | No
     """
     if not conversion.rewrites_nodes or conversion.blockers:
         return None
-    from onnxreduce_cli.verification.checking import check
+    from onnxreduce_cli.engine.pairs.distinct import distinct_sites
+    from onnxreduce_cli.verification.inputs.profiles import constant_drawer
+    from onnxreduce_cli.verification.sites.checking import check
 
-    return check(conversion, strict=strict)
+    return check(distinct_sites(conversion, constant_drawer()), strict=strict)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.report.data import ConvertedModel
     from onnxreduce_cli.report.drawing import Picture
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 #: What is told of each model beside the result: nothing, all data, or pictures as well.
 Telling = Literal["", "data", "pictures"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.model.ir_version import Wanted
     from onnxreduce_cli.report.data import Conversions
     from onnxreduce_cli.report.drawing import Picture
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 
 def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:

@@ -13,8 +13,8 @@ from onnxreduce_cli.report.contents import Contents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import alike
 from onnxreduce_cli.report.plan import remarks
-from onnxreduce_cli.verification.results import VerifyReport
-from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites.report import SiteReport
+from onnxreduce_cli.verification.whole.results import VerifyReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from onnxreduce_cli.engine.runtime_reach import runtimes_taking
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.text import as_text, count, shortened
-from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites.report import SiteReport
 
 #: More changes than these are not drawn, nor more nodes of one.
 DRAWN, NODES = 200, 60

@@ -20,7 +20,7 @@ from onnxreduce_cli.report.drawing import (
     rows,
     sides,
 )
-from onnxreduce_cli.verification.results import VerifyReport
+from onnxreduce_cli.verification.whole.results import VerifyReport
 
 #: How a page marks the nodes that make the first value that differs.
 _FIRST = "makes what differs first"

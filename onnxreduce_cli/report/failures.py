@@ -41,7 +41,7 @@ def failure(error: Exception) -> Failure:
 
 
 def _text(error: OnnxreduceError) -> str:
-    from onnxreduce_cli.verification.errors import VerificationError
+    from onnxreduce_cli.verification.whole.results import VerificationError
 
     if not isinstance(error, VerificationError):
         return f"{error.prefix}{error}"

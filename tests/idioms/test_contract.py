@@ -16,9 +16,8 @@ from onnxreduce_cli.errors import CheckError, InvalidModelError, UsageError
 from onnxreduce_cli.idioms import registry
 from onnxreduce_cli.idioms.registry import GROUPS, IDIOMS
 from onnxreduce_cli.idioms.tracing import Definition, trace
-from onnxreduce_cli.verification.sites import check_sites
 from tests.idioms.written import X, plain_forms, written
-from tests.support import model, one_node, op_types, run
+from tests.support import check_sites, model, one_node, op_types, run
 
 pytestmark = pytest.mark.newest
 

@@ -9,13 +9,12 @@ from onnx import ModelProto
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.options import Options
-from onnxreduce_cli.verification.outcomes import Outcome, Side
-from onnxreduce_cli.verification.site_doubles import settled
-from onnxreduce_cli.verification.site_models import PairMaker
-from onnxreduce_cli.verification.site_pair import Pair
-from onnxreduce_cli.verification.sites import check_sites
+from onnxreduce_cli.engine.pairs.making import PairMaker
+from onnxreduce_cli.engine.pairs.pair import Pair
+from onnxreduce_cli.verification.compare.outcomes import Outcome, Side
+from onnxreduce_cli.verification.sites.stabler import settled
 from tests.idioms.exported import GROUPS, KERAS, MOMENTS, SCORES, SHIFTS, attention
-from tests.support import model, op_types, run
+from tests.support import check_sites, model, op_types, run
 
 pytestmark = pytest.mark.newest
 
@@ -126,7 +125,7 @@ def _judged(x: float, before: float, after: float) -> float:
     """What a Softplus of `x` counts as that gave `after`, where its nodes gave `before`."""
     pair = _pair()
     (given,), (name,) = (
-        [v.name for v in side] for side in (pair.before.graph.input, pair.before.graph.output)
+        [v.name for v in side] for side in (pair.reference.graph.input, pair.reference.graph.output)
     )
     outcomes = {
         (side, "numpy"): Outcome({name: np.array([[value]], np.float32)})
