@@ -7,11 +7,10 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.runtime import NumpyRunner
-from onnxreduce_cli.verification.site_draws import windows_hold_elements
-from onnxreduce_cli.verification.site_pair import Pair
-from onnxreduce_cli.verification.sites import check_sites
-from tests.support import model
+from onnxreduce_cli.verification.sites.draws import windows_hold_elements
+from tests.support import check_sites, model
 
 
 def pool(data: str, attributes: str) -> ModelProto:
