@@ -98,9 +98,9 @@ def contexts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     original: Callable[..., carry.Context] = carry.Context
 
-    def counted(node: onnx.NodeProto, *others: object) -> carry.Context:
+    def counted(node: onnx.NodeProto, *others: object, **options: bool) -> carry.Context:
         seen.append(node.op_type)
-        return original(node, *others)
+        return original(node, *others, **options)
 
     monkeypatch.setattr(carry, "Context", counted)
     return seen
