@@ -7,6 +7,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.runtime import NumpyRunner
 from onnxreduce_cli.verification.sites.draws import windows_hold_elements
@@ -57,6 +58,6 @@ def test_windows_hold_elements(data: str, attributes: str, holds: bool) -> None:
 )  # fmt: skip
 def test_pools_of_constants_are_checked(opset: int, target: int, text: str) -> None:
     found = model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
-    report = check_sites(Conversion(found, target, emulate=True))
+    report = check_sites(Conversion(found, target, Options(emulate=True)))
     assert report.ok
     assert report.checked == report.distinct
