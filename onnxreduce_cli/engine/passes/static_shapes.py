@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.subject import Subject
@@ -19,7 +20,7 @@ from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
-from onnxreduce_cli.model.values import ValueType, from_proto
+from onnxreduce_cli.model.values import ValueType, dtype_name, from_proto
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
 
@@ -148,12 +149,17 @@ class _Folding:
                 if not of_shapes:
                     continue
                 derived.update((id(scope), name) for name in node.output)
-                if all(self._is_small(scope, name) for name in node.output if name):
+                if all(self._is_foldable(scope, name) for name in node.output if name):
                     yield scope, node
 
-    def _is_small(self, scope: Scope, name: str) -> bool:
+    def _is_foldable(self, scope: Scope, name: str) -> bool:
         array = self._facts.constant(scope, name)
-        return array is not None and array.size <= _MOST and array.dtype.kind in "biuf"
+        if array is None or array.size > _MOST or array.dtype.kind not in "biuf":
+            return False
+        if not _is_made_by_node(scope, name):
+            return True
+        dtype = dtype_name(helper.np_dtype_to_tensor_dtype(array.dtype))
+        return f"tensor({dtype})" in schemas.allowed_types("Constant", scope.opset or 0)["out0"]
 
     def _needed(self, gone: set[int]) -> set[tuple[int, str]]:
         """The values, each with the scope that makes it, that others than these nodes read."""
@@ -178,8 +184,7 @@ class _Folding:
             array = self._facts.constant(scope, name)
             assert array is not None
             tensor = numpy_helper.from_array(array, name)
-            # A function has no initializers, and what a graph gives is made by a node.
-            if scope.function is not None or name in scope.outputs:
+            if _is_made_by_node(scope, name):
                 nodes.append(constant_node(tensor))
             else:
                 initializers.append(tensor)
@@ -220,6 +225,14 @@ class _Folding:
             if id(scope) in edits:
                 apply_edits(scope, edits[id(scope)])
         return (*self._unread, *dead.names)
+
+
+def _is_made_by_node(scope: Scope, name: str) -> bool:
+    """Return whether a Constant takes the place of a value, not an initializer.
+
+    A function has no initializers, and what a graph gives is made by a node.
+    """
+    return scope.function is not None or name in scope.outputs
 
 
 def _state_shapes(subject: Subject) -> None:
