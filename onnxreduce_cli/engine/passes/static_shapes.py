@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
@@ -13,6 +13,7 @@ from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.doubtful_sizes import ScopedName, doubtful_values
 from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.fixed_dims import fix_dims
@@ -75,12 +76,14 @@ def fixed(model: ModelProto, dims: Mapping[str, int], base_dir: str) -> StaticSh
     changes: list[Change] = []
     removed: list[str] = []
     for _ in range(_ROUNDS):
-        found = _Folding(Subject.of(model, base_dir))
+        subject = Subject.of(model, base_dir)
+        found = _Folding(subject, doubtful_values(subject.scopes, subject.facts))
         if not found.replaced:
             break
         changes += found.changes
         removed += found.apply()
-    _state_shapes(Subject.of(model, base_dir))
+    subject = Subject.of(model, base_dir)
+    _state_shapes(subject, doubtful_values(subject.scopes, subject.facts))
     return StaticShapes(tuple(lines), tuple(changes), tuple(removed))
 
 
@@ -122,8 +125,9 @@ class _Folding:
         changes: what is told of those that something takes the place of.
     """
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: Subject, doubtful: Collection[ScopedName]) -> None:
         self._subject = subject
+        self._doubtful = doubtful
         self._facts: Facts = subject.facts
         self.replaced: list[tuple[Scope, NodeProto, list[NodeProto], list[TensorProto]]] = []
         self.changes: list[Change] = []
@@ -153,6 +157,8 @@ class _Folding:
                     yield scope, node
 
     def _is_foldable(self, scope: Scope, name: str) -> bool:
+        if (id(scope), name) in self._doubtful:
+            return False
         array = self._facts.constant(scope, name)
         if array is None or array.size > _MOST or array.dtype.kind not in "biuf":
             return False
@@ -235,7 +241,7 @@ def _is_made_by_node(scope: Scope, name: str) -> bool:
     return scope.function is not None or name in scope.outputs
 
 
-def _state_shapes(subject: Subject) -> None:
+def _state_shapes(subject: Subject, doubtful: Collection[ScopedName]) -> None:
     """State what is known now of shapes that the model states in part, in place."""
     for scope in subject.scopes:
         graph = scope.container
@@ -244,6 +250,8 @@ def _state_shapes(subject: Subject) -> None:
         for info in (*graph.output, *graph.value_info):
             stated = from_proto(info.type) if info.HasField("type") else None
             known = subject.facts.type(scope, info.name)
+            if (id(scope), info.name) in doubtful:
+                continue
             if stated is None or known is None or stated.dims is None or known.dims is None:
                 continue
             if len(stated.dims) == len(known.dims) and stated.dims != known.dims:
