@@ -204,3 +204,30 @@ def test_a_model_given_is_edited_only_where_all_goes_well() -> None:
     assert source.SerializeToString() == before
     assert onnxreduce_cli.convert(source, dims={"batch": 1}, in_place=True) is source
     assert source.graph.input[0].type.tensor_type.shape.dim[0].dim_value == 1
+
+
+@pytest.mark.parametrize("opset", [7, 8, 9])
+def test_sizes_become_no_constants_that_the_opset_does_not_allow(opset: int) -> None:
+    """Before opset 9 a Constant is of floats, and so neither an output nor in a function."""
+    source = model(f"""<ir_version: 8, opset_import: ["" : {opset}, "local" : 1]>
+        g (float[N,3] x, bool c) => (int64[2] y, int64[2] z, float[2] f, int64[2] w) {{
+            y = Shape(x)
+            s = Shape(x)
+            f = Cast<to = 1>(s)
+            z = If (c) <
+                then_branch = t () => (int64[2] t) {{ t = Shape(x) }},
+                else_branch = e () => (int64[2] u) {{ u = Shape(x) }}
+            >
+            w = local.Sizes(x)
+        }}
+        <domain: "local", opset_import: ["" : {opset}]>
+        Sizes (a) => (b) {{ s = Shape(a)  b = Identity(s) }}""")
+    result = onnxreduce_cli.convert(source, dims={"N": 4})
+    onnx.checker.check_model(result, full_check=True)
+    kept = ["Shape", "Constant", "If", "Sizes"] if opset < 9 else ["Constant"] * 2 + ["If", "Sizes"]
+    assert [node.op_type for node in result.graph.node] == kept
+    for given in (True, False):
+        feeds = {"x": np.ones((4, 3), np.float32), "c": np.array(given)}
+        before, after = run(source, feeds), run(result, feeds)
+        for name in "yzfw":
+            assert_same(before[name], after[name])

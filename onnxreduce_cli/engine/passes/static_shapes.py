@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
+from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
 from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.doubtful_sizes import ScopedName, doubtful_values
 from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
 from onnxreduce_cli.model.fixed_dims import fix_dims
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
 from onnxreduce_cli.model.types.facts import Facts
-from onnxreduce_cli.model.values import ValueType, from_proto
+from onnxreduce_cli.model.values import ValueType, dtype_name, from_proto
 from onnxreduce_cli.text import count, listed
 
 #: Operators whose outputs tell of shapes alone.
@@ -73,12 +75,14 @@ def fixed(model: ModelProto, dims: Mapping[str, int], base_dir: str) -> StaticSh
     changes: list[Change] = []
     removed: list[str] = []
     for _ in range(_ROUNDS):
-        found = _Folding(ConversionInput.of(model, base_dir))
+        model_input = ConversionInput.of(model, base_dir)
+        found = _Folding(model_input, doubtful_values(model_input.scopes, model_input.facts))
         if not found.replaced:
             break
         changes += found.changes
         removed += found.apply()
-    _state_shapes(ConversionInput.of(model, base_dir))
+    model_input = ConversionInput.of(model, base_dir)
+    _state_shapes(model_input, doubtful_values(model_input.scopes, model_input.facts))
     return StaticShapes(tuple(lines), tuple(changes), tuple(removed))
 
 
@@ -119,8 +123,9 @@ class _Folding:
         changes: what is told of those that something takes the place of.
     """
 
-    def __init__(self, model_input: ConversionInput) -> None:
+    def __init__(self, model_input: ConversionInput, doubtful: Collection[ScopedName]) -> None:
         self._input = model_input
+        self._doubtful = doubtful
         self._facts: Facts = model_input.facts
         self.replaced: list[tuple[Scope, NodeProto, list[NodeProto], list[TensorProto]]] = []
         self.changes: list[Change] = []
@@ -146,12 +151,19 @@ class _Folding:
                 if not of_shapes:
                     continue
                 derived.update((id(scope), name) for name in node.output)
-                if all(self._is_small(scope, name) for name in node.output if name):
+                if all(self._is_foldable(scope, name) for name in node.output if name):
                     yield scope, node
 
-    def _is_small(self, scope: Scope, name: str) -> bool:
+    def _is_foldable(self, scope: Scope, name: str) -> bool:
+        if (id(scope), name) in self._doubtful:
+            return False
         array = self._facts.constant(scope, name)
-        return array is not None and array.size <= _MOST and array.dtype.kind in "biuf"
+        if array is None or array.size > _MOST or array.dtype.kind not in "biuf":
+            return False
+        if not _is_made_by_node(scope, name):
+            return True
+        dtype = dtype_name(helper.np_dtype_to_tensor_dtype(array.dtype))
+        return f"tensor({dtype})" in schemas.allowed_types("Constant", scope.opset or 0)["out0"]
 
     def _needed(self, gone: set[int]) -> set[tuple[int, str]]:
         """The values, each with the scope that makes it, that others than these nodes read."""
@@ -176,8 +188,7 @@ class _Folding:
             array = self._facts.constant(scope, name)
             assert array is not None
             tensor = numpy_helper.from_array(array, name)
-            # A function has no initializers, and what a graph gives is made by a node.
-            if scope.function is not None or name in scope.outputs:
+            if _is_made_by_node(scope, name):
                 nodes.append(constant_node(tensor))
             else:
                 initializers.append(tensor)
@@ -220,7 +231,15 @@ class _Folding:
         return (*self._unread, *dead.names)
 
 
-def _state_shapes(model_input: ConversionInput) -> None:
+def _is_made_by_node(scope: Scope, name: str) -> bool:
+    """Return whether a Constant takes the place of a value, not an initializer.
+
+    A function has no initializers, and what a graph gives is made by a node.
+    """
+    return scope.function is not None or name in scope.outputs
+
+
+def _state_shapes(model_input: ConversionInput, doubtful: Collection[ScopedName]) -> None:
     """State what is known now of shapes that the model states in part, in place."""
     for scope in model_input.scopes:
         graph = scope.container
@@ -229,6 +248,8 @@ def _state_shapes(model_input: ConversionInput) -> None:
         for info in (*graph.output, *graph.value_info):
             stated = from_proto(info.type) if info.HasField("type") else None
             known = model_input.facts.type(scope, info.name)
+            if (id(scope), info.name) in doubtful:
+                continue
             if stated is None or known is None or stated.dims is None or known.dims is None:
                 continue
             if len(stated.dims) == len(known.dims) and stated.dims != known.dims:
