@@ -201,8 +201,8 @@ def _unreadable(content: bytes) -> str:
     """Return what is said of a file's bytes that protobuf cannot parse."""
     if nesting.depth(content) > nesting.LIMIT:
         return (
-            "cannot be read: its graphs nest deeper than protobuf reads, which is 32 levels of If; "
-            "export it with fewer"
+            "cannot be read: its graphs or types nest deeper than protobuf reads, which is 32 "
+            "levels of If; export it with fewer"
         )
     return "is no ONNX model in protobuf form: it is cut short, or something else"
 

@@ -14,7 +14,7 @@ from onnxreduce_cli.model.inference_bounds import may_take_much
 from onnxreduce_cli.worker.process import EndedError, UnansweredError, current
 
 #: The bytes of memory that inference in the worker may take, and more for each byte of the model.
-_MEMORY, _MEMORY_OF_BYTE = 450_000_000, 64
+_MEMORY, _MEMORY_OF_BYTE = 400_000_000, 64
 
 #: The seconds that it may take.
 _SECONDS = 10

@@ -96,7 +96,9 @@ def test_depth() -> None:
 def test_deeper_than_protobuf_reads_is_refused(levels: int, tmp_path: Path) -> None:
     path = tmp_path / "bomb.onnx"
     path.write_bytes(nested(levels))
-    with pytest.raises(InvalidModelError, match="its graphs nest deeper than protobuf reads"):
+    with pytest.raises(
+        InvalidModelError, match="its graphs or types nest deeper than protobuf reads"
+    ):
         load(path)
 
 
