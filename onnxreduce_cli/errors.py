@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.serializable import Told
 from onnxreduce_cli.text import (
     common,
     count,
@@ -18,7 +19,6 @@ from onnxreduce_cli.text import (
     shortened,
     without_values,
 )
-from onnxreduce_cli.told import Told
 
 #: Longer reasons and paths of scopes are cut in messages, and still shorter ones where Python shows
 #: objects.

@@ -7,8 +7,8 @@ from typing import ClassVar
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.serializable import Told
 from onnxreduce_cli.text import count, html_table
-from onnxreduce_cli.told import Told
 
 
 @dataclass(frozen=True)

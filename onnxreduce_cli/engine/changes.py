@@ -8,6 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from onnxreduce_cli.errors import placed
 from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.serializable import Told
 from onnxreduce_cli.text import (
     LISTED,
     common,
@@ -17,7 +18,6 @@ from onnxreduce_cli.text import (
     shortened,
     without_values,
 )
-from onnxreduce_cli.told import Told
 
 #: Where there are more kinds of changes, those that differ in values alone become one.
 _KINDS = 12

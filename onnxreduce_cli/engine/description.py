@@ -17,8 +17,8 @@ from onnxreduce_cli.model.domains import MICROSOFT
 from onnxreduce_cli.model.edit import outer_constants
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, function_label, with_inner
 from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.serializable import Told
 from onnxreduce_cli.text import count, html_table, listed
-from onnxreduce_cli.told import Told
 
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import Written

@@ -17,8 +17,8 @@ from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, function_label
 from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.serializable import Told
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
-from onnxreduce_cli.told import Told
 
 #: The operators that the tool is named for.
 FAMILY = (*REDUCE, *SOFTMAX)

@@ -8,8 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from onnxreduce_cli.report.drawing import Picture
+from onnxreduce_cli.serializable import plain
 from onnxreduce_cli.text import shortened
-from onnxreduce_cli.told import plain
 
 #: Nothing is loaded, whatever a model's names hold.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'"

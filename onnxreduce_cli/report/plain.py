@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.told import plain
+from onnxreduce_cli.serializable import plain
 
 #: The version of the form of reports. It grows where something that was there is gone or means
 #: something else, not where something is added.

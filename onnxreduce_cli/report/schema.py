@@ -14,7 +14,7 @@ from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem, Wro
 from onnxreduce_cli.report.outputs import Outputs
 from onnxreduce_cli.report.plain import FORMAT
 from onnxreduce_cli.report.reference import Operators, Targets
-from onnxreduce_cli.told import told_names
+from onnxreduce_cli.serializable import told_names
 from onnxreduce_cli.verification.results import VerifyReport
 
 Schema = dict[str, Any]

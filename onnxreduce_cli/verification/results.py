@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.serializable import Told
 from onnxreduce_cli.text import count, html_table
-from onnxreduce_cli.told import Told
 from onnxreduce_cli.verification.compare import Errors
 
 EQUIVALENT, DIFFERENT, UNKNOWN = 0, 1, 3

@@ -11,7 +11,7 @@ import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.told import Told
+from onnxreduce_cli.serializable import Told
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.data import write_inputs
 
