@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.serializable import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import (
     common,
     count,
@@ -30,7 +30,7 @@ _REASONS = 10
 
 
 @dataclass(frozen=True, repr=False)
-class Blocker(Told):
+class Blocker(Serializable):
     """One node that cannot reach the target opset.
 
     Attributes:

@@ -29,7 +29,7 @@ from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.serializable import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.limits import limited
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ Seen = Callable[[Conversion, "SiteReport | None"], None]
 
 
 @dataclass(frozen=True)
-class Converted(Told):
+class Converted(Serializable):
     """The result of converting one file.
 
     Attributes:

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.serializable import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table
 
 
 @dataclass(frozen=True)
-class Difference(Told):
+class Difference(Serializable):
     """One thing that differs.
 
     Attributes:
@@ -30,7 +30,7 @@ class Difference(Told):
 
 
 @dataclass(frozen=True)
-class DiffNode(Told):
+class DiffNode(Serializable):
     """A node that only one of the models has.
 
     Attributes:
@@ -45,7 +45,7 @@ class DiffNode(Told):
 
 
 @dataclass(frozen=True)
-class Diff(Told):
+class Diff(Serializable):
     """What differs between two models as graphs; nothing where one is a copy of the other.
 
     Attributes:
@@ -66,7 +66,7 @@ class Diff(Told):
             differ in it.
     """
 
-    ALSO_TOLD: ClassVar = ("differs",)
+    EXTRA_FIELDS: ClassVar = ("differs",)
 
     a: str
     b: str

@@ -8,7 +8,7 @@ from typing import ClassVar, NamedTuple
 
 from onnxreduce_cli.errors import placed
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.serializable import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import (
     LISTED,
     common,
@@ -27,7 +27,7 @@ _NAMED = 4
 
 
 @dataclass(frozen=True, repr=False)
-class Change(Told):
+class Change(Serializable):
     """One node that the conversion rewrites.
 
     Attributes:
@@ -44,7 +44,7 @@ class Change(Told):
             of them all.
     """
 
-    ALSO_TOLD: ClassVar = ("summary",)
+    EXTRA_FIELDS: ClassVar = ("summary",)
 
     node: str
     op_type: str

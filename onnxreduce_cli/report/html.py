@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from onnxreduce_cli.report.drawing import Picture
-from onnxreduce_cli.serializable import plain
+from onnxreduce_cli.serializable import as_plain_data
 from onnxreduce_cli.text import shortened
 
 #: Nothing is loaded, whatever a model's names hold.
@@ -47,7 +47,7 @@ def page(found: Mapping[str, Any], pictures: Sequence[Picture | None]) -> str:
         found: the report.
         pictures: what is shown of each of its models; None where there is nothing.
     """
-    data = _cut({**found, "pictures": plain(pictures)})
+    data = _cut({**found, "pictures": as_plain_data(pictures)})
     folder = files("onnxreduce_cli.report") / "page"
     style, licence, layout, script = (
         (folder / name).read_text(encoding="utf-8")

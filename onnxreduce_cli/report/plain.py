@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.serializable import plain
+from onnxreduce_cli.serializable import as_plain_data
 
 #: The version of the form of reports. It grows where something that was there is gone or means
 #: something else, not where something is added.
@@ -42,8 +42,8 @@ class Report:
             "exit_code": self.exit_code,
             "onnxreduce": __version__,
             "onnx": onnx.__version__,
-            "problem": plain(self.problem),
-            **({} if self.content is None else plain(self.content)),
+            "problem": as_plain_data(self.problem),
+            **({} if self.content is None else as_plain_data(self.content)),
         }
 
 

@@ -14,7 +14,7 @@ from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem, Wro
 from onnxreduce_cli.report.outputs import Outputs
 from onnxreduce_cli.report.plain import FORMAT
 from onnxreduce_cli.report.reference import Operators, Targets
-from onnxreduce_cli.serializable import told_names
+from onnxreduce_cli.serializable import field_names
 from onnxreduce_cli.verification.results import VerifyReport
 
 Schema = dict[str, Any]
@@ -83,7 +83,7 @@ def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
     told, hints = cleandoc(owner.__doc__ or ""), get_type_hints(owner)
     texts = {found[1]: " ".join(found[2].split()) for found in _ATTRIBUTE.finditer(told)}
     kinds = {}
-    for key in told_names(owner):
+    for key in field_names(owner):
         found = getattr(owner, key, None)
         if isinstance(found, property):
             kinds[key] = get_type_hints(found.fget)["return"]

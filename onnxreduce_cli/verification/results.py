@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.serializable import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table
 from onnxreduce_cli.verification.compare import Errors
 
@@ -47,7 +47,7 @@ class ExecutorRun:
 
 
 @dataclass(frozen=True)
-class Comparison(Told):
+class Comparison(Serializable):
     """One output, compared over all trials.
 
     Attributes:
@@ -60,7 +60,7 @@ class Comparison(Told):
             there is none.
     """
 
-    ALSO_TOLD: ClassVar = ("agree",)
+    EXTRA_FIELDS: ClassVar = ("agree",)
 
     output: str
     first: tuple[str, str]
@@ -114,7 +114,7 @@ class Disagreement:
 
 
 @dataclass(frozen=True)
-class VerifyReport(Told):
+class VerifyReport(Serializable):
     """The result of comparing two models, or two executors on one model.
 
     Attributes:
@@ -133,7 +133,7 @@ class VerifyReport(Told):
         saved: the folder that holds the failing inputs, if they were kept.
     """
 
-    ALSO_TOLD: ClassVar = ("exit_code",)
+    EXTRA_FIELDS: ClassVar = ("exit_code",)
 
     a: str
     b: str | None

@@ -11,7 +11,7 @@ import onnx
 from onnx import ModelProto
 
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.serializable import Told
+from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.verification.compare import Errors
 from onnxreduce_cli.verification.data import write_inputs
 
@@ -113,7 +113,7 @@ class SiteCheck:
 
 
 @dataclass(frozen=True, repr=False)
-class SiteReport(Told):
+class SiteReport(Serializable):
     """The result of checking the sites of a conversion.
 
     Attributes:
@@ -127,8 +127,8 @@ class SiteReport(Told):
         each: every distinct site by itself.
     """
 
-    ALSO_TOLD: ClassVar = ("summary", "checked")
-    NOT_TOLD: ClassVar = ("errors", "unchecked", "failures")
+    EXTRA_FIELDS: ClassVar = ("summary", "checked")
+    OMITTED_FIELDS: ClassVar = ("errors", "unchecked", "failures")
 
     sites: int
     distinct: int
