@@ -57,7 +57,7 @@ def command(
     wrong usage or unreadable; 3: nothing could run them, so nothing is known.
     """
     from onnxreduce_cli.model.files import load
-    from onnxreduce_cli.report.drawing_two import verify_picture
+    from onnxreduce_cli.report.comparison_picture import verify_picture
     from onnxreduce_cli.report.verify import as_text
     from onnxreduce_cli.verification import Tolerance, read_inputs
     from onnxreduce_cli.verification import verify as compare
