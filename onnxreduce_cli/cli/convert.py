@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.model.ir_version import Wanted
     from onnxreduce_cli.report.data import Conversions
-    from onnxreduce_cli.report.drawing import Picture
+    from onnxreduce_cli.report.drawing import ModelPicture
     from onnxreduce_cli.verification.site_report import SiteReport
 
 
@@ -232,7 +232,7 @@ def _convert_one(
     if telling.to_stdout and source == "-" and output is None and not options.dry_run:
         # The model of a stream goes to one, too.
         raise click.UsageError("the model goes to standard output: name a file, --json FILE")
-    pictures: list[Picture | None] = []
+    pictures: list[ModelPicture | None] = []
 
     def draw(conversion: Conversion, sites: SiteReport | None) -> None:
         from onnxreduce_cli.report.drawing import conversion_picture
@@ -313,9 +313,9 @@ def _show(telling: Telling, done: Converted, *, verbose: bool) -> None:
 
 def _show_proof(telling: Telling, done: Converted, *, err: bool) -> None:
     """Say what running nodes and models found, if they were run."""
-    from onnxreduce_cli.report.plan import proofs
+    from onnxreduce_cli.report.plan import check_lines
 
-    for line in proofs(done):
+    for line in check_lines(done):
         telling.say(wrapped([f"  {line}"], LINE), err=err)
 
 

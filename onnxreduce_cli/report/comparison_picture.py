@@ -12,9 +12,9 @@ from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.report.drawing import (
     DRAWN,
     NODES,
-    Drawing,
-    Picture,
-    Places,
+    ChangeDrawing,
+    ModelPicture,
+    ValueUses,
     array_text,
     drawn_node,
     rows,
@@ -26,13 +26,13 @@ from onnxreduce_cli.verification.results import VerifyReport
 _FIRST = "makes what differs first"
 
 
-class _Side:
+class _PicturedModel:
     """One of two models, looked up to be drawn."""
 
     def __init__(self, model: ModelProto) -> None:
         self.scopes = scopes(model)
         self._facts = Facts(model, self.scopes)
-        self._places = Places()
+        self._places = ValueUses()
         self._own = {
             (scope.label, scope.describe(node)): (scope, node)
             for scope in self.scopes
@@ -43,7 +43,7 @@ class _Side:
         """A node by its scope and name, with its scope; None if there is none."""
         return self._own.get((scope, node))
 
-    def told(self, names: Sequence[str]) -> list[tuple[Scope, NodeProto]]:
+    def named_nodes(self, names: Sequence[str]) -> list[tuple[Scope, NodeProto]]:
         """The nodes that a `Divergence` names, those of one scope."""
         wanted = {name.rpartition(" (")[0] for name in names}
         for scope in self.scopes:
@@ -64,7 +64,9 @@ class _Side:
         return {name: array_text(array) for name, array in found.items() if array is not None}
 
 
-def verify_picture(report: VerifyReport, a: ModelProto, b: ModelProto | None = None) -> Picture:
+def verify_picture(
+    report: VerifyReport, a: ModelProto, b: ModelProto | None = None
+) -> ModelPicture:
     """The first of the models that were compared, and where they differ first.
 
     Args:
@@ -72,29 +74,29 @@ def verify_picture(report: VerifyReport, a: ModelProto, b: ModelProto | None = N
         a: the first model.
         b: the second one; None if executors were compared on the first.
     """
-    side, divergence = _Side(a), report.divergence
+    side, divergence = _PicturedModel(a), report.divergence
     if divergence is None:
-        return Picture(tuple(rows(side.scopes, {})))
-    first = side.told(divergence.first_nodes)
+        return ModelPicture(tuple(rows(side.scopes, {})))
+    first = side.named_nodes(divergence.first_nodes)
     marks = {(scope.label, scope.describe(node)): _FIRST for scope, node in first}
     drawings = []
     if b is not None:
-        other = _Side(b)
+        other = _PicturedModel(b)
         before, constants = _around(side, first)
-        after, more = _around(other, other.told(divergence.second_nodes))
+        after, more = _around(other, other.named_nodes(divergence.second_nodes))
         drawn = [
             tuple(drawn_node(node, "old" if made else "around") for node, made in found)
             for found in (before, after)
         ]
         titles = divergence.first[0], divergence.second[0]
         drawings = [
-            Drawing(divergence.value, "", "", drawn[0], drawn[1], constants | more, 0, titles)
+            ChangeDrawing(divergence.value, "", "", drawn[0], drawn[1], constants | more, 0, titles)
         ]
-    return Picture(tuple(rows(side.scopes, marks)), tuple(drawings))
+    return ModelPicture(tuple(rows(side.scopes, marks)), tuple(drawings))
 
 
 def _around(
-    side: _Side, found: Sequence[tuple[Scope, NodeProto]]
+    side: _PicturedModel, found: Sequence[tuple[Scope, NodeProto]]
 ) -> tuple[list[tuple[NodeProto, bool]], dict[str, str]]:
     """Some nodes of one scope and those near them, and the constants that all of them read.
 
@@ -109,12 +111,12 @@ def _around(
     return nodes, side.constants(scope, [*beside, *made])
 
 
-def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> Picture:
+def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> ModelPicture:
     """Two models with what differs: the nodes of the first and the new ones of the second.
 
     Of each kind of change, and of each operator that only one has nodes of, one is drawn.
     """
-    first, second = _Side(a), _Side(b)
+    first, second = _PicturedModel(a), _PicturedModel(b)
     marks = {(item.scope, item.node): item.summary for item in diff.changes}
     marks |= {(item.scope, item.node): "removed" for item in diff.removed}
     added = {(item.scope, item.node): "added" for item in diff.added}
@@ -123,10 +125,10 @@ def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> Picture:
         *_changed(diff, first, second),
         *_in_one(diff, first, second),
     ]
-    return Picture((*rows(first.scopes, marks), *new), tuple(drawings[:DRAWN]))
+    return ModelPicture((*rows(first.scopes, marks), *new), tuple(drawings[:DRAWN]))
 
 
-def _changed(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
+def _changed(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Iterator[ChangeDrawing]:
     """The nodes that others take the place of."""
     others, seen = {scope.label: scope for scope in second.scopes}, set()
     for change in diff.changes:
@@ -138,7 +140,7 @@ def _changed(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
         scope, node = found
         new = _between(node, scope, others[change.scope])
         beside = first.around(scope, [node])
-        yield Drawing(
+        yield ChangeDrawing(
             change.node,
             change.op_type,
             change.scope,
@@ -148,7 +150,7 @@ def _changed(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
         )
 
 
-def _in_one(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
+def _in_one(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Iterator[ChangeDrawing]:
     """The nodes that only one model has, and that take no node's place."""
     seen = set()
     for side, nodes in ((first, diff.removed), (second, diff.added)):
@@ -160,7 +162,7 @@ def _in_one(diff: Diff, first: _Side, second: _Side) -> Iterator[Drawing]:
             scope, node = found
             beside = side.around(scope, [node])
             old, new = ([node], []) if side is first else ([], [node])
-            yield Drawing(
+            yield ChangeDrawing(
                 item.node,
                 item.op_type,
                 item.scope,

@@ -22,7 +22,7 @@ _SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Value:
+class GraphValue:
     """An input or output.
 
     Attributes:
@@ -50,7 +50,7 @@ class ExternalFile:
 
 
 @dataclass(frozen=True)
-class Contents:
+class ModelContents:
     """What a model holds beside its nodes.
 
     Attributes:
@@ -69,14 +69,14 @@ class Contents:
     producer: str
     metadata: dict[str, str]
     noted_nodes: int
-    inputs: tuple[Value, ...]
-    outputs: tuple[Value, ...]
+    inputs: tuple[GraphValue, ...]
+    outputs: tuple[GraphValue, ...]
     weights: dict[str, tuple[int, int]]
     functions: dict[str, int]
     external: tuple[ExternalFile, ...]
 
 
-def contents(document: Document, path: str) -> Contents:
+def contents(document: Document, path: str) -> ModelContents:
     """Look at what a model holds, as its path was given; no weights are read."""
     model = document.model
     graph = model.graph
@@ -88,13 +88,15 @@ def contents(document: Document, path: str) -> Contents:
         weights[name] = number + 1, elements + math.prod(tensor.dims)
     stored = {tensor.name for tensor in graph.initializer}
     files = data_files(document, allow_outside=True) if document.base_dir else []
-    return Contents(
+    return ModelContents(
         None if path == STREAM else os.path.getsize(path),
         " ".join(filter(None, map(as_text, (model.producer_name, model.producer_version)))),
         {as_text(entry.key): shortened(as_text(entry.value)) for entry in model.metadata_props},
         sum(bool(node.metadata_props) for node in graph.node),
-        tuple(Value(item.name, type_text(item.type), item.name in stored) for item in graph.input),
-        tuple(Value(item.name, type_text(item.type)) for item in graph.output),
+        tuple(
+            GraphValue(item.name, type_text(item.type), item.name in stored) for item in graph.input
+        ),
+        tuple(GraphValue(item.name, type_text(item.type)) for item in graph.output),
         weights,
         {function_label(function): len(function.node) for function in model.functions},
         tuple(ExternalFile(file.location, _size(file.path)) for file in files),
@@ -105,12 +107,12 @@ def _size(path: str) -> int | None:
     return os.path.getsize(path) if os.path.isfile(path) else None
 
 
-def contents_text(found: Contents) -> str:
+def contents_text(found: ModelContents) -> str:
     """Describe what a model holds, a line or a small table for each kind of thing."""
     return "\n".join(_parts(found))
 
 
-def _parts(found: Contents) -> Iterator[str]:
+def _parts(found: ModelContents) -> Iterator[str]:
     rows = [*_values("input", found.inputs), *_values("output", found.outputs)]
     if rows:
         yield table(rows)
@@ -132,7 +134,7 @@ def _parts(found: Contents) -> Iterator[str]:
         yield joined([f"metadata: {listed(noted)}"])
 
 
-def _values(what: str, values: tuple[Value, ...]) -> Iterator[tuple[str, str, str]]:
+def _values(what: str, values: tuple[GraphValue, ...]) -> Iterator[tuple[str, str, str]]:
     for item in values[:_SHOWN]:
         default = " (has a default)" if item.default else ""
         yield what, item.name, f"{item.type}{default}"

@@ -8,9 +8,9 @@ from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.records import dataclass
-from onnxreduce_cli.report.contents import Contents
+from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.failures import failure
-from onnxreduce_cli.report.inspection import alike
+from onnxreduce_cli.report.inspection import opsets_by_blockers
 from onnxreduce_cli.report.plan import remarks
 from onnxreduce_cli.verification.results import VerifyReport
 from onnxreduce_cli.verification.site_report import SiteReport
@@ -105,7 +105,7 @@ class InspectedModel:
     """
 
     model: str
-    contents: Contents
+    contents: ModelContents
     found: Inspection
     reachable: tuple[int, ...]
     blocked: tuple[BlockedOpsets, ...]
@@ -162,13 +162,16 @@ def failed_model(source: str, error: Exception) -> ConvertedModel:
     )
 
 
-def inspected_model(found: Inspection, held: Contents, model: str) -> InspectedModel:
+def inspected_model(found: Inspection, held: ModelContents, model: str) -> InspectedModel:
     """What `inspect` found, opsets that the same blocks together."""
     return InspectedModel(
         model,
         held,
         found,
         tuple(opset for opset, blockers in found.reach.items() if not blockers),
-        tuple(BlockedOpsets(tuple(opsets), blockers) for opsets, blockers in alike(found.reach)),
+        tuple(
+            BlockedOpsets(tuple(opsets), blockers)
+            for opsets, blockers in opsets_by_blockers(found.reach)
+        ),
         found.runtimes,
     )

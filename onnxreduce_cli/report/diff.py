@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from onnxreduce_cli.diffing.results import Diff, Difference
 from onnxreduce_cli.errors import placed
-from onnxreduce_cli.report.plan import kinds
+from onnxreduce_cli.report.plan import change_lines
 from onnxreduce_cli.text import count, listed, shortened, wrapped
 
 _Item = TypeVar("_Item")
@@ -26,19 +26,19 @@ def diff_text(diff: Diff, *, verbose: bool = False) -> str:
     if not diff.differs:
         return ""
     lines = [_headline(diff)]
-    lines += [f"  {_way(item)}" for item in diff.imports]
+    lines += [f"  {_difference_text(item)}" for item in diff.imports]
     for name, items in (("", diff.model), ("input ", diff.inputs), ("output ", diff.outputs)):
-        lines += [f"  {name}{_way(item)}" for item in items]
-    lines += [f"  function {_way(item)}" for item in diff.functions]
-    lines += kinds(diff.changes, verbose=verbose)
+        lines += [f"  {name}{_difference_text(item)}" for item in items]
+    lines += [f"  function {_difference_text(item)}" for item in diff.functions]
+    lines += change_lines(diff.changes, verbose=verbose)
     for what, nodes in (("added", diff.added), ("removed", diff.removed)):
         groups = _grouped(nodes, lambda node: node.op_type, verbose)
         for group in groups:
             names = listed([placed(node.node, node.scope) for node in group])
             lines.append(f"  {what}: {len(group):,} {group[0].op_type}: {names}")
-    lines += _told(("constant", "{} constants"), diff.constants, verbose=verbose)
+    lines += _difference_lines(("constant", "{} constants"), diff.constants, verbose=verbose)
     lines += _renamed(diff.renamed, verbose=verbose)
-    lines += _told(("type of", "types of {} values"), diff.values, verbose=verbose)
+    lines += _difference_lines(("type of", "types of {} values"), diff.values, verbose=verbose)
     lines += [f"  {field}: of {count(number, 'node')}" for field, number in diff.metadata]
     return wrapped(lines)
 
@@ -57,7 +57,7 @@ def _headline(diff: Diff) -> str:
     return f"{diff.a} -> {diff.b}: {nodes}"
 
 
-def _way(item: Difference) -> str:
+def _difference_text(item: Difference) -> str:
     """``x: float[N,3] → float[1,3]``, ``y: int64 added``, ``z: float[3] removed``."""
     name = placed(shortened(item.name), item.scope)
     if item.before and item.after:
@@ -69,11 +69,13 @@ def _kind(item: Difference) -> str:
     return "changed" if item.before and item.after else "added" if item.after else "removed"
 
 
-def _told(what: tuple[str, str], items: Sequence[Difference], *, verbose: bool) -> Iterator[str]:
+def _difference_lines(
+    what: tuple[str, str], items: Sequence[Difference], *, verbose: bool
+) -> Iterator[str]:
     """Describe differences one by one, or where there are many, those of a kind together."""
     for group in _grouped(items, _kind, verbose or len(items) <= _EACH):
         if len(group) == 1:
-            yield f"  {what[0]} {_way(group[0])}"
+            yield f"  {what[0]} {_difference_text(group[0])}"
         else:
             names = listed([placed(shortened(item.name), item.scope) for item in group])
             yield f"  {what[1].format(f'{len(group):,}')} {_kind(group[0])}: {names}"

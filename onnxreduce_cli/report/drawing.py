@@ -54,7 +54,7 @@ class DrawnNode:
 
 
 @dataclass(frozen=True)
-class Drawing:
+class ChangeDrawing:
     """A change as two graphs.
 
     Attributes:
@@ -79,7 +79,7 @@ class Drawing:
 
 
 @dataclass(frozen=True)
-class Picture:
+class ModelPicture:
     """A model as a page shows it.
 
     Attributes:
@@ -91,23 +91,28 @@ class Picture:
     """
 
     nodes: tuple[tuple[str, str, str, str, str, str, str], ...]
-    drawings: tuple[Drawing, ...] = ()
+    drawings: tuple[ChangeDrawing, ...] = ()
     runtimes: dict[str, str] = field(default_factory=dict)
 
 
-def inspection_picture(found: Inspection, model: ModelProto) -> Picture:
+def inspection_picture(found: Inspection, model: ModelProto) -> ModelPicture:
     """A model, with what some node is in the way of."""
     marks: dict[tuple[str, str], str] = {}
     for opset, blockers in found.reach.items():
         for item in blockers:
             marks[item.scope, item.node] = f"blocks at opset {opset}: {item.reason}"
-    return Picture(tuple(rows(scopes(model), marks)))
+    return ModelPicture(tuple(rows(scopes(model), marks)))
 
 
 def rows(
     found: Iterable[Scope], marks: Mapping[tuple[str, str], str]
 ) -> Iterator[tuple[str, str, str, str, str, str, str]]:
-    """The rows of all nodes of some scopes, as a `Picture` has them, marked by scope and name."""
+    """Yield a row for each node of some scopes, as `ModelPicture.nodes` has them.
+
+    Args:
+        found: the scopes.
+        marks: what became of nodes, by scope and name.
+    """
     for scope in found:
         for node in scope.nodes:
             name = scope.describe(node)
@@ -129,16 +134,16 @@ def _namespace(node: NodeProto) -> str:
     return ""
 
 
-def conversion_picture(conversion: Conversion, checked: SiteReport | None) -> Picture:
+def conversion_picture(conversion: Conversion, checked: SiteReport | None) -> ModelPicture:
     """A model that is to be converted, before it is: its nodes, and what becomes of them."""
     plan = conversion.plan()
     marks = {(item.scope, item.node): item.summary for item in plan.changes}
     marks |= {(item.scope, item.node): f"blocks: {item.reason}" for item in plan.blockers}
     nodes = tuple(rows(conversion.given_scopes, marks))
-    places = Places()
+    places = ValueUses()
     chosen = list(_distinct(conversion, checked))[:DRAWN]
     drawings = tuple(_drawn(conversion, site, places) for site in chosen)
-    return Picture(nodes, drawings, runtimes_taking(conversion))
+    return ModelPicture(nodes, drawings, runtimes_taking(conversion))
 
 
 def _distinct(conversion: Conversion, checked: SiteReport | None) -> Iterator[Site]:
@@ -160,7 +165,7 @@ def _distinct(conversion: Conversion, checked: SiteReport | None) -> Iterator[Si
             yield site
 
 
-class Places:
+class ValueUses:
     """Who makes and who reads the values of scopes, each looked up once."""
 
     def __init__(self) -> None:
@@ -190,7 +195,7 @@ class Places:
         return list(found.values())
 
 
-def _drawn(conversion: Conversion, site: Site, places: Places) -> Drawing:
+def _drawn(conversion: Conversion, site: Site, places: ValueUses) -> ChangeDrawing:
     old = [*site.absorbed, site.node]
     beside = places.around(site.scope, old)
     made = conversion.constants(site.scope).arrays
@@ -200,7 +205,7 @@ def _drawn(conversion: Conversion, site: Site, places: Places) -> Drawing:
             array = made[name][0] if name in made else conversion.facts.constant(site.scope, name)
             if array is not None:
                 constants[name] = array_text(array)
-    return Drawing(
+    return ChangeDrawing(
         site.scope.describe(site.node),
         site.node.op_type,
         site.scope.label,
@@ -213,7 +218,7 @@ def _drawn(conversion: Conversion, site: Site, places: Places) -> Drawing:
 def sides(
     beside: Sequence[NodeProto], old: Sequence[NodeProto], new: Sequence[NodeProto]
 ) -> tuple[tuple[DrawnNode, ...], tuple[DrawnNode, ...]]:
-    """The nodes of both sides of a `Drawing`, of which those in `beside` are on either."""
+    """The nodes of both sides of a `ChangeDrawing`, of which those in `beside` are on either."""
     stays = tuple(drawn_node(node, "around") for node in beside)
     before = (*stays, *(drawn_node(node, "old") for node in old[:NODES]))
     return before, (*stays, *(drawn_node(node, "new") for node in new[:NODES]))

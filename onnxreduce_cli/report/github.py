@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from onnxreduce_cli.report.junit import Case, cases
+from onnxreduce_cli.report.junit import JUnitCase, cases
 from onnxreduce_cli.text import count, joined, printable, shortened
 
 #: Lines of a message; what is shown beside a run has room for some thousand characters.
@@ -28,10 +28,12 @@ def annotation_lines(report: Mapping[str, Any]) -> Iterator[str]:
         for line in model["warnings"]:
             kind, _, text = line.partition(": ")
             if kind == "warning" and not text.startswith("not checked"):
-                yield _annotation("warning", Case(model["source"], "model", model["source"]), text)
+                yield _annotation(
+                    "warning", JUnitCase(model["source"], "model", model["source"]), text
+                )
 
 
-def _annotation(level: str, case: Case, message: str) -> str:
+def _annotation(level: str, case: JUnitCase, message: str) -> str:
     lines = message.split("\n")
     if len(lines) > _LINES:
         lines[_LINES:] = [f"and {count(len(lines) - _LINES, 'line')} more"]

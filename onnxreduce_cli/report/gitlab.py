@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from onnxreduce_cli.report.junit import Case, cases
+from onnxreduce_cli.report.junit import JUnitCase, cases
 from onnxreduce_cli.text import joined, printable
 
 
@@ -28,7 +28,7 @@ def _entries(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield _entry(case, "minor", f"not checked: {case.skipped}")
 
 
-def _entry(case: Case, severity: str, message: str) -> dict[str, Any]:
+def _entry(case: JUnitCase, severity: str, message: str) -> dict[str, Any]:
     # By it GitLab knows again what was there before; the message may have numbers that vary.
     known = "\0".join((case.suite, case.kind, case.name))
     first = message.split("\n")[0]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from onnxreduce_cli.report.drawing import Picture
+from onnxreduce_cli.report.drawing import ModelPicture
 from onnxreduce_cli.serializable import as_plain_data
 from onnxreduce_cli.text import shortened
 
@@ -40,7 +40,7 @@ _PAGE = """<!doctype html>
 </html>"""
 
 
-def page(found: Mapping[str, Any], pictures: Sequence[Picture | None]) -> str:
+def page(found: Mapping[str, Any], pictures: Sequence[ModelPicture | None]) -> str:
     """A report, as plain data, as a page.
 
     Args:

@@ -7,20 +7,20 @@ from collections.abc import Iterable, Iterator
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker, blocker_lines, placed
-from onnxreduce_cli.report.contents import Contents, contents_text
+from onnxreduce_cli.report.contents import ModelContents, contents_text
 from onnxreduce_cli.text import count, listed, shortened, wrapped
 
 #: How many reasons of blockers are shown for opsets that have the same ones.
 _SHOWN = 10
 
 
-def inspection_text(found: Inspection, held: Contents, name: str) -> str:
+def inspection_text(found: Inspection, held: ModelContents, name: str) -> str:
     """What a model holds, its opsets, operators and family nodes, and the opsets in its reach."""
     head = wrapped([f"{name}: IR version {found.ir_version}, {_opsets(found.opsets)}"])
     return "\n".join(filter(None, (head, contents_text(held), wrapped(_lines(found, held)))))
 
 
-def _lines(found: Inspection, held: Contents) -> Iterator[str]:
+def _lines(found: Inspection, held: ModelContents) -> Iterator[str]:
     for function, imports in [*found.functions.items()][:_SHOWN]:
         size = count(held.functions[function], "node")
         yield f"function {shortened(function)}: {size}, {_opsets(imports)}"
@@ -39,7 +39,7 @@ def _lines(found: Inspection, held: Contents) -> Iterator[str]:
         yield f"  {len(names):,} {op_type}: {axes}: {listed(names)}"
     reachable = [opset for opset, blockers in found.reach.items() if not blockers]
     yield f"can reach opset {_ranges(reachable)}" if reachable else "can reach no other opset"
-    for opsets, blockers in alike(found.reach):
+    for opsets, blockers in opsets_by_blockers(found.reach):
         yield f"cannot reach opset {_ranges(opsets)}:"
         lines = blocker_lines(blockers)
         yield from (f"  {line}" for line in lines[:_SHOWN])
@@ -74,7 +74,7 @@ def _opsets(opsets: dict[str, int]) -> str:
     )
 
 
-def alike(
+def opsets_by_blockers(
     reach: dict[int, tuple[Blocker, ...]],
 ) -> Iterator[tuple[list[int], tuple[Blocker, ...]]]:
     """Neighbouring opsets that the same blockers are in the way of, together."""

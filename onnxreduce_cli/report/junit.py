@@ -16,7 +16,7 @@ _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
-class Case:
+class JUnitCase:
     """One thing that a command judged.
 
     Attributes:
@@ -59,7 +59,7 @@ def junit(report: Mapping[str, Any]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{tostring(root, encoding="unicode")}\n'
 
 
-def _counts(name: str, members: Sequence[Case]) -> dict[str, str]:
+def _counts(name: str, members: Sequence[JUnitCase]) -> dict[str, str]:
     return {
         "name": _text(name),
         "tests": str(len(members)),
@@ -74,11 +74,11 @@ def _text(text: str) -> str:
     return _NO_XML.sub("?", joined(text.split("\n")))
 
 
-def cases(report: Mapping[str, Any]) -> Iterator[Case]:
+def cases(report: Mapping[str, Any]) -> Iterator[JUnitCase]:
     """What a report, as plain data, judged."""
     problem = report["problem"]
     if problem is not None:
-        yield Case(report["command"], "command", report["command"], problem["message"])
+        yield JUnitCase(report["command"], "command", report["command"], problem["message"])
     elif report["command"] == "convert":
         for model in report["models"]:
             yield from _model(model)
@@ -86,12 +86,12 @@ def cases(report: Mapping[str, Any]) -> Iterator[Case]:
         yield from _outputs(report, report["a"])
     elif report["command"] == "diff":
         differs = f"{report['b']} differs; onnxreduce diff says in what" * report["differs"]
-        yield Case(report["a"], "model", f"the same graph as {report['b']}", differs)
+        yield JUnitCase(report["a"], "model", f"the same graph as {report['b']}", differs)
 
 
-def _model(model: Mapping[str, Any]) -> Iterator[Case]:
+def _model(model: Mapping[str, Any]) -> Iterator[JUnitCase]:
     suite = model["source"]
-    yield Case(suite, "model", suite, _whole(model["problem"]))
+    yield JUnitCase(suite, "model", suite, _whole(model["problem"]))
     for site in (model["checks"] or {"each": ()})["each"]:
         where = placed(site["node"], site["scope"])
         more = f" and {site['sites'] - 1:,} more" if site["sites"] > 1 else ""
@@ -99,7 +99,7 @@ def _model(model: Mapping[str, Any]) -> Iterator[Case]:
         failed = site["verdict"] == "failed"
         unchecked = site["verdict"] == "not checked"
         reason = site["reason"] or site["verdict"]
-        yield Case(suite, "site", name, reason * failed, reason * unchecked)
+        yield JUnitCase(suite, "site", name, reason * failed, reason * unchecked)
     if model["verified"] is not None:
         yield from _outputs(model["verified"], suite)
 
@@ -116,7 +116,7 @@ def _whole(problem: Mapping[str, Any] | None) -> str:
     return "\n".join([first, *lines])
 
 
-def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[Case]:
+def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[JUnitCase]:
     """A case for each output, whatever compared it; one for all if nothing could."""
     failing, pair = verified["equivalent"] is False, verified["b"] is not None
     named: dict[str, list[str]] = {}
@@ -133,9 +133,9 @@ def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[Case]:
             )
             wrong.append(f"{between}: {what}")
     for output, wrong in named.items():
-        yield Case(suite, "output", output, "\n".join(wrong))
+        yield JUnitCase(suite, "output", output, "\n".join(wrong))
     if verified["equivalent"] is None:
-        yield Case(suite, "output", "all outputs", "", "nothing could compare them")
+        yield JUnitCase(suite, "output", "all outputs", "", "nothing could compare them")
     elif failing and not any(named.values()):
         reasons = [*verified["interface"], *verified["warnings"]]
-        yield Case(suite, "output", "all outputs", "\n".join(reasons) or "they differ")
+        yield JUnitCase(suite, "output", "all outputs", "\n".join(reasons) or "they differ")

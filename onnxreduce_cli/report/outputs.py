@@ -15,7 +15,7 @@ _FEW = 64
 
 
 @dataclass(frozen=True)
-class Output:
+class ModelOutput:
     """One output of a model that was run.
 
     Attributes:
@@ -42,7 +42,7 @@ class Output:
 
 
 @dataclass(frozen=True)
-class Outputs:
+class RunOutputs:
     """What `run` computed.
 
     Attributes:
@@ -53,31 +53,31 @@ class Outputs:
 
     model: str
     executor: str
-    outputs: tuple[Output, ...]
+    outputs: tuple[ModelOutput, ...]
 
 
-def run_outputs(model: str, executor: str, outputs: Mapping[str, Any]) -> Outputs:
+def run_outputs(model: str, executor: str, outputs: Mapping[str, Any]) -> RunOutputs:
     """What a run gave: arrays by name, lists for sequences, None for an empty optional."""
-    return Outputs(model, executor, tuple(_output(*item) for item in outputs.items()))
+    return RunOutputs(model, executor, tuple(_output(*item) for item in outputs.items()))
 
 
-def _output(name: str, value: Any) -> Output:
+def _output(name: str, value: Any) -> ModelOutput:
     if not isinstance(value, np.ndarray | np.generic):
         kind = {"list": "sequence", "dict": "map", "NoneType": "empty optional"}
-        return Output(name, kind.get(type(value).__name__, type(value).__name__))
+        return ModelOutput(name, kind.get(type(value).__name__, type(value).__name__))
     array = np.asarray(value)
     dtype, shape = array.dtype.name if array.dtype != object else "string", array.shape
     values = _values(array) if array.size <= _FEW else None
     if array.dtype == object or array.dtype.kind in "UScb" or not array.size:
-        return Output(name, "tensor", dtype, shape, values=values)
+        return ModelOutput(name, "tensor", dtype, shape, values=values)
     numbers = array.astype(np.float64).reshape(-1)
     nans = int(np.count_nonzero(np.isnan(numbers)))
     numbers = numbers[~np.isnan(numbers)]
     if not numbers.size:
-        return Output(name, "tensor", dtype, shape, nans=nans, values=values)
+        return ModelOutput(name, "tensor", dtype, shape, nans=nans, values=values)
     with np.errstate(all="ignore"):
         least, mean, most = (float(found) for found in _summary(numbers))
-    return Output(name, "tensor", dtype, shape, least, mean, most, nans, values)
+    return ModelOutput(name, "tensor", dtype, shape, least, mean, most, nans, values)
 
 
 def _summary(numbers: Any) -> tuple[Any, Any, Any]:
@@ -97,12 +97,12 @@ def _values(array: Any) -> Any:
     return np.vectorize(own, otypes=[object])(array).tolist() if array.size else array.tolist()
 
 
-def outputs_text(found: Outputs) -> str:
+def outputs_text(found: RunOutputs) -> str:
     """Describe outputs: a line for each, and below that the elements where there are few."""
     return joined(line for output in found.outputs for line in _lines(output))
 
 
-def _lines(output: Output) -> Iterator[str]:
+def _lines(output: ModelOutput) -> Iterator[str]:
     if output.shape is None:
         yield f"{output.name}: {output.kind}"
         return

@@ -25,7 +25,7 @@ def changes_text(done: Converted, *, verbose: bool = False) -> str:
     return wrapped([*lines, *_nodes(plan, verbose=verbose)])
 
 
-def proofs(done: Converted) -> list[str]:
+def check_lines(done: Converted) -> list[str]:
     """Return what running nodes and whole models found, a line each; nothing where none ran."""
     found = [] if done.checks is None else [done.checks.summary]
     if done.verified is not None:
@@ -131,11 +131,11 @@ def _whole(plan: Plan) -> list[str]:
 
 def _nodes(plan: Plan, *, verbose: bool) -> list[str]:
     """Describe what becomes of nodes, what it costs, and if `verbose` what nearly became one."""
-    lines = [*kinds(plan.changes, verbose=verbose), *_costs(plan)]
+    lines = [*change_lines(plan.changes, verbose=verbose), *_costs(plan)]
     return lines + [f"  not contracted: {item}" for item in plan.near_misses if verbose]
 
 
-def kinds(changes: Sequence[Change], *, verbose: bool) -> list[str]:
+def change_lines(changes: Sequence[Change], *, verbose: bool) -> list[str]:
     """Describe changes: each if `verbose`, else those alike together, the rarest left out."""
     if verbose:
         return [f"  {change.summary}: {_names([change])}" for change in changes]

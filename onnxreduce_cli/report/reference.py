@@ -17,7 +17,7 @@ from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Row, Runtime, Sourc
 
 
 @dataclass(frozen=True)
-class StepAcross:
+class BoundaryStep:
     """One way across a boundary.
 
     Attributes:
@@ -45,7 +45,7 @@ class Boundary:
 
     opset: int
     what: str
-    steps: tuple[StepAcross, ...]
+    steps: tuple[BoundaryStep, ...]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Operator:
 
 
 @dataclass(frozen=True)
-class Operators:
+class OperatorList:
     """What `ops` shows.
 
     Attributes:
@@ -81,7 +81,7 @@ class Operators:
 
 
 @dataclass(frozen=True)
-class Versions:
+class RuntimeVersions:
     """What is known of some versions of a runtime: one series, and those up to the next.
 
     Attributes:
@@ -96,7 +96,7 @@ class Versions:
 
 
 @dataclass(frozen=True)
-class Flaw:
+class RuntimeFlaw:
     """What a runtime gets wrong, or refuses, though the opset is one that it takes.
 
     Attributes:
@@ -121,7 +121,7 @@ class Flaw:
 
 
 @dataclass(frozen=True)
-class KnownRuntime:
+class RuntimeDescription:
     """A runtime.
 
     Attributes:
@@ -135,12 +135,12 @@ class KnownRuntime:
     name: str
     title: str
     aliases: tuple[str, ...]
-    rows: tuple[Versions, ...]
-    flaws: tuple[Flaw, ...]
+    rows: tuple[RuntimeVersions, ...]
+    flaws: tuple[RuntimeFlaw, ...]
 
 
 @dataclass(frozen=True)
-class Targets:
+class TargetList:
     """What `targets` shows.
 
     Attributes:
@@ -148,18 +148,18 @@ class Targets:
         remark: how the versions were found; may be empty.
     """
 
-    runtimes: tuple[KnownRuntime, ...]
+    runtimes: tuple[RuntimeDescription, ...]
     remark: str = ""
 
 
-def operators(op_types: Sequence[str]) -> Operators:
+def operators(op_types: Sequence[str]) -> OperatorList:
     """Operators of the default domain."""
-    return Operators(tuple(map(_operator, op_types)))
+    return OperatorList(tuple(map(_operator, op_types)))
 
 
-def operators_of(facts: Facts, model: str) -> Operators:
+def operators_of(facts: Facts, model: str) -> OperatorList:
     """The operators of a model."""
-    return Operators((), model, default_opset(facts.model), tuple(own_operators(facts)))
+    return OperatorList((), model, default_opset(facts.model), tuple(own_operators(facts)))
 
 
 def _operator(name: str) -> Operator:
@@ -173,31 +173,31 @@ def _operator(name: str) -> Operator:
     )
 
 
-def _step(step: Step) -> StepAcross:
-    return StepAcross(step.direction, step.status, step.full_description, step.place)
+def _step(step: Step) -> BoundaryStep:
+    return BoundaryStep(step.direction, step.status, step.full_description, step.place)
 
 
-def targets(target: Target | None) -> Targets:
+def targets(target: Target | None) -> TargetList:
     """The runtime of a target with its versions, all where it has no condition; None for all."""
     if target is None:
-        return Targets(tuple(_runtime(found, found.rows) for found in map(runtime, names())))
+        return TargetList(tuple(_runtime(found, found.rows) for found in map(runtime, names())))
     rows = target.rows if target.conditions else target.runtime.rows
-    return Targets((_runtime(target.runtime, rows),), target.remark)
+    return TargetList((_runtime(target.runtime, rows),), target.remark)
 
 
-def _runtime(found: Runtime, rows: Sequence[Row]) -> KnownRuntime:
+def _runtime(found: Runtime, rows: Sequence[Row]) -> RuntimeDescription:
     quirks = {id(quirk): quirk for row in rows for quirk in row.quirks}.values()
-    return KnownRuntime(
+    return RuntimeDescription(
         found.name,
         found.title,
         tuple(found.aliases),
-        tuple(Versions(str(row.version), row.facts, row.note) for row in rows),
+        tuple(RuntimeVersions(str(row.version), row.facts, row.note) for row in rows),
         tuple(_flaw(quirk, found) for quirk in quirks),
     )
 
 
-def _flaw(quirk: Quirk, found: Runtime) -> Flaw:
-    return Flaw(
+def _flaw(quirk: Quirk, found: Runtime) -> RuntimeFlaw:
+    return RuntimeFlaw(
         span(quirk, found),
         tuple(sorted(quirk.operators)),
         *quirk.opsets,

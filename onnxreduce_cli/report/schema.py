@@ -11,9 +11,9 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from onnxreduce_cli.diffing.results import Diff
 from onnxreduce_cli.report.data import Conversions, InspectedModel, Problem, WrongUsage
-from onnxreduce_cli.report.outputs import Outputs
+from onnxreduce_cli.report.outputs import RunOutputs
 from onnxreduce_cli.report.plain import FORMAT
-from onnxreduce_cli.report.reference import Operators, Targets
+from onnxreduce_cli.report.reference import OperatorList, TargetList
 from onnxreduce_cli.serializable import field_names
 from onnxreduce_cli.verification.results import VerifyReport
 
@@ -25,9 +25,9 @@ CONTENTS: dict[str, type] = {
     "diff": Diff,
     "inspect": InspectedModel,
     "onnxreduce": WrongUsage,
-    "ops": Operators,
-    "run": Outputs,
-    "targets": Targets,
+    "ops": OperatorList,
+    "run": RunOutputs,
+    "targets": TargetList,
     "verify": VerifyReport,
 }
 
