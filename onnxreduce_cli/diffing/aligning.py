@@ -17,11 +17,11 @@ from onnxreduce_cli.records import dataclass
 _Key = Callable[[NodeProto], Hashable]
 
 #: Names of values in the second model, each with that in the first.
-Names = dict[str, str]
+Renames = dict[str, str]
 
 
 @dataclass
-class Pair:
+class ScopePair:
     """A scope of the first model and the one that it is compared with in the second.
 
     Attributes:
@@ -37,7 +37,7 @@ class Pair:
     renamed: list[tuple[str, str]] = field(default_factory=list)
 
 
-def align(a: Scope, b: Scope) -> Iterator[Pair]:
+def align(a: Scope, b: Scope) -> Iterator[ScopePair]:
     """Pair the nodes of two scopes and of the graphs within them, and rename `b`'s values.
 
     Nodes are paired by their names, or those of what they make, where they are of one operator;
@@ -46,10 +46,10 @@ def align(a: Scope, b: Scope) -> Iterator[Pair]:
     Yields:
         each pair of scopes, the outer one first.
     """
-    waiting: list[tuple[Scope, Scope, Names]] = [(a, b, {})]
+    waiting: list[tuple[Scope, Scope, Renames]] = [(a, b, {})]
     while waiting:
         a, b, outer = waiting.pop()
-        pair = Pair(a, b)
+        pair = ScopePair(a, b)
         names = _Alignment(pair, outer).names
         inner = list(_inner(pair))
         waiting += [(first, second, names) for first, second in reversed(inner)]
@@ -57,7 +57,7 @@ def align(a: Scope, b: Scope) -> Iterator[Pair]:
         yield pair
 
 
-def _inner(pair: Pair) -> Iterator[tuple[Scope, Scope]]:
+def _inner(pair: ScopePair) -> Iterator[tuple[Scope, Scope]]:
     """Return the scopes of graphs within paired nodes, those of one attribute together."""
     for node in pair.a.nodes:
         other = pair.nodes.get(id(node))
@@ -76,7 +76,7 @@ def _within(scope: Scope, node: NodeProto, name: str, graph: GraphProto) -> Scop
 class _Alignment:
     """Finds the pairs of nodes of one pair of scopes, and the names of what they make."""
 
-    def __init__(self, pair: Pair, outer: Names) -> None:
+    def __init__(self, pair: ScopePair, outer: Renames) -> None:
         self._pair = pair
         #: Of values of `b` that have another name in `a`, and of those that make room for them.
         self.names = dict(outer)

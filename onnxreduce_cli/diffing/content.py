@@ -25,7 +25,7 @@ _ELEMENTS = 8
 _HASH = "sha256"
 
 
-class Hashes:
+class ContentHashes:
     """Hashes of the content of tensors; that of one part of a file is read once."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ def _parts(data: Sequence[ByteRange]) -> Iterator[bytes | memoryview]:
             yield item
 
 
-def put_hashes(document: Document, hashes: Hashes) -> None:
+def put_hashes(document: Document, hashes: ContentHashes) -> None:
     """Put raw data, or its hash where it is large, in place of a model's tensors' data, in place.
 
     Raises:

@@ -9,9 +9,9 @@ from typing import Any
 
 from onnx import FunctionProto, GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto
 
-from onnxreduce_cli.diffing.aligning import Pair, align, names_of
-from onnxreduce_cli.diffing.content import Hashes, content_key, put_hashes, tensor_text
-from onnxreduce_cli.diffing.nodes import Nodes
+from onnxreduce_cli.diffing.aligning import ScopePair, align, names_of
+from onnxreduce_cli.diffing.content import ContentHashes, content_key, put_hashes, tensor_text
+from onnxreduce_cli.diffing.nodes import NodeComparison
 from onnxreduce_cli.diffing.results import Diff, Difference
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
@@ -42,7 +42,7 @@ def compare(a: Document, b: Document, labels: tuple[str, str]) -> Diff:
         OSError: external data cannot be read.
     """
     scopes = admit(a.model, a.base_dir).scopes, admit(b.model, b.base_dir).scopes
-    hashes = Hashes()
+    hashes = ContentHashes()
     for document in (a, b):
         put_hashes(document, hashes)
     first, second = a.model, b.model
@@ -51,7 +51,7 @@ def compare(a: Document, b: Document, labels: tuple[str, str]) -> Diff:
     roots = _roots(scopes[0]), _roots(scopes[1])
     both = [(root, roots[1][key]) for key, root in roots[0].items() if key in roots[1]]
     pairs = [pair for first_root, second_root in both for pair in align(first_root, second_root)]
-    nodes = [Nodes(pair) for pair in pairs]
+    nodes = [NodeComparison(pair) for pair in pairs]
     metadata = sum((item.metadata for item in nodes), Counter[str]())
     return Diff(
         *labels,
@@ -76,7 +76,7 @@ def compare(a: Document, b: Document, labels: tuple[str, str]) -> Diff:
     )
 
 
-def _renamed(pair: Pair) -> Iterator[Difference]:
+def _renamed(pair: ScopePair) -> Iterator[Difference]:
     for before, after in pair.renamed:
         yield Difference("initializer", before, after, pair.a.label)
 
@@ -159,7 +159,7 @@ def _model(a: ModelProto, b: ModelProto) -> Iterator[Difference]:
         yield Difference("training_info", str(len(a.training_info)), str(len(b.training_info)))
 
 
-def _fields_of_pair(pair: Pair) -> Iterator[Difference]:
+def _fields_of_pair(pair: ScopePair) -> Iterator[Difference]:
     a, b = pair.a.container, pair.b.container
     if isinstance(a, FunctionProto):
         yield from _fields(pair.a.label, a, b, _FUNCTION)
@@ -212,7 +212,7 @@ def _function_text(function: FunctionProto) -> str:
     return f"{count(len(function.node), 'node')}, {ways}"
 
 
-def _initializers(pair: Pair) -> Iterator[Difference]:
+def _initializers(pair: ScopePair) -> Iterator[Difference]:
     a, b = pair.a.initializers, pair.b.initializers
     for name in dict.fromkeys((*a, *b)):
         before, after = (tensor_text(found[name]) if name in found else "" for found in (a, b))
@@ -220,7 +220,7 @@ def _initializers(pair: Pair) -> Iterator[Difference]:
             yield Difference(name, before, after, pair.a.label)
 
 
-def _values(pair: Pair) -> Iterator[Difference]:
+def _values(pair: ScopePair) -> Iterator[Difference]:
     first, second = (_types(scope.container.value_info) for scope in (pair.a, pair.b))
     yield from _of_maps(pair.a.label, first, second)
     if pair.a.parent is not None or pair.a.function is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from onnx import NodeProto, TensorProto
 
-from onnxreduce_cli.diffing.aligning import Pair, attributes_of, inputs_of
+from onnxreduce_cli.diffing.aligning import ScopePair, attributes_of, inputs_of
 from onnxreduce_cli.diffing.content import small_array, tensor_text
 from onnxreduce_cli.diffing.results import Difference, DiffNode
 from onnxreduce_cli.engine.changes import Change
@@ -25,7 +25,7 @@ _SAYING = ("name", "doc_string", "metadata_props", "device_configurations")
 _CONSTANT = frozenset({"Constant", "Shape", "Size"})
 
 
-class Nodes:
+class NodeComparison:
     """The nodes of a pair of scopes, compared.
 
     Attributes:
@@ -37,7 +37,7 @@ class Nodes:
         metadata: the fields that say nothing of what nodes compute, with how many nodes differ.
     """
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: ScopePair) -> None:
         self._pair = pair
         self._a, self._b = pair.a, pair.b
         self.metadata: Counter[str] = Counter()
