@@ -11,7 +11,7 @@ from typing import Any
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found
+from onnxreduce_cli.idioms.matching import IdiomMatch
 from onnxreduce_cli.idioms.parameters import not_of_double
 from onnxreduce_cli.idioms.writer import Writer
 
@@ -123,7 +123,7 @@ def _hard_swish_by_gate(to: Writer, data: str) -> Value:
     return op.Mul(data, op.Div(gate, to.number(6)))
 
 
-def _by_tanh(context: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _by_tanh(context: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     return {"approximate": "tanh", **not_of_double(context, found)}
 
 

@@ -11,9 +11,9 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.parameters import known_dims
-from onnxreduce_cli.idioms.sizes import Sizes, number
+from onnxreduce_cli.idioms.sizes import DimensionOrigins, number
 from onnxreduce_cli.idioms.tracing import Tracer
 
 #: Queries by keys: the scores. What scales them is read aside.
@@ -60,7 +60,7 @@ def _masked(to: Tracer, query: str, key: str, value: str, mask: str, scores: Sco
     return to.op.MatMul(to.reduced("Softmax", biased), value)
 
 
-def _by_head(found: Found) -> bool:
+def _by_head(found: IdiomMatch) -> bool:
     """Return whether keys are [batch, heads, length, size], and not [batch, length, heads, ...].
 
     Raises:
@@ -72,7 +72,7 @@ def _by_head(found: Found) -> bool:
     return bool(perm == _BY_HEADS)
 
 
-def _attributes(facts: NodeFacts, found: Found) -> dict[str, Any]:
+def _attributes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     """The attributes of an Attention of rank 4.
 
     Raises:
@@ -84,7 +84,7 @@ def _attributes(facts: NodeFacts, found: Found) -> dict[str, Any]:
         raise NoMatchError("queries, keys and values are not of [batch, heads, length, size]")
     if found.axes not in ((-1,), (3,)):
         raise NoMatchError("its Softmax is not over the last axis")
-    size = Sizes(facts)
+    size = DimensionOrigins(facts)
     heads, length = (1, 2) if _by_head(found) else (2, 1)
     for what, own, axis, of_key in (("batches", 0, 0, 0), ("heads", 1, 1, heads)):
         sizes = {size.of(query, own), size.of(value, axis), size.of(key, of_key)}
@@ -96,7 +96,9 @@ def _attributes(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"scale": _scale(facts, found)}
 
 
-def _require_mask(facts: NodeFacts, size: Sizes, mask: str, scores: list[Hashable]) -> None:
+def _require_mask(
+    facts: NodeFacts, size: DimensionOrigins, mask: str, scores: list[Hashable]
+) -> None:
     """Refuse a mask that may make the scores larger, or has no column for each key."""
     own = [size.of(mask, axis) for axis in range(len(known_dims(facts, mask)))]
     fits = 2 <= len(own) <= 4 and own[-1] == scores[-1]
@@ -105,7 +107,7 @@ def _require_mask(facts: NodeFacts, size: Sizes, mask: str, scores: list[Hashabl
         raise NoMatchError(f"its mask {mask!r} may not have the shape of the scores")
 
 
-def _scale(facts: NodeFacts, found: Found) -> float:
+def _scale(facts: NodeFacts, found: IdiomMatch) -> float:
     scale = 1.0
     for name, name_of in ((n, found[n]) for n in found.match.pattern.asides):
         factor = number(facts, name_of)
@@ -115,7 +117,7 @@ def _scale(facts: NodeFacts, found: Found) -> float:
     return scale
 
 
-def _inputs(context: Context, found: Found) -> list[str]:
+def _inputs(context: Context, found: IdiomMatch) -> list[str]:
     """Queries, keys and values of [batch, heads, length, size], and the mask if there is one."""
     op = context.op
     given = {name: found[name] for name in found.match.pattern.inputs}
@@ -128,7 +130,7 @@ def _inputs(context: Context, found: Found) -> list[str]:
 
 def _with_rows(context: Context, mask: str, query: str) -> str:
     """A mask with a row for each query: kernels broadcast its other dimensions alone."""
-    op, size = context.op, Sizes(context)
+    op, size = context.op, DimensionOrigins(context)
     rows = size.of(query, 2)
     if size.of(mask, -2) == rows:
         return mask
@@ -158,14 +160,14 @@ IDIOMS = (
         _attributes,
         # Of a query that sees no key the nodes make NaN, the operator 0.
         stabler=True,
-        given=_inputs,
+        make_inputs=_inputs,
         by_sizes=True,
     ),
     Idiom(
         "Attention",
         tuple(partial(attention, scores=scores) for scores in _SCORES),
         _attributes,
-        given=_inputs,
+        make_inputs=_inputs,
         by_sizes=True,
     ),
 )

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.normalizations import FOLDED, FORMS, affine, layer_normalization
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
@@ -35,7 +35,7 @@ def group_normalization(to: Tracer, data: str, scale: str, bias: str) -> Value:
     return affine(to, op.Reshape(normal, to.aside("shape")), scale, bias)
 
 
-def _in_groups(facts: NodeFacts, found: Found) -> dict[str, Any]:
+def _in_groups(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     """The attributes of a GroupNormalization.
 
     Raises:
@@ -61,7 +61,7 @@ def _in_groups(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"num_groups": groups, **found.numbers}
 
 
-def _in_instances(facts: NodeFacts, found: Found) -> dict[str, Any]:
+def _in_instances(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     """The attributes of an InstanceNormalization.
 
     Raises:
@@ -77,14 +77,14 @@ def _in_instances(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return found.numbers
 
 
-def _require_channels(facts: NodeFacts, found: Found, dims: Dims) -> None:
+def _require_channels(facts: NodeFacts, found: IdiomMatch, dims: Dims) -> None:
     if not isinstance(dims[1], int):
         raise NoMatchError("the number of channels is not known")
     for name in ("scale", "bias"):
         require_shape(facts, name, found[name], (dims[1], *(1 for _ in dims[2:])))
 
 
-def _parameters(context: Context, found: Found) -> list[str]:
+def _parameters(context: Context, found: IdiomMatch) -> list[str]:
     """The data, and its parameters as [channels]."""
     channels = known_dims(context, found["data"])[1]
     assert isinstance(channels, int)
@@ -100,8 +100,8 @@ IDIOMS = (
         (group_normalization,),
         _in_groups,
         since=_SCALE_OF_CHANNELS,
-        given=_parameters,
+        make_inputs=_parameters,
     ),
-    Idiom("InstanceNormalization", _INSTANCES, _in_instances, given=_parameters),
-    Idiom("InstanceNormalization", FOLDED, _in_instances, stabler=True, given=_parameters),
+    Idiom("InstanceNormalization", _INSTANCES, _in_instances, make_inputs=_parameters),
+    Idiom("InstanceNormalization", FOLDED, _in_instances, stabler=True, make_inputs=_parameters),
 )

@@ -12,7 +12,7 @@ import numpy as np
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.tracing import Definition, Pattern, trace
 
 #: The opset from which on idioms are contracted. Below it operators broadcast and count axes in
@@ -20,10 +20,10 @@ from onnxreduce_cli.idioms.tracing import Definition, Pattern, trace
 FIRST_OPSET = 13
 
 #: Gives the attributes of the composite node, or raises `NoMatchError` where it cannot be one.
-Condition = Callable[[NodeFacts, Found], Mapping[str, Any]]
+Condition = Callable[[NodeFacts, IdiomMatch], Mapping[str, Any]]
 
 
-def _as_found(_: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _matched_attributes(_: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     for name, number in found.numbers.items():
         if float(np.float32(number)) != number:
             raise NoMatchError(f"its {name} is {number:g} in double, which no attribute can hold")
@@ -32,10 +32,10 @@ def _as_found(_: NodeFacts, found: Found) -> Mapping[str, Any]:
 
 #: Gives the inputs of the composite node, if not the values that were found. It may emit
 #: nodes, and raise `NoMatchError`.
-Given = Callable[[Context, Found], Sequence[str]]
+MakeInputs = Callable[[Context, IdiomMatch], Sequence[str]]
 
 
-def _as_named(_: Context, found: Found) -> Sequence[str]:
+def _matched_inputs(_: Context, found: IdiomMatch) -> Sequence[str]:
     return [found[name] for name in found.match.pattern.inputs]
 
 
@@ -56,10 +56,10 @@ class Idiom:
 
     op_type: str
     forms: tuple[Definition, ...]
-    condition: Condition = _as_found
+    condition: Condition = _matched_attributes
     since: int = 0
     stabler: bool = False
-    given: Given = _as_named
+    make_inputs: MakeInputs = _matched_inputs
     by_sizes: bool = False
 
     @cached_property

@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.parameters import known_dims, not_of_double
 from onnxreduce_cli.idioms.writer import Writer
 
@@ -49,11 +49,11 @@ def _sixth(to: Writer, data: str, *, divide: bool) -> Value:
     return op.Div(gate, to.number(6)) if divide else op.Mul(gate, to.number(1 / 6))
 
 
-def _of_a_sixth(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _of_a_sixth(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     return {"alpha": 1 / 6, "beta": 0.5, **not_of_double(facts, found)}
 
 
-def _in_order(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _in_order(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     """No attributes: the limits are inputs.
 
     Raises:
@@ -71,7 +71,7 @@ def _in_order(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
     return {}
 
 
-def _proven(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _proven(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     """The same where the lower limit, which is taken last, may win over the higher one.
 
     Raises:
@@ -85,7 +85,7 @@ def _proven(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
     return _in_order(facts, found)
 
 
-def _limits(context: Context, found: Found) -> list[str]:
+def _limits(context: Context, found: IdiomMatch) -> list[str]:
     """The data, and limits of rank 0."""
     given = [found["data"]]
     for name in (found["low"], found["high"]):
@@ -100,6 +100,6 @@ IDIOMS = (
         tuple(partial(hard_sigmoid, limit=limit) for limit in (_at_once, _low_first, _high_first)),
     ),
     Idiom("HardSigmoid", tuple(partial(_sixth, divide=way) for way in (True, False)), _of_a_sixth),
-    Idiom("Clip", (_low_first,), _in_order, given=_limits),
-    Idiom("Clip", (_high_first,), _proven, given=_limits),
+    Idiom("Clip", (_low_first,), _in_order, make_inputs=_limits),
+    Idiom("Clip", (_high_first,), _proven, make_inputs=_limits),
 )

@@ -34,7 +34,7 @@ class NoMatchError(Exception):
     """Nodes look like an idiom, and are not: the message says why not."""
 
 
-class Surroundings(Protocol):
+class SearchedScope(Protocol):
     """Where a pattern is looked for: one scope of a model."""
 
     opset: int
@@ -48,12 +48,12 @@ class Surroundings(Protocol):
     def reads(self, name: str) -> int:
         """How often nodes read a value, in the scope and around it; graph outputs count too."""
 
-    def behind(self, match: Match) -> Sequence[NodeProto]:
+    def behind(self, match: PatternMatch) -> Sequence[NodeProto]:
         """The nodes of a match but the last, and those that make what is read aside."""
 
 
 @dataclass(frozen=True)
-class Match:
+class PatternMatch:
     """Nodes that are wired as a pattern says.
 
     Attributes:
@@ -74,7 +74,7 @@ class Match:
 
 
 @dataclass(frozen=True)
-class Found:
+class IdiomMatch:
     """A match that means what the idiom means.
 
     Attributes:
@@ -84,7 +84,7 @@ class Found:
         keepdims: whether the last reduction keeps its dimensions.
     """
 
-    match: Match
+    match: PatternMatch
     numbers: dict[str, Any]
     axes: tuple[int, ...] | None
     keepdims: int
@@ -94,25 +94,25 @@ class Found:
         return self.match[name]
 
 
-def matches(pattern: Pattern, node: NodeProto, around: Surroundings) -> Iterator[Match]:
+def matches(pattern: Pattern, node: NodeProto, around: SearchedScope) -> Iterator[PatternMatch]:
     """The ways in which a node may be the last of what a pattern describes, by wiring alone."""
-    return _node(pattern, pattern.result, node, Match(pattern), around)
+    return _node(pattern, pattern.result, node, PatternMatch(pattern), around)
 
 
 def _node(
-    pattern: Pattern, output: str, node: NodeProto, match: Match, around: Surroundings
-) -> Iterator[Match]:
+    pattern: Pattern, output: str, node: NodeProto, match: PatternMatch, around: SearchedScope
+) -> Iterator[PatternMatch]:
     wanted = pattern.producers[output]
     if not is_default(node.domain) or not _may_be(node, wanted):
         return
-    given = [name for name in node.input if name]
+    values = [name for name in node.input if name]
     if output in pattern.reductions:
-        given = given[:1]  # The axes are looked at afterwards.
-    if len(given) != len(wanted.input) or len(node.output) != 1:
+        values = values[:1]  # The axes are looked at afterwards.
+    if len(values) != len(wanted.input) or len(node.output) != 1:
         return
     names = {**match.names, output: node.output[0]}
     begun = replace(match, names=names, nodes={**match.nodes, output: node})
-    orders = permutations(given) if wanted.op_type in _COMMUTATIVE else [tuple(given)]
+    orders = permutations(values) if wanted.op_type in _COMMUTATIVE else [tuple(values)]
     for order in dict.fromkeys(orders):
         yield from _values(pattern, list(zip(wanted.input, order, strict=True)), begun, around)
 
@@ -123,8 +123,8 @@ def _may_be(node: NodeProto, wanted: NodeProto) -> bool:
 
 
 def _values(
-    pattern: Pattern, pairs: list[tuple[str, str]], match: Match, around: Surroundings
-) -> Iterator[Match]:
+    pattern: Pattern, pairs: list[tuple[str, str]], match: PatternMatch, around: SearchedScope
+) -> Iterator[PatternMatch]:
     if not pairs:
         yield match
         return
@@ -134,8 +134,8 @@ def _values(
 
 
 def _value(
-    pattern: Pattern, wanted: str, name: str, match: Match, around: Surroundings
-) -> Iterator[Match]:
+    pattern: Pattern, wanted: str, name: str, match: PatternMatch, around: SearchedScope
+) -> Iterator[PatternMatch]:
     known = match.names.get(wanted)
     if wanted in pattern.numbers:
         constant = around.constant(name)
@@ -153,7 +153,7 @@ def _value(
             yield from _node(pattern, wanted, producer, match, around)
 
 
-def confirm(match: Match, around: Surroundings, rank: int | None) -> Found:
+def confirm(match: PatternMatch, around: SearchedScope, rank: int | None) -> IdiomMatch:
     """Look closer at nodes that are wired as a pattern says.
 
     Args:
@@ -186,10 +186,10 @@ def confirm(match: Match, around: Surroundings, rank: int | None) -> Found:
         _same(node, own, {name: value for name, value in wanted.items() if name in known})
     if len(axes) > 1:
         raise NoMatchError("its reductions are over different axes")
-    return Found(match, numbers, axes.pop() if axes else None, keepdims)
+    return IdiomMatch(match, numbers, axes.pop() if axes else None, keepdims)
 
 
-def _inner_values(match: Match, around: Surroundings) -> None:
+def _inner_values(match: PatternMatch, around: SearchedScope) -> None:
     """Refuse nodes of which an inner value is read elsewhere, or is an output."""
     nodes = [*around.behind(match), match.nodes[match.pattern.result]]
     own = [name for node in nodes for name in node.input]
@@ -201,7 +201,7 @@ def _inner_values(match: Match, around: Surroundings) -> None:
             raise NoMatchError(f"{name!r}, which {node.op_type} gives, is read elsewhere, too")
 
 
-def _numbers(match: Match, around: Surroundings, rank: int | None) -> dict[str, Any]:
+def _numbers(match: PatternMatch, around: SearchedScope, rank: int | None) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for wanted, name in sorted(match.constants):
         constant = around.constant(name)
@@ -256,7 +256,7 @@ def _same(node: NodeProto, own: dict[str, Any], wanted: dict[str, Any]) -> None:
 
 
 def _axes(
-    node: NodeProto, own: dict[str, Any], around: Surroundings, rank: int | None
+    node: NodeProto, own: dict[str, Any], around: SearchedScope, rank: int | None
 ) -> tuple[int, ...]:
     """The axes of a reduction, or of a Softmax: none for all.
 

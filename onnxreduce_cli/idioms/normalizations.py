@@ -18,7 +18,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
     is_shape_of,
@@ -35,7 +35,7 @@ Square = Callable[[Writer, str], Value]
 Divide = Callable[[Writer, str, str], Value]
 
 
-class Standardised(NamedTuple):
+class NormalizedData(NamedTuple):
     """Data less its mean, divided by its deviation.
 
     Attributes:
@@ -71,14 +71,14 @@ def _by_one_over(to: Writer, data: str, root: str) -> Value:
     return to.op.Mul(data, to.op.Div(to.number(1), root))
 
 
-def standardised(
+def normalized(
     to: Writer, data: str, square: Square = by_pow, divide: Divide = _by_div
-) -> Standardised:
+) -> NormalizedData:
     """Return ``d / Sqrt(ReduceMean(Pow(d, 2)) + epsilon)`` with ``d = data - ReduceMean(data)``."""
     mean = to.reduced("ReduceMean", data)
     centred = to.op.Sub(data, mean)
     deviation = _root_mean(to, square(to, centred))
-    return Standardised(divide(to, centred, deviation), mean, deviation)
+    return NormalizedData(divide(to, centred, deviation), mean, deviation)
 
 
 def affine(to: Writer, data: str, scale: str, bias: str) -> Value:
@@ -96,7 +96,7 @@ def layer_normalization(
     divide: Divide = _by_div,
 ) -> Value:
     """LayerNormalization as PyTorch's exporter writes it below opset 17."""
-    return affine(to, standardised(to, data, square, divide).result, scale, bias)
+    return affine(to, normalized(to, data, square, divide).result, scale, bias)
 
 
 def _without_bias(to: Writer, data: str, scale: str, square: Square, divide: Divide) -> Value:
@@ -169,7 +169,7 @@ FOLDED = tuple(
 )
 
 
-def _over_last_axes(facts: NodeFacts, found: Found) -> dict[str, Any]:
+def _over_last_axes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     """The attributes of a node that normalises over the last axes.
 
     Raises:
@@ -188,12 +188,12 @@ def _over_last_axes(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"axis": axes[0] - rank, **found.numbers}
 
 
-def _refuse_doubles(facts: NodeFacts, found: Found) -> None:
+def _refuse_doubles(facts: NodeFacts, found: IdiomMatch) -> None:
     if facts.elem_type(found["data"]) == TensorProto.DOUBLE:
         raise NoMatchError("by its definition the operator computes doubles in float")
 
 
-def _over_rows(facts: NodeFacts, found: Found) -> dict[str, Any]:
+def _over_rows(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     """The attributes of a node that normalises over the last axis, by what makes rows of it.
 
     Raises:
@@ -217,7 +217,7 @@ def _over_rows(facts: NodeFacts, found: Found) -> dict[str, Any]:
     return {"axis": -1, **found.numbers}
 
 
-def _counts(facts: NodeFacts, found: Found, size: int | str | None) -> bool:
+def _counts(facts: NodeFacts, found: IdiomMatch, size: int | str | None) -> bool:
     """Return whether a row's squares are divided by the number of its elements."""
     known = facts.constant(found["count"])
     if known is not None:
@@ -230,7 +230,7 @@ def _counts(facts: NodeFacts, found: Found, size: int | str | None) -> bool:
     return sizes is not None and None not in sizes and math.prod(map(int, sizes)) == size  # type: ignore[arg-type]
 
 
-def _parameters(context: Context, found: Found) -> list[str]:
+def _parameters(context: Context, found: IdiomMatch) -> list[str]:
     """The data, and its parameters without dimensions of 1 before those that they are for."""
     inputs = found.match.pattern.inputs
     dims = known_dims(context, found["data"])
@@ -247,15 +247,15 @@ IDIOMS = (
             *(partial(_without_bias, **form) for form in FORMS),
         ),
         _over_last_axes,
-        given=_parameters,
+        make_inputs=_parameters,
     ),
     # An infinite scale makes NaN of what is folded.
-    Idiom("LayerNormalization", FOLDED, _over_last_axes, stabler=True, given=_parameters),
-    Idiom("LayerNormalization", (_by_batch_normalization,), _over_rows, given=_parameters),
+    Idiom("LayerNormalization", FOLDED, _over_last_axes, stabler=True, make_inputs=_parameters),
+    Idiom("LayerNormalization", (_by_batch_normalization,), _over_rows, make_inputs=_parameters),
     Idiom(
         "RMSNormalization",
         tuple(partial(rms_normalization, **form) for form in FORMS),
         _over_last_axes,
-        given=_parameters,
+        make_inputs=_parameters,
     ),
 )

@@ -9,7 +9,7 @@ from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.model.values import Dims
 
 
@@ -77,7 +77,7 @@ def is_shape_of(facts: NodeFacts, sizes: str, data: str) -> bool:
     )
 
 
-def not_of_double(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+def not_of_double(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     """No attributes: runtimes compute it with constants of float, as its definition has them.
 
     Raises:

@@ -12,7 +12,7 @@ from typing import Any
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
-from onnxreduce_cli.idioms.matching import Found, NoMatchError
+from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.writer import Writer
 
 
@@ -88,11 +88,11 @@ def _minus_log_sum_exp(to: Writer, data: str) -> str:
     return to.op.Sub(data, to.reduced("ReduceLogSumExp", data))
 
 
-def _over_axes(_: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _over_axes(_: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     return {"axes": found.axes, "keepdims": found.keepdims}
 
 
-def _over_one_axis(facts: NodeFacts, found: Found) -> Mapping[str, Any]:
+def _over_one_axis(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     if found.axes is None or len(found.axes) != 1:
         raise NoMatchError("it is not over one axis")
     (axis,) = found.axes

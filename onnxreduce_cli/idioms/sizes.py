@@ -24,7 +24,7 @@ _UNARY = frozenset({"Cast", "Erf", "Identity", "Neg", "Relu", "Sigmoid", "Softma
 _TRANSPARENT = frozenset({"Cast", "Identity", "Squeeze", "Unsqueeze"})
 
 
-class Sizes:
+class DimensionOrigins:
     """The dimensions of tensors, by what they were made from."""
 
     def __init__(self, facts: NodeFacts) -> None:
@@ -179,7 +179,7 @@ def _size(facts: NodeFacts, node: NodeProto, depth: int) -> float | None:
         return None
     if which is None or which.size != 1:
         return None
-    found = Sizes(facts).of(shape.input[0], int(which.item()), depth)
+    found = DimensionOrigins(facts).of(shape.input[0], int(which.item()), depth)
     return float(found) if isinstance(found, int) else None
 
 
@@ -191,5 +191,5 @@ def _last_size(facts: NodeFacts, node: NodeProto, depth: int) -> float | None:
         return None
     if starts is None or ends is None or starts.tolist() != [-1] or ends.tolist()[0] < _LARGE:
         return None
-    found = Sizes(facts).of(shape.input[0], -1, depth)
+    found = DimensionOrigins(facts).of(shape.input[0], -1, depth)
     return float(found) if isinstance(found, int) else None

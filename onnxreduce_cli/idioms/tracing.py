@@ -55,7 +55,7 @@ class _Untyped:
         return None
 
 
-class _Recorder(Operators):
+class _NodeRecorder(Operators):
     """Keeps the nodes that are written, by their outputs."""
 
     opset = _OPSET
@@ -81,7 +81,7 @@ class Tracer(Writer):
     """
 
     def __init__(self) -> None:
-        self.op = self.recorder = _Recorder()
+        self.op = self.recorder = _NodeRecorder()
         self.numbers: dict[str, float | str] = {}
         self.reductions: dict[str, bool] = {}
         self.asides: set[str] = set()
