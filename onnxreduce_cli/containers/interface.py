@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from onnx import GraphProto, NodeProto, TypeProto
 
+from onnxreduce_cli.containers.rewrite_state import Environment, Writing
 from onnxreduce_cli.containers.values import Given, Maybe, Sequence, Tensor, UnwritableError
-from onnxreduce_cli.containers.writing import Environment, Writing
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from onnxreduce_cli.containers.interface import Interface, given_to
-from onnxreduce_cli.containers.kinds import Kinds, signature
 from onnxreduce_cli.containers.mapping import as_loop
 from onnxreduce_cli.containers.operators import OPERATORS, WRITERS
+from onnxreduce_cli.containers.representations import Kinds, signature
+from onnxreduce_cli.containers.rewrite_state import Environment
 from onnxreduce_cli.containers.values import (
     Container,
     UnwritableError,
@@ -18,7 +19,6 @@ from onnxreduce_cli.containers.values import (
     parts,
     types,
 )
-from onnxreduce_cli.containers.writing import Environment
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.dead_values import reads
 from onnxreduce_cli.model.domains import is_default

@@ -8,7 +8,7 @@ import numpy as np
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.containers.emitter import is_static
-from onnxreduce_cli.containers.sequence_kinds import (
+from onnxreduce_cli.containers.sequence_representations import (
     Collected,
     SequenceKinds,
     counted_kind,

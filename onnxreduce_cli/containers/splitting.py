@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import NodeProto, TensorProto
 
+from onnxreduce_cli.containers.rewrite_state import Environment, Writing
 from onnxreduce_cli.containers.values import Listed, Packed, Stacked, UnwritableError
-from onnxreduce_cli.containers.writing import Environment, Writing
 
 #: A sequence is split into its parts by name if these are known and no more.
 _MOST_PARTS = 64
