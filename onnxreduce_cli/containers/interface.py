@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from onnx import GraphProto, NodeProto, TypeProto
 
-from onnxreduce_cli.containers.rewrite_state import Environment, Writing
-from onnxreduce_cli.containers.values import Given, Maybe, Sequence, Tensor, UnwritableError
+from onnxreduce_cli.containers.rewrite_state import Environment, RewriteState
+from onnxreduce_cli.containers.values import (
+    OptionalValue,
+    SequenceValue,
+    TensorValue,
+    UnchangedContainer,
+    UnwritableError,
+)
 from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 
-class Interface(Writing):
+class OutputWriter(RewriteState):
     """Makes the model's outputs of the tensors that represent them."""
 
     def __init__(self, main: Scope, facts: Facts, names: Names, target: int) -> None:
-        """Begin with nothing written; see `Writing`."""
+        """Begin with nothing written; see `RewriteState`."""
         super().__init__(main, facts, names, target)
         self._main = main
 
@@ -26,7 +32,7 @@ class Interface(Writing):
             if name not in self._main.outputs or name not in environment:
                 continue
             value = environment[name]
-            if isinstance(value, Maybe):
+            if isinstance(value, OptionalValue):
                 self._give_optional(name, value)
                 continue
             if self.target < 11:
@@ -37,8 +43,8 @@ class Interface(Writing):
                 )
             self._give_sequence(name, value)
 
-    def _give_sequence(self, name: str, value: Sequence) -> None:
-        if isinstance(value, Given) and value.optional:
+    def _give_sequence(self, name: str, value: SequenceValue) -> None:
+        if isinstance(value, UnchangedContainer) and value.optional:
             raise UnwritableError(
                 f"the model gives {name!r}, the optional value that it is given, and no operator "
                 "before opset 16 passes that on",
@@ -46,7 +52,7 @@ class Interface(Writing):
             )
         self.sequences.as_given(value, name)
 
-    def _give_optional(self, name: str, value: Maybe) -> None:
+    def _give_optional(self, name: str, value: OptionalValue) -> None:
         if self.target < 15:
             raise UnwritableError(
                 f"the model gives {name!r}, a value that may be absent, which nothing before opset "
@@ -69,7 +75,7 @@ class Interface(Writing):
             return
         content = value.value
         assert content is not None
-        if isinstance(content, Tensor | Given):
+        if isinstance(content, TensorValue | UnchangedContainer):
             made = content.name
         else:
             made = self.op.fresh("sequence")
@@ -77,23 +83,23 @@ class Interface(Writing):
         self.op.Optional(made, outputs=[name])
 
 
-def given_to(graph: GraphProto) -> Environment:
+def container_inputs(graph: GraphProto) -> Environment:
     """The sequences and optional values among a graph's inputs, by name."""
     found: Environment = {}
     for value in graph.input:
-        given = _given(value.name, value.type)
+        given = _container_input(value.name, value.type)
         if given is not None:
             found[value.name] = given
     return found
 
 
-def _given(name: str, proto: TypeProto) -> Given | None:
+def _container_input(name: str, proto: TypeProto) -> UnchangedContainer | None:
     """A sequence or optional value that the model is given; None for a tensor."""
     which = proto.WhichOneof("value")
     if which == "optional_type":
-        return Given(name, 0, None, optional=True)
+        return UnchangedContainer(name, 0, None, optional=True)
     if which != "sequence_type":
         return None
     known = from_proto(proto.sequence_type.elem_type)
     elem_type = None if known is None else elem_type_of(known.kind)
-    return Given(name, elem_type or 0, None if known is None else known.dims)
+    return UnchangedContainer(name, elem_type or 0, None if known is None else known.dims)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.containers.emitter import Emitter
-from onnxreduce_cli.containers.sequences import Sequences
+from onnxreduce_cli.containers.sequences import SequenceWriter
 from onnxreduce_cli.containers.values import (
     Container,
-    Given,
-    Maybe,
-    Sequence,
+    OptionalValue,
+    SequenceValue,
     TensorType,
+    UnchangedContainer,
     UnwritableError,
 )
 from onnxreduce_cli.model.facts import Facts
@@ -22,7 +22,7 @@ from onnxreduce_cli.model.scope import Scope
 Environment = dict[str, Container]
 
 
-class Writing:
+class RewriteState:
     """A model whose containers are written out.
 
     Attributes:
@@ -45,7 +45,7 @@ class Writing:
         self.facts = facts
         self.target = target
         self.op = Emitter(main.opset or 0, target, names)
-        self.sequences = Sequences(self.op)
+        self.sequences = SequenceWriter(self.op)
         self.scope = main
 
     def inner(self, graph: GraphProto) -> Scope:
@@ -82,7 +82,7 @@ class Writing:
             UnwritableError: it is an input of the model, of a type that the target does not have.
         """
         value = environment.get(name, name)
-        if isinstance(value, Given) and self.target < (15 if value.optional else 11):
+        if isinstance(value, UnchangedContainer) and self.target < (15 if value.optional else 11):
             what = "a value that may be absent" if value.optional else "a sequence of tensors"
             raise UnwritableError(
                 f"the model is given {value.name!r}, {what}, which nothing before opset "
@@ -91,14 +91,14 @@ class Writing:
             )
         return value
 
-    def sequence(self, environment: Environment, name: str) -> Sequence:
+    def sequence(self, environment: Environment, name: str) -> SequenceValue:
         """Return the representation of a sequence; raises `UnwritableError` if there is none."""
         value = self.value(environment, name)
-        if isinstance(value, str | Maybe):
+        if isinstance(value, str | OptionalValue):
             raise UnwritableError(f"how {name!r} is made is not known", "choose a later opset")
         return value
 
-    def of_given(self, node: NodeProto, sequence: Given) -> bool:
+    def of_given(self, node: NodeProto, sequence: UnchangedContainer) -> bool:
         """Emit a node that reads a sequence that stays one; return whether it differs."""
         if node.input[0] == sequence.name:
             return False

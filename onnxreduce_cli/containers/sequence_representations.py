@@ -10,16 +10,16 @@ from onnx import TensorProto
 
 from onnxreduce_cli.containers.emitter import Emitter, is_static
 from onnxreduce_cli.containers.values import (
-    Given,
-    Listed,
-    Packed,
-    Sequence,
-    Stacked,
+    ListedSequence,
+    PackedSequence,
+    SequenceValue,
+    StackedSequence,
     TensorType,
+    UnchangedContainer,
     UnwritableError,
-    parts,
     shared,
-    types,
+    tensor_names,
+    tensor_types,
 )
 from onnxreduce_cli.model.values import Dims
 
@@ -29,7 +29,7 @@ Collected = tuple[str, TensorType]
 _STATE = "state the shapes of what it holds in the model's value_info"
 
 
-class SequenceKinds:
+class SequenceUnifier:
     """Writes the conversion of a sequence from one kind to another.
 
     Args:
@@ -39,84 +39,84 @@ class SequenceKinds:
     def __init__(self, op: Emitter) -> None:
         self._op = op
 
-    def element_dims(self, sequence: Sequence) -> Dims | None:
+    def element_dims(self, sequence: SequenceValue) -> Dims | None:
         """Return the dimensions that all elements have in common; None where there is no element.
 
         Raises:
             UnwritableError: not even the rank is known, or it is not the same for all.
         """
-        if isinstance(sequence, Packed):
+        if isinstance(sequence, PackedSequence):
             return (None,) * sequence.rank
-        if isinstance(sequence, Stacked):
+        if isinstance(sequence, StackedSequence):
             return sequence.dims
-        if isinstance(sequence, Listed):
+        if isinstance(sequence, ListedSequence):
             return _common(map(known_dims, sequence.items, sequence.dims))
         if sequence.dims is None:
             raise UnwritableError(f"the rank of what {sequence.name!r} holds is not known", _STATE)
         return sequence.dims
 
-    def joined(self, first: Sequence, second: Sequence) -> Sequence:
+    def common(self, first: SequenceValue, second: SequenceValue) -> SequenceValue:
         """The kind that either can be brought to, as a sequence whose parts mean nothing."""
         if (
-            isinstance(first, Listed)
-            and isinstance(second, Listed)
+            isinstance(first, ListedSequence)
+            and isinstance(second, ListedSequence)
             and len(first.items) == len(second.items)
         ):
             dims = tuple(map(shared, first.dims, second.dims))
-            return Listed(first.items, first.elem_type, dims)
+            return ListedSequence(first.items, first.elem_type, dims)
         found = [self.element_dims(item) for item in (first, second)]
-        return counted_kind(first.elem_type, [dims for dims in found if dims is not None])
+        return counted_representation(first.elem_type, [dims for dims in found if dims is not None])
 
-    def alone(self, sequence: Sequence) -> Sequence:
+    def without_unchanged(self, sequence: SequenceValue) -> SequenceValue:
         """The kind of a sequence, or the one that stands for it where it cannot stay as given."""
-        if isinstance(sequence, Given):
-            return self.joined(sequence, Listed((), sequence.elem_type, ()))
+        if isinstance(sequence, UnchangedContainer):
+            return self.common(sequence, ListedSequence((), sequence.elem_type, ()))
         return sequence
 
-    def brought_to(self, sequence: Sequence, kind: Sequence) -> Sequence:
+    def converted(self, sequence: SequenceValue, kind: SequenceValue) -> SequenceValue:
         """The sequence as one of a kind that it was joined to."""
-        if isinstance(kind, Stacked):
+        if isinstance(kind, StackedSequence):
             return self._stacked(sequence, kind.dims)
-        if isinstance(kind, Packed):
+        if isinstance(kind, PackedSequence):
             return self.packed(sequence, kind.rank)
         return sequence
 
-    def counted(self, sequence: Sequence) -> Stacked | Packed:
+    def counted(self, sequence: SequenceValue) -> StackedSequence | PackedSequence:
         """The sequence as one whose length only counts at run time."""
-        if isinstance(sequence, (Stacked, Packed)):
+        if isinstance(sequence, (StackedSequence, PackedSequence)):
             return sequence
         dims = self.element_dims(sequence)
-        kind = counted_kind(sequence.elem_type, [] if dims is None else [dims])
-        counted = self.brought_to(sequence, kind)
-        assert isinstance(counted, (Stacked, Packed))
+        kind = counted_representation(sequence.elem_type, [] if dims is None else [dims])
+        counted = self.converted(sequence, kind)
+        assert isinstance(counted, (StackedSequence, PackedSequence))
         return counted
 
-    def _stacked(self, sequence: Sequence, dims: Dims) -> Stacked:
-        if isinstance(sequence, Stacked):
+    def _stacked(self, sequence: SequenceValue, dims: Dims) -> StackedSequence:
+        if isinstance(sequence, StackedSequence):
             return sequence
         op = self._op
         elem_type = sequence.elem_type
-        if isinstance(sequence, Given):
+        if isinstance(sequence, UnchangedContainer):
             length = op.SequenceLength(sequence.name)
 
             def write(place: str, _: list[str]) -> tuple[list[str], list[Collected]]:
                 item = op.SequenceAt(sequence.name, op.scalar(place))
                 return [], [(item, (elem_type, dims))]
 
-            return Stacked(op.loop(length, [], write)[0], elem_type, dims)
-        assert isinstance(sequence, Listed)
+            return StackedSequence(op.loop(length, [], write)[0], elem_type, dims)
+        assert isinstance(sequence, ListedSequence)
         if not sequence.items:
             sizes = tuple(dim for dim in dims if isinstance(dim, int))
-            return Stacked(op.filled((0, *sizes), elem_type), elem_type, dims)
+            return StackedSequence(op.filled((0, *sizes), elem_type), elem_type, dims)
         unsqueezed = [op.unsqueezed(item, 0) for item in sequence.items]
-        return Stacked(op.Concat(*unsqueezed, axis=0), elem_type, dims)
+        return StackedSequence(op.Concat(*unsqueezed, axis=0), elem_type, dims)
 
-    def packed(self, sequence: Sequence, rank: int) -> Packed:
+    def packed(self, sequence: SequenceValue, rank: int) -> PackedSequence:
         """The sequence, of tensors of this rank, as one of elements of any shape."""
         op, elem_type = self._op, sequence.elem_type
-        if isinstance(sequence, Packed):
+        if isinstance(sequence, PackedSequence):
             return sequence
-        if isinstance(sequence, Stacked):
+        if isinstance(sequence, StackedSequence):
             shape = op.Shape(sequence.stack)
             length = op.part(shape, op.ints(0), op.ints(1))
             dims = op.part(shape, op.ints(1))
@@ -127,15 +127,15 @@ class SequenceKinds:
             ends = op.Mul(numbers, each)
             repeated = op.Concat(length, op.ints(rank), axis=0)
             shapes = op.Expand(dims, repeated)
-            return Packed(op.flat(sequence.stack), ends, shapes, elem_type, rank)
-        empty = Packed(
+            return PackedSequence(op.flat(sequence.stack), ends, shapes, elem_type, rank)
+        empty = PackedSequence(
             op.filled((0,), elem_type),
             op.ints(0),
             op.filled((0, rank), TensorProto.INT64),
             elem_type,
             rank,
         )
-        if isinstance(sequence, Listed):
+        if isinstance(sequence, ListedSequence):
             found = empty
             for item in sequence.items:
                 found = self.appended(found, item)
@@ -144,12 +144,12 @@ class SequenceKinds:
 
         def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
             item = op.SequenceAt(sequence.name, op.scalar(place))
-            return parts(self.appended(packed_of(empty, current), item)), []
+            return tensor_names(self.appended(packed_from_tensors(empty, current), item)), []
 
-        carried = list(zip(parts(empty), types(empty), strict=True))
-        return packed_of(empty, op.loop(length, carried, write))
+        carried = list(zip(tensor_names(empty), tensor_types(empty), strict=True))
+        return packed_from_tensors(empty, op.loop(length, carried, write))
 
-    def appended(self, sequence: Packed, item: str) -> Packed:
+    def appended(self, sequence: PackedSequence, item: str) -> PackedSequence:
         """The sequence with one more element at its end."""
         op = self._op
         values = op.Concat(sequence.values, op.flat(item), axis=0)
@@ -161,15 +161,15 @@ class SequenceKinds:
         return replace(sequence, values=values, ends=ends, shapes=shapes)
 
 
-def counted_kind(elem_type: int, known: list[Dims]) -> Stacked | Packed:
+def counted_representation(elem_type: int, known: list[Dims]) -> StackedSequence | PackedSequence:
     """Return the kind for a sequence whose elements have any of these dimensions."""
     dims = _common(known)
     if dims is None:
-        return Packed("", "", "", elem_type, 1)
+        return PackedSequence("", "", "", elem_type, 1)
     return (
-        Stacked("", elem_type, dims)
+        StackedSequence("", elem_type, dims)
         if is_static(dims)
-        else Packed("", "", "", elem_type, len(dims))
+        else PackedSequence("", "", "", elem_type, len(dims))
     )
 
 
@@ -194,7 +194,7 @@ def _common(found: Iterable[Dims]) -> Dims | None:
     return common
 
 
-def packed_of(kind: Packed, names: list[str]) -> Packed:
+def packed_from_tensors(kind: PackedSequence, names: list[str]) -> PackedSequence:
     """A packed sequence of the three tensors named."""
     values, ends, shapes = names
     return replace(kind, values=values, ends=ends, shapes=shapes)

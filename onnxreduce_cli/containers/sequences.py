@@ -10,42 +10,44 @@ from onnx import NodeProto, TensorProto
 from onnxreduce_cli.containers.emitter import is_static
 from onnxreduce_cli.containers.sequence_representations import (
     Collected,
-    SequenceKinds,
-    counted_kind,
+    SequenceUnifier,
+    counted_representation,
     known_dims,
-    packed_of,
+    packed_from_tensors,
 )
 from onnxreduce_cli.containers.values import (
-    Given,
-    Listed,
-    Packed,
-    Sequence,
-    Stacked,
+    ListedSequence,
+    PackedSequence,
+    SequenceValue,
+    StackedSequence,
+    UnchangedContainer,
     UnwritableError,
-    parts,
-    types,
+    tensor_names,
+    tensor_types,
 )
 from onnxreduce_cli.model.values import Dims
 
 
-class Sequences(SequenceKinds):
+class SequenceWriter(SequenceUnifier):
     """Writes the operators on sequences as nodes on tensors.
 
     Args:
         op: writes nodes.
     """
 
-    def length(self, sequence: Stacked | Packed, node: NodeProto | None = None) -> str:
+    def length(
+        self, sequence: StackedSequence | PackedSequence, node: NodeProto | None = None
+    ) -> str:
         """SequenceLength: the number of elements, an int64 scalar; it replaces `node` if any."""
         op = self._op
         first = op.constant(np.array(0), "first")
-        if isinstance(sequence, Stacked):
+        if isinstance(sequence, StackedSequence):
             return op.replace(node, "Gather", op.Shape(sequence.stack), first, axis=0)
         more = op.Gather(op.Shape(sequence.ends), first, axis=0)
         one = op.constant(np.array(1), "one")
         return op.replace(node, "Sub", more, one)
 
-    def place(self, sequence: Stacked | Packed, position: int | str) -> str:
+    def place(self, sequence: StackedSequence | PackedSequence, position: int | str) -> str:
         """A position counted from the front, as a list of one int64.
 
         Args:
@@ -65,7 +67,7 @@ class Sequences(SequenceKinds):
 
     def element(
         self,
-        sequence: Stacked | Packed,
+        sequence: StackedSequence | PackedSequence,
         place: str,
         node: NodeProto | None = None,
     ) -> str:
@@ -75,7 +77,7 @@ class Sequences(SequenceKinds):
         """
         op = self._op
         elem_type = sequence.elem_type
-        if isinstance(sequence, Stacked):
+        if isinstance(sequence, StackedSequence):
             name: str = op.replace(node, "Gather", sequence.stack, op.scalar(place), axis=0)
             op.types.setdefault(name, (elem_type, sequence.dims))
             return name
@@ -90,7 +92,9 @@ class Sequences(SequenceKinds):
         op.types.setdefault(name, (elem_type, (None,) * sequence.rank))
         return name
 
-    def _in_shape(self, values: str, shape: str, sequence: Packed, node: NodeProto | None) -> str:
+    def _in_shape(
+        self, values: str, shape: str, sequence: PackedSequence, node: NodeProto | None
+    ) -> str:
         """Values in one dimension, in a shape in which there may be zeros.
 
         To Reshape these would stand for what was there, so that each is 1 there, with zeros for
@@ -112,8 +116,8 @@ class Sequences(SequenceKinds):
         return op.replace(node, "Identity", whole)
 
     def inserted(
-        self, sequence: Sequence, item: str, dims: Dims | None, place: int | str | None
-    ) -> Sequence:
+        self, sequence: SequenceValue, item: str, dims: Dims | None, place: int | str | None
+    ) -> SequenceValue:
         """SequenceInsert: the sequence with one more element.
 
         Args:
@@ -122,19 +126,21 @@ class Sequences(SequenceKinds):
             dims: its known dimensions.
             place: where, as a number or the name of a tensor of one; None at the end.
         """
-        if isinstance(sequence, Listed) and not isinstance(place, str):
+        if isinstance(sequence, ListedSequence) and not isinstance(place, str):
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
             pairs.insert(len(pairs) if place is None else place, (item, dims))
             return _listed(pairs, sequence.elem_type)
         known = [self.element_dims(sequence), known_dims(item, dims)]
-        kind = counted_kind(sequence.elem_type, [dims for dims in known if dims is not None])
-        counted = self.brought_to(sequence, kind)
-        assert isinstance(counted, (Stacked, Packed))
+        kind = counted_representation(
+            sequence.elem_type, [dims for dims in known if dims is not None]
+        )
+        counted = self.converted(sequence, kind)
+        assert isinstance(counted, (StackedSequence, PackedSequence))
         if place is None:
             return self._at_end(counted, item)
         op = self._op
         before = self.place(counted, place)
-        if isinstance(counted, Packed):
+        if isinstance(counted, PackedSequence):
             return self._packed_with(counted, item, before)
         stack = op.Concat(
             op.part(counted.stack, op.ints(0), before),
@@ -144,7 +150,7 @@ class Sequences(SequenceKinds):
         )
         return replace(counted, stack=stack)
 
-    def _packed_with(self, counted: Packed, item: str, before: str) -> Packed:
+    def _packed_with(self, counted: PackedSequence, item: str, before: str) -> PackedSequence:
         """A packed sequence with one more element before a place."""
         op = self._op
         start = op.Gather(counted.ends, before, axis=0)
@@ -170,23 +176,23 @@ class Sequences(SequenceKinds):
             shapes=op.Concat(*shapes, axis=0),
         )
 
-    def _at_end(self, sequence: Stacked | Packed, item: str) -> Sequence:
-        if isinstance(sequence, Packed):
+    def _at_end(self, sequence: StackedSequence | PackedSequence, item: str) -> SequenceValue:
+        if isinstance(sequence, PackedSequence):
             return self.appended(sequence, item)
         op = self._op
         stack = op.Concat(sequence.stack, op.unsqueezed(item, 0), axis=0)
         return replace(sequence, stack=stack)
 
-    def erased(self, sequence: Sequence, place: int | str | None) -> Sequence:
+    def erased(self, sequence: SequenceValue, place: int | str | None) -> SequenceValue:
         """SequenceErase: the sequence without an element, the last by default."""
-        if isinstance(sequence, Listed) and not isinstance(place, str):
+        if isinstance(sequence, ListedSequence) and not isinstance(place, str):
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
             del pairs[-1 if place is None else place]
             return _listed(pairs, sequence.elem_type)
         counted, op = self.counted(sequence), self._op
         before = self.place(counted, -1 if place is None else place)
         behind = op.Add(before, op.ints(1))
-        if isinstance(counted, Stacked):
+        if isinstance(counted, StackedSequence):
             return replace(counted, stack=self._without(counted.stack, before, behind))
         start = op.Gather(counted.ends, before, axis=0)
         end = op.Gather(counted.ends, behind, axis=0)
@@ -206,21 +212,23 @@ class Sequences(SequenceKinds):
         op = self._op
         return op.Concat(op.part(name, op.ints(0), start), op.part(name, end), axis=0)
 
-    def put_together(self, sequence: Sequence, axis: int, new_axis: bool, node: NodeProto) -> None:
+    def put_together(
+        self, sequence: SequenceValue, axis: int, new_axis: bool, node: NodeProto
+    ) -> None:
         """ConcatFromSequence."""
         op = self._op
-        if isinstance(sequence, Listed) and not sequence.items:
+        if isinstance(sequence, ListedSequence) and not sequence.items:
             raise UnwritableError("it puts no tensors together", "mend the model")
         if axis < 0:
             dims = self.element_dims(sequence)
             assert dims is not None
             axis += len(dims) + new_axis
-        if isinstance(sequence, Listed):
+        if isinstance(sequence, ListedSequence):
             items = [op.unsqueezed(n, axis) if new_axis else n for n in sequence.items]
             op.replace(node, "Concat", *items, axis=axis)
             return
         counted = self.counted(sequence)
-        if isinstance(counted, Stacked):
+        if isinstance(counted, StackedSequence):
             self._stack_together(counted, axis, new_axis, node)
             return
         if counted.rank == 1 and not new_axis:
@@ -242,7 +250,7 @@ class Sequences(SequenceKinds):
         op.replace(node, "Identity", whole)
 
     def _stack_together(
-        self, sequence: Stacked, axis: int, new_axis: bool, node: NodeProto
+        self, sequence: StackedSequence, axis: int, new_axis: bool, node: NodeProto
     ) -> None:
         op = self._op
         rank = len(sequence.dims)
@@ -259,7 +267,9 @@ class Sequences(SequenceKinds):
         packed = self.packed(sequence, rank)
         self.put_together(packed, axis, new_axis, node)
 
-    def split(self, data: str, kind: Packed, axis: int, length: str, count: str) -> Packed:
+    def split(
+        self, data: str, kind: PackedSequence, axis: int, length: str, count: str
+    ) -> PackedSequence:
         """SplitToSequence in lengths that are only known at run time.
 
         Args:
@@ -270,7 +280,7 @@ class Sequences(SequenceKinds):
             count: how many there are, a list of one; empty for as many as there are lengths.
         """
         op = self._op
-        empty = self.packed(Listed((), kind.elem_type, ()), kind.rank)
+        empty = self.packed(ListedSequence((), kind.elem_type, ()), kind.rank)
         each = bool(count)
         rounds = count or op.Shape(length)
 
@@ -278,28 +288,31 @@ class Sequences(SequenceKinds):
             size = length if each else op.Gather(length, place, axis=0)
             end = op.Add(current[0], size)
             item = op.Slice(data, current[0], end, op.ints(axis))  # The last may be cut off.
-            return (end, *parts(self.appended(packed_of(empty, current[1:]), item))), []
+            return (
+                end,
+                *tensor_names(self.appended(packed_from_tensors(empty, current[1:]), item)),
+            ), []
 
         start = (op.ints(0), (TensorProto.INT64, (1,)))
-        carried = [start, *zip(parts(empty), types(empty), strict=True)]
-        return packed_of(empty, op.loop(rounds, carried, write)[1:])
+        carried = [start, *zip(tensor_names(empty), tensor_types(empty), strict=True)]
+        return packed_from_tensors(empty, op.loop(rounds, carried, write)[1:])
 
-    def as_given(self, sequence: Sequence, output: str) -> None:
+    def as_given(self, sequence: SequenceValue, output: str) -> None:
         """Make a sequence of what stands for it, under a name: what the model gives.
 
         Raises:
             UnwritableError: it holds tensors of different shapes, counted at run time.
         """
         op = self._op
-        if isinstance(sequence, Given):
+        if isinstance(sequence, UnchangedContainer):
             item = op.filled((), sequence.elem_type)
             longer = op.SequenceInsert(sequence.name, item)
             op.SequenceErase(longer, outputs=[output])
-        elif isinstance(sequence, Listed) and sequence.items:
+        elif isinstance(sequence, ListedSequence) and sequence.items:
             op.SequenceConstruct(*sequence.items, outputs=[output])
-        elif isinstance(sequence, Listed):
+        elif isinstance(sequence, ListedSequence):
             op.SequenceEmpty(outputs=[output], dtype=sequence.elem_type)
-        elif isinstance(sequence, Stacked):
+        elif isinstance(sequence, StackedSequence):
             op.SplitToSequence(sequence.stack, outputs=[output], axis=0, keepdims=0)
         elif sequence.rank == 1:
             last = op.part(op.Shape(sequence.shapes), op.ints(0), op.ints(1))
@@ -315,6 +328,6 @@ class Sequences(SequenceKinds):
             )
 
 
-def _listed(pairs: list[tuple[str, Dims | None]], elem_type: int) -> Listed:
+def _listed(pairs: list[tuple[str, Dims | None]], elem_type: int) -> ListedSequence:
     items, dims = tuple(item for item, _ in pairs), tuple(dims for _, dims in pairs)
-    return Listed(items, elem_type, dims)
+    return ListedSequence(items, elem_type, dims)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence as Names
 from dataclasses import dataclass, replace
 
 from onnx import TensorProto
@@ -28,7 +27,7 @@ class UnwritableError(Exception):
 
 
 @dataclass(frozen=True)
-class Tensor:
+class TensorValue:
     """A tensor, as the value of an optional one."""
 
     name: str
@@ -36,7 +35,7 @@ class Tensor:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedSequence:
     """A sequence whose length is known.
 
     Attributes:
@@ -51,7 +50,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class Stacked:
+class StackedSequence:
     """A sequence of tensors of one shape, stacked along a new first axis.
 
     Attributes:
@@ -66,7 +65,7 @@ class Stacked:
 
 
 @dataclass(frozen=True)
-class Packed:
+class PackedSequence:
     """A sequence of tensors of one rank, one after the other.
 
     Attributes:
@@ -85,7 +84,7 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class Given:
+class UnchangedContainer:
     """A sequence, or an optional value, that stays one, as the model is given it.
 
     Attributes:
@@ -101,11 +100,11 @@ class Given:
     optional: bool = False
 
 
-Sequence = Listed | Stacked | Packed | Given
+SequenceValue = ListedSequence | StackedSequence | PackedSequence | UnchangedContainer
 
 
 @dataclass(frozen=True)
-class Maybe:
+class OptionalValue:
     """An optional value.
 
     Attributes:
@@ -114,65 +113,65 @@ class Maybe:
     """
 
     has: bool | str
-    value: Tensor | Sequence | None
+    value: TensorValue | SequenceValue | None
 
 
-Container = Sequence | Maybe
-Value = Tensor | Container
+Container = SequenceValue | OptionalValue
+Representation = TensorValue | Container
 
 
-def parts(value: Value) -> tuple[str, ...]:
+def tensor_names(value: Representation) -> tuple[str, ...]:
     """Return the names of the tensors that represent a value."""
     match value:
-        case Tensor(name, _):
+        case TensorValue(name, _):
             return (name,)
-        case Listed(items):
+        case ListedSequence(items):
             return items
-        case Stacked(stack):
+        case StackedSequence(stack):
             return (stack,)
-        case Packed(values, ends, shapes):
+        case PackedSequence(values, ends, shapes):
             return (values, ends, shapes)
-        case Maybe(has, content):
+        case OptionalValue(has, content):
             own = (has,) if isinstance(has, str) else ()
-            return own + (() if content is None else parts(content))
+            return own + (() if content is None else tensor_names(content))
     raise TypeError("no tensor stands for what stays as given")
 
 
-def types(kind: Value) -> list[TensorType]:
+def tensor_types(kind: Representation) -> list[TensorType]:
     """Return dtype and dimensions of each of these tensors, for any value of the kind."""
     match kind:
-        case Tensor(_, elem_type):
+        case TensorValue(_, elem_type):
             return [(elem_type, None)]
-        case Listed(_, elem_type, dims):
+        case ListedSequence(_, elem_type, dims):
             return [(elem_type, each) for each in dims]
-        case Stacked(_, elem_type, dims):
+        case StackedSequence(_, elem_type, dims):
             return [(elem_type, (None, *dims))]
-        case Packed():
+        case PackedSequence():
             ends: TensorType = (TensorProto.INT64, (None,))
             shapes: TensorType = (TensorProto.INT64, (None, kind.rank))
             return [(kind.elem_type, (None,)), ends, shapes]
-        case Maybe(has, content):
+        case OptionalValue(has, content):
             own: list[TensorType] = [(TensorProto.BOOL, ())] if isinstance(has, str) else []
-            return own + ([] if content is None else types(content))
+            return own + ([] if content is None else tensor_types(content))
     raise TypeError("no tensor stands for what stays as given")
 
 
-def made_of(kind: Value, names: Names[str]) -> Value:
+def from_tensors(kind: Representation, names: list[str] | tuple[str, ...]) -> Representation:
     """Return the value of a kind that these tensors represent."""
     match kind:
-        case Tensor():
+        case TensorValue():
             return replace(kind, name=names[0])
-        case Listed():
+        case ListedSequence():
             return replace(kind, items=tuple(names))
-        case Stacked():
+        case StackedSequence():
             return replace(kind, stack=names[0])
-        case Packed():
+        case PackedSequence():
             return replace(kind, values=names[0], ends=names[1], shapes=names[2])
-        case Maybe(has, content):
+        case OptionalValue(has, content):
             own = 1 if isinstance(has, str) else 0
-            value = None if content is None else made_of(content, names[own:])
-            assert not isinstance(value, Maybe)
-            return Maybe(names[0] if own else has, value)
+            value = None if content is None else from_tensors(content, names[own:])
+            assert not isinstance(value, OptionalValue)
+            return OptionalValue(names[0] if own else has, value)
     raise TypeError("no tensor stands for what stays as given")
 
 

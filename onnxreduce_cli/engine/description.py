@@ -21,7 +21,7 @@ from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table, listed
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.containers.rewriting import Written
+    from onnxreduce_cli.containers.rewriting import RewrittenNode
     from onnxreduce_cli.model.specialisation import Specialisation
 
 #: What is done to nodes whose sequences and optional values become tensors, all of them together.
@@ -190,7 +190,7 @@ def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int
     return tuple(found.items())
 
 
-def _written(item: Written) -> Change:
+def _written(item: RewrittenNode) -> Change:
     """What became of a node of sequences or optional values, before all else."""
     operators = tuple(node.op_type for node in item.made)
     nodes = sum(1 for _ in with_inner(item.made))
