@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
@@ -286,9 +286,9 @@ def aligned(context: Context, name: str, other: str) -> str:
     apart = op.Sub(*ranks)
     missing = cast(context, op.Relu(apart), TensorProto.INT64)
 
-    def unsqueezed(body: Body) -> tuple[list[str], list[Carried]]:
+    def unsqueezed(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         return [body.Unsqueeze(*body.values, axes=[0])], []
 
-    carried = [Carried(name, elem_type, None)]
+    carried = [LoopValue(name, elem_type, None)]
     inputs, body = loop(context, missing, carried, unsqueezed, "that gives values one rank")
     return op.Loop(*inputs, like=tensor_type(elem_type, None), body=body)

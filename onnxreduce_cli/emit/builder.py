@@ -14,7 +14,7 @@ from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
-class Known(Protocol):
+class TypeLookup(Protocol):
     """Where the types of values are looked up by name."""
 
     def type(self, name: str) -> ValueType | None:
@@ -30,24 +30,24 @@ class Value(str):
     Empty, and so false, where an optional input is absent.
     """
 
-    __slots__ = ("_known",)
-    _known: Known
+    __slots__ = ("_types",)
+    _types: TypeLookup
 
-    def __new__(cls, name: str, known: Known) -> Value:
-        """The value called `name`, whose type `known` looks up."""
+    def __new__(cls, name: str, types: TypeLookup) -> Value:
+        """The value called `name`, whose type `types` looks up."""
         value = super().__new__(cls, name)
-        value._known = known
+        value._types = types
         return value
 
     @property
     def type(self) -> ValueType | None:
         """Its type, as far as it is known."""
-        return self._known.type(self)
+        return self._types.type(self)
 
     @property
     def elem_type(self) -> int | None:
         """Its `TensorProto.DataType`, if known."""
-        return self._known.elem_type(self)
+        return self._types.elem_type(self)
 
     @property
     def dims(self) -> Dims | None:
@@ -62,7 +62,7 @@ class Value(str):
         return None if found is None else found.rank
 
 
-class Emit(Protocol):
+class NodeEmitter(Protocol):
     """Emits nodes of one operator; see `Operators`."""
 
     @overload
@@ -94,7 +94,7 @@ class Operators(ABC):
 
     opset: int
 
-    def __getattr__(self, op_type: str) -> Emit:
+    def __getattr__(self, op_type: str) -> NodeEmitter:
         """Return the function that emits nodes of an operator.
 
         Raises:
@@ -103,7 +103,7 @@ class Operators(ABC):
         if not op_type[:1].isupper():
             raise AttributeError(f"{type(self).__name__!r} has no attribute {op_type!r}")
         check(op_type, self.opset)
-        return cast(Emit, partial(self._call, op_type))
+        return cast(NodeEmitter, partial(self._call, op_type))
 
     def emit(
         self,
@@ -117,7 +117,7 @@ class Operators(ABC):
 
         Dtype and shape of what it gives are those that the operator's definition says.
         """
-        emit: Emit = getattr(self, op_type)
+        emit: NodeEmitter = getattr(self, op_type)
         return emit(*inputs, outputs=outputs, like=like, **attributes)
 
     def _call(
@@ -152,7 +152,7 @@ class Operators(ABC):
         """An empty message for a node."""
 
     @abstractmethod
-    def _accept(self, node: NodeProto, like: ValueType | None) -> Known:
+    def _accept(self, node: NodeProto, like: ValueType | None) -> TypeLookup:
         """Take a node that is written; where the types of its outputs are looked up."""
 
 

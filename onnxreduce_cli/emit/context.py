@@ -31,7 +31,7 @@ def as_array(values: Any, dtype: np.dtype[Any]) -> Array:
         raise Blocked(reason, "mend the model") from error
 
 
-class Emitted(NamedTuple):
+class EmittedNode(NamedTuple):
     """A node that a step emitted.
 
     Attributes:
@@ -81,7 +81,7 @@ class Context(NodeFacts):
     ) -> None:
         super().__init__(node, scope, source_opset, workspace, lookups)
         self.target_opset = target_opset
-        self.emitted: list[Emitted] = []
+        self.emitted: list[EmittedNode] = []
         self.initializers: list[TensorProto] = []
         self.warnings: list[str] = []
         self.taken_over: dict[str, str] = {}
@@ -171,7 +171,7 @@ class Context(NodeFacts):
         fill(node, inputs or (), values)
         if outputs is None:
             # What it gives keeps the types it has.
-            self.emitted.append(Emitted(node, self._opset))
+            self.emitted.append(EmittedNode(node, self._opset))
         else:
             node.output[:] = outputs
             self._accept(node)
@@ -275,7 +275,7 @@ class Context(NodeFacts):
         return Value(name, self)
 
     def _accept(self, node: NodeProto) -> None:
-        self.emitted.append(Emitted(node, self._opset))
+        self.emitted.append(EmittedNode(node, self._opset))
         own = list(self.node.output)
         names = [name for name in node.output if name not in own]
         self._lookups.alone = True

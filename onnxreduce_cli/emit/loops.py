@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
-class Carried(NamedTuple):
+class LoopValue(NamedTuple):
     """A value that goes from round to round, or that each round gives.
 
     Attributes:
@@ -35,7 +35,7 @@ class Carried(NamedTuple):
         return helper.make_tensor_value_info(name, self.elem_type, self.dims)
 
 
-class Nodes(Operators):
+class SubgraphBuilder(Operators):
     """The nodes of a graph within a graph while it is written; they may read what is around it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Nodes(Operators):
         return self._context
 
 
-class Body(Nodes):
+class LoopBody(SubgraphBuilder):
     """The body of a Loop.
 
     Attributes:
@@ -69,7 +69,7 @@ class Body(Nodes):
         again: a bool of rank 0, whether there is another round; empty where the count says it.
     """
 
-    def __init__(self, context: Context, carried: Sequence[Carried]) -> None:
+    def __init__(self, context: Context, carried: Sequence[LoopValue]) -> None:
         super().__init__(context)
         self.round = context.fresh("round")
         self.values = [context.fresh("current") for _ in carried]
@@ -81,14 +81,16 @@ class Body(Nodes):
         return self.Gather(name, self.Reshape(self.round, one), axis=axis)
 
 
-def branch(context: Context, write: Callable[[Nodes], str], elem_type: int = 0) -> GraphProto:
+def branch(
+    context: Context, write: Callable[[SubgraphBuilder], str], elem_type: int = 0
+) -> GraphProto:
     """A branch of an If: a graph without inputs that gives the one value whose nodes `write` emits.
 
     Its shape is for shape inference to tell, and its dtype too if `elem_type` is 0.
     """
-    nodes = Nodes(context)
+    nodes = SubgraphBuilder(context)
     given = write(nodes)
-    output = Carried(given, elem_type, None).info(given)
+    output = LoopValue(given, elem_type, None).info(given)
     return GraphProto(name=given, node=nodes.nodes, output=[output])
 
 
@@ -133,14 +135,14 @@ def put_nodes_around(
 
 
 #: Emits a round's nodes; gives the values for the next round, and what is collected of each.
-Round = Callable[[Body], tuple[Sequence[str], Sequence[Carried]]]
+WriteRound = Callable[[LoopBody], tuple[Sequence[str], Sequence[LoopValue]]]
 
 
 def loop(
     context: Context,
     count: str,
-    carried: Sequence[Carried],
-    write: Round,
+    carried: Sequence[LoopValue],
+    write: WriteRound,
     purpose: str,
 ) -> tuple[list[str], GraphProto]:
     """Return the inputs and the body of a Loop, and say that there is one.
@@ -157,7 +159,7 @@ def loop(
     """
     need_loops(context)
     context.description = f"a Loop {purpose}"
-    body = Body(context, carried)
+    body = LoopBody(context, carried)
     following, collected = write(body)
     unfinished = context.fresh("unfinished")
     again = body.Identity(body.again or unfinished)
@@ -183,8 +185,8 @@ def loop(
 
 def scan_body(
     context: Context,
-    inputs: Sequence[Carried],
-    write: Callable[[Nodes, list[Value]], Sequence[Carried]],
+    inputs: Sequence[LoopValue],
+    write: Callable[[SubgraphBuilder, list[Value]], Sequence[LoopValue]],
 ) -> GraphProto:
     """The body of a Scan.
 
@@ -194,7 +196,7 @@ def scan_body(
         write: emits a round's nodes, of its inputs; gives the states for the next round, and what
             is stacked of each.
     """
-    body = Nodes(context)
+    body = SubgraphBuilder(context)
     names = [context.fresh("current") for _ in inputs]
     given = _outputs(body, names, write(body, names))
     return GraphProto(
@@ -205,7 +207,9 @@ def scan_body(
     )
 
 
-def _outputs(body: Nodes, inputs: Sequence[str], given: Sequence[Carried]) -> list[Carried]:
+def _outputs(
+    body: SubgraphBuilder, inputs: Sequence[str], given: Sequence[LoopValue]
+) -> list[LoopValue]:
     """Return a graph's outputs, with an Identity for each that is an input or was given before.
 
     A graph's outputs must be neither; what they hold, and its dtype and shape, stay the same.

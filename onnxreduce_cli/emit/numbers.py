@@ -27,7 +27,7 @@ from onnxreduce_cli.records import dataclass
 LARGEST_CONSTANT = 1 << 20
 
 
-class Later:
+class LazyTensor:
     """A tensor of any dtype and shape that is emitted when its name is first asked for, and once.
 
     Its dtype need not be known, unlike that of a `Term`.
@@ -58,21 +58,21 @@ class Term:
     """
 
     context: Context
-    value: Array | Later | str
+    value: Array | LazyTensor | str
     elem_type: int
     is_sizes: bool = False
 
     @property
     def known(self) -> Array | None:
         """The numbers, if they are known at conversion."""
-        return None if isinstance(self.value, (Later, str)) else self.value
+        return None if isinstance(self.value, (LazyTensor, str)) else self.value
 
     @property
     def name(self) -> str:
         """The name of the tensor, which becomes a constant if it is known."""
         if isinstance(self.value, str):
             return self.value
-        if isinstance(self.value, Later):
+        if isinstance(self.value, LazyTensor):
             return self.value.name
         return self.context.array(self.value, "number")
 
@@ -211,7 +211,7 @@ class Term:
     def of_rank_0(self) -> Term:
         """Return one size as an int64 of rank 0."""
         return Term(
-            self.context, Later(lambda: squeezed(self.context, self.name, [0])), self.elem_type
+            self.context, LazyTensor(lambda: squeezed(self.context, self.name, [0])), self.elem_type
         )
 
     def _leaves(self, other: Term | float, neutral: int) -> bool:
@@ -224,7 +224,7 @@ class Term:
         return Term(self.context, array, self.elem_type, self.is_sizes)
 
     def _later(self, write: Callable[[], str], elem_type: int | None = None) -> Term:
-        return Term(self.context, Later(write), elem_type or self.elem_type, self.is_sizes)
+        return Term(self.context, LazyTensor(write), elem_type or self.elem_type, self.is_sizes)
 
     def _with(
         self,
@@ -257,7 +257,7 @@ def term(context: Context, value: Any, elem_type: int) -> Term:
 
 def sizes(context: Context, value: str | Callable[[], str]) -> Term:
     """Return an int64 tensor of shape [1] or [n], or what emits one, as a term."""
-    tensor = value if isinstance(value, str) else Later(value)
+    tensor = value if isinstance(value, str) else LazyTensor(value)
     return Term(context, tensor, TensorProto.INT64, is_sizes=True)
 
 

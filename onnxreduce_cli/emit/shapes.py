@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.axes import reduced, squeezed, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import END, arange, dims_of, known_dims, sliced
@@ -185,10 +185,10 @@ def reshaped_like(context: Context, name: str, data: str, shape: str, output: st
         filled = cast(context, op.Size(data), TensorProto.BOOL)
         count = cast(context, filled, TensorProto.INT64)
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         return [body.Reshape(name, shape)], []
 
-    carried = [Carried(data, elem_type, None)]
+    carried = [LoopValue(data, elem_type, None)]
     inputs, graph = loop(context, count, carried, write, "that gives the result its shape")
     op.Loop(*inputs, outputs=[output], body=graph)
 
@@ -198,7 +198,7 @@ def _like(context: Context, name: str, dims: Dims) -> ValueType | None:
     return None if elem_type is None else tensor_type(elem_type, dims)
 
 
-class View(NamedTuple):
+class AxisView(NamedTuple):
     """A tensor around one of its axes, in three dimensions.
 
     Attributes:
@@ -212,7 +212,7 @@ class View(NamedTuple):
     length: str
 
 
-def around(context: Context, data: str, axis: Number) -> View:
+def around(context: Context, data: str, axis: Number) -> AxisView:
     """Return a tensor of any dtype in three dimensions, the axis in the middle.
 
     An axis that is an int may be negative; one that is a term may not.
@@ -226,7 +226,7 @@ def around(context: Context, data: str, axis: Number) -> View:
     else:
         after = product(context, sliced(context, shape, axis + 1, END))
     three = op.Concat(before, length, after, axis=0)
-    return View(reshaped(context, data, three, (None, None, None)), shape, length)
+    return AxisView(reshaped(context, data, three, (None, None, None)), shape, length)
 
 
 def as_matrix(context: Context, data: str, axis: int) -> tuple[str, str]:

@@ -9,10 +9,10 @@ from onnxreduce_cli.emit.axes import squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import (
     LARGEST_CONSTANT,
-    Later,
+    LazyTensor,
     Number,
     Term,
     as_name,
@@ -150,11 +150,11 @@ def arange(context: Context, count: Number) -> str:
     need_loops(context, reason, OR_STATE_SHAPES)
     rounds = squeezed(context, name, [0])
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
-        return [*body.values], [Carried(body.round, TensorProto.INT64, ())]
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
+        return [*body.values], [LoopValue(body.round, TensorProto.INT64, ())]
 
     # Something must be carried from round to round.
-    carried = [Carried(rounds, TensorProto.INT64, ())]
+    carried = [LoopValue(rounds, TensorProto.INT64, ())]
     inputs, body = loop(context, rounds, carried, write, "that counts")
     return op.Loop(*inputs, outputs=2, body=body)[1]
 
@@ -204,4 +204,4 @@ def range_of(count: Term, elem_type: int) -> Term:
             return _range(context, count.name)
         return arange(context, sizes(context, unsqueezed(context, count.name, [0])))
 
-    return Term(context, Later(write), TensorProto.INT64).cast(elem_type)
+    return Term(context, LazyTensor(write), TensorProto.INT64).cast(elem_type)

@@ -15,7 +15,13 @@ from onnx import GraphProto, numpy_helper
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, Nodes, scan_body, turn_into_loop_body
+from onnxreduce_cli.emit.loops import (
+    LoopBody,
+    LoopValue,
+    SubgraphBuilder,
+    scan_body,
+    turn_into_loop_body,
+)
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.sizes import arange, size_of
 from onnxreduce_cli.model.values import ValueType, numpy_dtype
@@ -38,7 +44,7 @@ def as_scan_over_batch(context: Context) -> None:
     if lengths:
         longest = op.Gather(op.Shape(names[-1]), context.array([1], "one"), axis=0)
 
-    def write(inner: Nodes, values: list[Value]) -> list[Carried]:
+    def write(inner: SubgraphBuilder, values: list[Value]) -> list[LoopValue]:
         if lengths:
             *values, length = values
             within = inner.Less(arange(context, sizes(context, longest)), length)
@@ -49,7 +55,7 @@ def as_scan_over_batch(context: Context) -> None:
             types = context.subgraph_types("body")
             for index, known in enumerate(types[states:], states):
                 results[index] = _filled_up(context, inner, results[index], longest, known)
-        return [Carried(name, 0, None) for name in results]
+        return [LoopValue(name, 0, None) for name in results]
 
     graph = scan_body(context, [_entry(context, name) for name in inputs], write)
     number = len(graph.output)
@@ -63,7 +69,7 @@ def as_scan_over_batch(context: Context) -> None:
     )
 
 
-def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[Value]:
+def _inner_scan(context: Context, inner: SubgraphBuilder, inputs: Sequence[str]) -> list[Value]:
     """Add the Scan over one sequence, with the node's body, and return its outputs.
 
     They have the dtypes and shapes of the node's own outputs, without the batch dimension.
@@ -84,16 +90,16 @@ def _inner_scan(context: Context, inner: Nodes, inputs: Sequence[str]) -> list[V
     return list(results)
 
 
-def _entry(context: Context, name: str) -> Carried:
+def _entry(context: Context, name: str) -> LoopValue:
     """Return what a Scan's body gets of a value that is scanned along its first axis."""
     known = context.type(name)
     if known is None or not known.elem_type:
-        return Carried(name, 0, None)
-    return Carried(name, known.elem_type, known.dims and known.dims[1:])
+        return LoopValue(name, 0, None)
+    return LoopValue(name, known.elem_type, known.dims and known.dims[1:])
 
 
 def _filled_up(
-    context: Context, inner: Nodes, name: str, longest: str, known: ValueType | None
+    context: Context, inner: SubgraphBuilder, name: str, longest: str, known: ValueType | None
 ) -> Value:
     """Return the outputs of a Scan for each step of a sequence, padded with zeros to the longest.
 
@@ -162,7 +168,7 @@ def _loop_body(context: Context, states: int, axes: Sequence[int], count: str) -
     """
     attribute = context.attribute("body")
     assert attribute is not None
-    slices = Body(context, ())
+    slices = LoopBody(context, ())
     given = [value.name for value in attribute.g.input[states:]]
     _add_slices(context, slices, given, axes, count)
     body = GraphProto(node=slices.nodes)
@@ -173,7 +179,7 @@ def _loop_body(context: Context, states: int, axes: Sequence[int], count: str) -
 
 
 def _add_slices(
-    context: Context, body: Body, slices: Sequence[str], axes: Sequence[int], count: str
+    context: Context, body: LoopBody, slices: Sequence[str], axes: Sequence[int], count: str
 ) -> None:
     """Add a Gather to a Loop's body for each of the `slices` that a round of the Scan reads."""
     names = context.node.input[len(context.node.input) - len(slices) :]

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast, replace_and_cast_back
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.polynomials import clipped
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import finfo, numpy_dtype
@@ -108,7 +108,7 @@ def _doubled(context: Context, start: Value, dividend: Value) -> tuple[Value, Va
     """
     op = context.op
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         """Double the divisors that fit into their dividends, and count the round."""
         current, count = body.values
         twice = body.Add(current, current)
@@ -121,8 +121,8 @@ def _doubled(context: Context, start: Value, dividend: Value) -> tuple[Value, Va
         return [body.Add(current, more), counted], []
 
     carried = [
-        Carried(start, TensorProto.DOUBLE, dims_of(context, dividend)),
-        Carried(context.scalar(0, "none"), TensorProto.INT64, ()),
+        LoopValue(start, TensorProto.DOUBLE, dims_of(context, dividend)),
+        LoopValue(context.scalar(0, "none"), TensorProto.INT64, ()),
     ]
     inputs, graph = loop(
         context, context.scalar(_MOST_DOUBLINGS, "most"), carried, write, "that doubles divisors"
@@ -149,7 +149,7 @@ def _remainder(
     op = context.op
     half, one = (context.scalar(value, "number", TensorProto.DOUBLE) for value in (0.5, 1))
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         """Subtract the multiples that fit, and halve those that do not fit any more."""
         rest, current = body.values
         fits = body.Not(body.Less(rest, current))
@@ -166,7 +166,7 @@ def _remainder(
 
     rounds = op.Add(count, context.scalar(2, "two"))
     dims = dims_of(context, dividend)
-    carried = [Carried(name, TensorProto.DOUBLE, dims) for name in (dividend, largest)]
+    carried = [LoopValue(name, TensorProto.DOUBLE, dims) for name in (dividend, largest)]
     inputs, graph = loop(context, rounds, carried, write, "that subtracts multiples of divisors")
     rest, _ = op.Loop(*inputs, outputs=2, body=graph)
     return rest

@@ -8,7 +8,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import numpy_dtype
@@ -100,7 +100,7 @@ def _run_time_power(
     zeros = [op.Mul(name, zero) for name in (base, flat)]
     ones = op.Add(op.Add(*zeros), one)
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         """Multiply the powers by the squares where the lowest bit is set, and shift the bits."""
         square, power, left = body.values
         half = body.Div(left, two)
@@ -116,7 +116,7 @@ def _run_time_power(
         ], []
 
     values = ((base, TensorProto.INT64), (ones, TensorProto.INT64), (exponent, elem_type))
-    carried = [Carried(name, dtype, dims_of(context, name)) for name, dtype in values]
+    carried = [LoopValue(name, dtype, dims_of(context, name)) for name, dtype in values]
     inputs, graph = loop(
         context, context.scalar(bits, "bits"), carried, write, "over the exponent's bits"
     )

@@ -9,7 +9,7 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import non_negative_axes
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Carried, Nodes, scan_body
+from onnxreduce_cli.emit.loops import LoopValue, SubgraphBuilder, scan_body
 from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP, need_loops
 from onnxreduce_cli.emit.sizes import END, need_dims
@@ -127,13 +127,13 @@ def _accumulation(context: Context, op_type: str, elem_type: int, rank: int) -> 
     """
     dims = (None,) * rank
 
-    def write(body: Nodes, values: list[Value]) -> list[Carried]:
+    def write(body: SubgraphBuilder, values: list[Value]) -> list[LoopValue]:
         before, _ = values
         after = body.emit(op_type, *values)
         given = before if context.value("exclusive", 0) else after
-        return [Carried(name, elem_type, dims) for name in (after, given)]
+        return [LoopValue(name, elem_type, dims) for name in (after, given)]
 
-    inputs = [Carried(name, elem_type, dims) for name in ("total", "slice")]
+    inputs = [LoopValue(name, elem_type, dims) for name in ("total", "slice")]
     return scan_body(context, inputs, write)
 
 

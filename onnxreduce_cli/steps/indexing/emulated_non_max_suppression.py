@@ -10,7 +10,7 @@ from onnx import TensorProto
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, WriteRound, loop
 from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
@@ -45,7 +45,7 @@ def non_max_suppression(context: Context) -> None:
         candidates = op.Not(outside)
     write = _round(context, scores, areas)
     dims = dims_of(context, scores)
-    carried = Carried(candidates, TensorProto.BOOL, dims)
+    carried = LoopValue(candidates, TensorProto.BOOL, dims)
     inputs, body = loop(
         context, _rounds(context, count, scores), [carried], write, "over the boxes taken"
     )
@@ -118,7 +118,7 @@ def _areas(context: Context, boxes: str) -> _Areas:
     return _Areas((low[0], low[1]), (high[0], high[1]), op.Mul(*sides))
 
 
-def _round(context: Context, scores: str, areas: _Areas) -> Round:
+def _round(context: Context, scores: str, areas: _Areas) -> WriteRound:
     """Return a function that writes one round: it takes the best box that is left of every class.
 
     The Loop carries a bool tensor of shape [batch, classes, boxes], true where a box is still left.
@@ -141,7 +141,7 @@ def _round(context: Context, scores: str, areas: _Areas) -> Round:
     limit = context.input(3) or context.scalar(0.0, "zero")
     zero = context.scalar(0.0, "zero")
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         (left,) = body.values
         open_scores = body.Where(left, scores, lowest)
         best = body.ReduceMax(open_scores, axes=[2])
@@ -161,15 +161,15 @@ def _round(context: Context, scores: str, areas: _Areas) -> Round:
         body.again = body.Cast(more, to=int(TensorProto.BOOL))
         dims = (dims_of(context, scores) or (None, None))[:2]
         return [rest], [
-            Carried(taken, TensorProto.INT64, (*dims, 1)),
-            Carried(was_left, TensorProto.BOOL, (*dims, 1)),
+            LoopValue(taken, TensorProto.INT64, (*dims, 1)),
+            LoopValue(was_left, TensorProto.BOOL, (*dims, 1)),
         ]
 
     return write
 
 
 def _overlaps(
-    context: Context, body: Body, areas: _Areas, flat: _Areas, box: str, bounds: tuple[str, str]
+    context: Context, body: LoopBody, areas: _Areas, flat: _Areas, box: str, bounds: tuple[str, str]
 ) -> Value:
     """Return which boxes overlap the one taken of their class by more than the threshold.
 
@@ -204,7 +204,7 @@ def _overlaps(
     return body.And(body.And(*meets), above)
 
 
-def _extreme(context: Context, body: Body, op_type: str, first: str, second: str) -> Value:
+def _extreme(context: Context, body: LoopBody, op_type: str, first: str, second: str) -> Value:
     """Return the Max or Min of two float tensors, broadcast also before opset 8."""
     if context.target_opset >= 8:
         return body.emit(op_type, first, second)

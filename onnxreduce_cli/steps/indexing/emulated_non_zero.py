@@ -8,7 +8,7 @@ from onnxreduce_cli.emit.axes import reduced, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.emit.sizes import arange, size_of
@@ -67,16 +67,16 @@ def _descending(context: Context, numbers: str, count: str, size: int | None) ->
     """
     scalar_shape = context.array([], "scalar")
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         (left,) = body.values
         highest = body.ReduceMax(left, axes=[0], keepdims=1)
         lower = body.Less(left, highest)
         kept = body.Cast(lower, to=int(TensorProto.DOUBLE))
         scalar = body.Reshape(highest, scalar_shape)
-        taken = Carried(scalar, TensorProto.DOUBLE, ())
+        taken = LoopValue(scalar, TensorProto.DOUBLE, ())
         return [body.Mul(left, kept)], [taken]
 
-    carried = Carried(numbers, TensorProto.DOUBLE, (size,))
+    carried = LoopValue(numbers, TensorProto.DOUBLE, (size,))
     inputs, graph = loop(context, count, [carried], write, "over the elements taken")
     _, taken = context.op.Loop(*inputs, outputs=2, body=graph)
     return taken

@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES, INTEGERS
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING, refuse
 from onnxreduce_cli.emit.shapes import OPSET, around
@@ -131,7 +131,7 @@ def _order(context: Context, keys: list[str], numbers: str, count: str, axis: in
     last = op.Sub(as_name(context, width), context.array([1], "one"))
     flat = context.array([-1], "flat")
 
-    def write(body: Body) -> tuple[list[str], list[Carried]]:
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
         (order,) = body.values
         column = body.Sub(last, body.round)
         current = [body.Gather(name, column, axis=0) for name in columns]
@@ -139,7 +139,7 @@ def _order(context: Context, keys: list[str], numbers: str, count: str, axis: in
         return [_sorted(body, current, order, count)], []
 
     dims = dims_of(context, numbers) or (None,)
-    carried = Carried(numbers, TensorProto.INT64, dims)
+    carried = LoopValue(numbers, TensorProto.INT64, dims)
     inputs, body = loop(
         context, as_name(context, width), [carried], write, "over the columns that it sorts by"
     )

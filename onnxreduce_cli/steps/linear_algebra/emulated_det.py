@@ -10,7 +10,7 @@ from onnx import TensorProto
 from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import Body, Carried, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_LOOP
 from onnxreduce_cli.emit.shapes import OPSET, product, reshaped
@@ -63,9 +63,9 @@ def det(context: Context) -> None:
     others = sliced(context, arange(context, size), 1, END)
     step = partial(_eliminate, context, matrix, zero, one, two)
     carried = [
-        Carried(matrices, _DOUBLE, (None, None, None)),
-        Carried(others, TensorProto.INT64, (None,)),
-        Carried(ones, _DOUBLE, (None, 1)),
+        LoopValue(matrices, _DOUBLE, (None, None, None)),
+        LoopValue(others, TensorProto.INT64, (None,)),
+        LoopValue(ones, _DOUBLE, (None, 1)),
     ]
     inputs, graph = loop(context, as_name(context, size), carried, step, "over the columns")
     _, _, result = op.Loop(*inputs, outputs=3, body=graph)
@@ -75,8 +75,8 @@ def det(context: Context) -> None:
 
 
 def _eliminate(
-    context: Context, matrix: str, zero: str, one: str, two: str, body: Body
-) -> tuple[list[str], list[Carried]]:
+    context: Context, matrix: str, zero: str, one: str, two: str, body: LoopBody
+) -> tuple[list[str], list[LoopValue]]:
     """Write one round of the elimination into the body of a Loop.
 
     Args:
@@ -117,7 +117,9 @@ def _eliminate(
     ], []
 
 
-def _subtracted(context: Context, taken: str, kept: str, pivot: str, zero: str, body: Body) -> str:
+def _subtracted(
+    context: Context, taken: str, kept: str, pivot: str, zero: str, body: LoopBody
+) -> str:
     """Write what subtracts a multiple of one row from all others, so that their heads become 0.
 
     Args:

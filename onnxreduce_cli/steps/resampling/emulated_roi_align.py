@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import HALVES
-from onnxreduce_cli.emit.loops import Body, Carried, Round, loop
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, WriteRound, loop
 from onnxreduce_cli.emit.numbers import Term, scalar, term
 from onnxreduce_cli.emit.sizes import known_size, length_of, range_of, size_of
 
@@ -48,7 +48,7 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
     names = [row.name, row_weight.name, column.name, column_weight.name]
     write = _round(context, padded, names, (sides[0].parts, sides[1].parts), working)
     count = scalar(context, size_of(context, context.input(1), 0)).name
-    carried = [Carried(count, TensorProto.INT64, ())]
+    carried = [LoopValue(count, TensorProto.INT64, ())]
     inputs, graph = loop(context, count, carried, write, "over its regions")
     _, aligned = op.Loop(*inputs, outputs=2, body=graph)
     if averages:
@@ -63,7 +63,7 @@ def align_by_gather(context: Context, *, half_pixel: bool) -> None:
 
 def _round(
     context: Context, padded: str, names: list[str], parts: tuple[int, int], working: int
-) -> Round:
+) -> WriteRound:
     """Return a function that writes the round that pools one region.
 
     Args:
@@ -78,12 +78,12 @@ def _round(
     # Of no region the result has the sizes that are stated.
     dims = (known_size(context, context.input(0), 1), *parts)
 
-    def reduction(body: Body, name: str, axes: list[int]) -> Value:
+    def reduction(body: LoopBody, name: str, axes: list[int]) -> Value:
         if averages:
             return body.ReduceSum(name, context.array(axes, "axes"), keepdims=0)
         return body.ReduceMax(name, axes=axes, keepdims=0)
 
-    def write(body: Body) -> tuple[Sequence[str], Sequence[Carried]]:
+    def write(body: LoopBody) -> tuple[Sequence[str], Sequence[LoopValue]]:
         which = body.Gather(batch, body.round, axis=0)
         pooled = body.Gather(padded, which, axis=0)
         own = [body.Gather(name, body.round, axis=0) for name in names]
@@ -91,7 +91,7 @@ def _round(
             taken = body.Gather(pooled, index, axis=axis)
             weighted = body.Mul(taken, weight)
             pooled = reduction(body, weighted, [axis + 1, axis + 2])
-        return [body.values[0]], [Carried(pooled, working, dims)]
+        return [body.values[0]], [LoopValue(pooled, working, dims)]
 
     return write
 
