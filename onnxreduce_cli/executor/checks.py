@@ -5,11 +5,11 @@ from __future__ import annotations
 from onnx import AttributeProto, NodeProto
 
 from onnxreduce_cli.executor.errors import Invalid, NotSupported
-from onnxreduce_cli.executor.graph import Place
-from onnxreduce_cli.executor.registry import Call, Definition, Registered
+from onnxreduce_cli.executor.graph import NodeLocation
+from onnxreduce_cli.executor.registry import Call, OperatorDefinition, RegisteredKernel
 
 
-def check_call(registered: Registered, call: Call, place: Place) -> None:
+def check_call(registered: RegisteredKernel, call: Call, place: NodeLocation) -> None:
     """Ask a kernel whether it can compute a call.
 
     Raises:
@@ -26,7 +26,10 @@ def check_call(registered: Registered, call: Call, place: Place) -> None:
 
 
 def check_signature(
-    node: NodeProto, found: Definition, attributes: list[AttributeProto], place: Place
+    node: NodeProto,
+    found: OperatorDefinition,
+    attributes: list[AttributeProto],
+    place: NodeLocation,
 ) -> None:
     """Check a node's inputs, outputs and attributes against a definition.
 

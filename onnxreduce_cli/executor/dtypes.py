@@ -13,7 +13,7 @@ from onnx import TensorProto, helper
 
 Array: TypeAlias = np.ndarray[Any, Any]
 # A tensor, a sequence, or nothing (an absent optional input, an empty optional).
-Value: TypeAlias = "Array | list[Any] | None"
+RuntimeValue: TypeAlias = "Array | list[Any] | None"
 
 _NUMBERS = {
     name: number for name, number in TensorProto.DataType.items() if name not in {"UNDEFINED"}

@@ -11,7 +11,7 @@ import numpy as np
 from onnx import helper
 
 from onnxreduce_cli.executor import limit
-from onnxreduce_cli.executor.dtypes import Array, Value, number_of, type_string
+from onnxreduce_cli.executor.dtypes import Array, RuntimeValue, number_of, type_string
 from onnxreduce_cli.executor.errors import (
     FAILURES,
     ExecutionError,
@@ -20,11 +20,17 @@ from onnxreduce_cli.executor.errors import (
     NotSupported,
     UnsupportedError,
 )
-from onnxreduce_cli.executor.registry import Call, Definition, Formal, Kernel, Subgraph
+from onnxreduce_cli.executor.registry import (
+    Call,
+    FormalParameter,
+    Kernel,
+    OperatorDefinition,
+    Subgraph,
+)
 from onnxreduce_cli.records import dataclass
 
 
-class Place(NamedTuple):
+class NodeLocation(NamedTuple):
     """Where a node stands, for messages: its name, operator and opset."""
 
     node: str
@@ -40,7 +46,7 @@ class Place(NamedTuple):
         return UnsupportedError(reason, node=self.node, operator=self.operator, opset=self.opset)
 
 
-class Step(Protocol):
+class PreparedStep(Protocol):
     """One node made ready to run."""
 
     outputs: tuple[str, ...]
@@ -49,12 +55,12 @@ class Step(Protocol):
     def uses(self) -> list[str]:
         """List the names this step reads from its scope."""
 
-    def run(self, env: dict[str, Value]) -> None:
+    def run(self, env: dict[str, RuntimeValue]) -> None:
         """Compute the outputs from the values in `env` and put them there."""
 
 
 @dataclass(slots=True)
-class Graph:
+class PreparedGraph:
     """A graph, subgraph or function body made ready to run.
 
     `constants` are its initializers, `captured` the outer-scope names it reads.
@@ -62,8 +68,8 @@ class Graph:
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    constants: dict[str, Value]
-    steps: list[Step] = field(default_factory=list)
+    constants: dict[str, RuntimeValue]
+    steps: list[PreparedStep] = field(default_factory=list)
     captured: tuple[str, ...] = ()
     empty: tuple[Array | None, ...] = ()
     input_ranks: tuple[int, ...] = ()
@@ -103,7 +109,9 @@ class Graph:
         for index, names in releases.items():
             self.steps[index].release = tuple(names)
 
-    def run(self, values: Sequence[Value], outer: Mapping[str, Value]) -> list[Value]:
+    def run(
+        self, values: Sequence[RuntimeValue], outer: Mapping[str, RuntimeValue]
+    ) -> list[RuntimeValue]:
         """Run on positional `values`, outer-scope names taken from `outer`."""
         env = dict(self.constants)
         for name in self.captured:
@@ -112,7 +120,7 @@ class Graph:
         self.run_in(env)
         return [env[name] if name else None for name in self.outputs]
 
-    def run_in(self, env: dict[str, Value], *, keep_all: bool = False) -> None:
+    def run_in(self, env: dict[str, RuntimeValue], *, keep_all: bool = False) -> None:
         """Run every step on `env`, dropping values after their last use unless `keep_all`."""
         end = limit.end()
         for step in self.steps:
@@ -124,30 +132,33 @@ class Graph:
                     env.pop(name, None)
 
 
-class BoundScope:
+class BoundSubgraphRunner:
     """Runs a node's subgraphs with the values visible where the node stands."""
 
     __slots__ = ("_env",)
 
-    def __init__(self, env: Mapping[str, Value]) -> None:
+    def __init__(self, env: Mapping[str, RuntimeValue]) -> None:
         """Bind to the values of the scope around."""
         self._env = env
 
-    def run(self, graph: Subgraph, values: list[Value]) -> list[Value]:
+    def run(self, graph: Subgraph, values: list[RuntimeValue]) -> list[RuntimeValue]:
         """Run `graph` on positional `values`; give its outputs in order."""
         if len(values) != graph.n_inputs:
             raise Invalid(f"a subgraph takes {graph.n_inputs} inputs, {len(values)} are given")
-        if not isinstance(graph, Graph):
+        if not isinstance(graph, PreparedGraph):
             raise TypeError("a subgraph is a prepared Graph")
         return graph.run(values, self._env)
 
 
-def _allowed(formal: Formal, kind: str) -> bool:
+def _allowed(formal: FormalParameter, kind: str) -> bool:
     return kind in formal.types or f"optional({kind})" in formal.types
 
 
 def check_types(
-    formals: Sequence[Formal], values: Sequence[Value], bound: dict[str, str], what: str
+    formals: Sequence[FormalParameter],
+    values: Sequence[RuntimeValue],
+    bound: dict[str, str],
+    what: str,
 ) -> None:
     """Check tensors against a schema's types; `bound` collects what type variables stand for.
 
@@ -168,7 +179,7 @@ def check_types(
             )
 
 
-def _as_value(result: Any) -> Value:
+def _as_value(result: Any) -> RuntimeValue:
     if result is None or isinstance(result, list):
         return result
     array = np.asarray(result)
@@ -176,17 +187,17 @@ def _as_value(result: Any) -> Value:
 
 
 @dataclass(slots=True)
-class NodeStep:
+class KernelStep:
     """A node computed by a kernel."""
 
-    place: Place
+    place: NodeLocation
     call: Call
     kernel: Kernel
     scoped: bool
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
-    input_formals: tuple[Formal, ...]
-    output_formals: tuple[Formal, ...]
+    input_formals: tuple[FormalParameter, ...]
+    output_formals: tuple[FormalParameter, ...]
     captured: tuple[str, ...]
     release: tuple[str, ...] = ()
 
@@ -194,7 +205,7 @@ class NodeStep:
         """List the names this step reads: its inputs, and what its subgraphs capture."""
         return [*(name for name in self.inputs if name), *self.captured]
 
-    def run(self, env: dict[str, Value]) -> None:
+    def run(self, env: dict[str, RuntimeValue]) -> None:
         """Check the inputs' types, call the kernel, check and keep the outputs."""
         args = [env[name] if name else None for name in self.inputs]
         try:
@@ -202,7 +213,7 @@ class NodeStep:
             self._check_present(args)
             check_types(self.input_formals, args, bound, "input")
             if self.scoped:
-                result = self.kernel(self.call, BoundScope(env), *args)
+                result = self.kernel(self.call, BoundSubgraphRunner(env), *args)
             else:
                 result = self.kernel(self.call, *args)
             results = (
@@ -227,7 +238,7 @@ class NodeStep:
             if name:
                 env[name] = value
 
-    def _check_present(self, args: Sequence[Value]) -> None:
+    def _check_present(self, args: Sequence[RuntimeValue]) -> None:
         for formal, value in zip(self.input_formals, args, strict=False):
             if (
                 value is None
@@ -241,8 +252,8 @@ class NodeStep:
 class FunctionStep:
     """A node computed by a function's body: a model-local function's or a schema's."""
 
-    place: Place
-    body: Graph
+    place: NodeLocation
+    body: PreparedGraph
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     release: tuple[str, ...] = ()
@@ -251,31 +262,31 @@ class FunctionStep:
         """List the names this step reads."""
         return [name for name in self.inputs if name]
 
-    def run(self, env: dict[str, Value]) -> None:
+    def run(self, env: dict[str, RuntimeValue]) -> None:
         """Run the body in a scope of its own; inputs that are not given are None there."""
-        args: list[Value] = [env[name] if name else None for name in self.inputs]
+        args: list[RuntimeValue] = [env[name] if name else None for name in self.inputs]
         _run_body(self.place, self.body, args, self.outputs, env)
 
 
 @dataclass(slots=True)
-class ContextStep:
+class TypedFunctionStep:
     """A node whose schema gives a function body only once the input types are known."""
 
-    place: Place
-    definition: Definition
-    build: Callable[[tuple[bytes, ...]], Graph]
+    place: NodeLocation
+    definition: OperatorDefinition
+    build: Callable[[tuple[bytes, ...]], PreparedGraph]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     release: tuple[str, ...] = ()
-    bodies: dict[tuple[bytes, ...], Graph] = field(default_factory=dict)
+    bodies: dict[tuple[bytes, ...], PreparedGraph] = field(default_factory=dict)
 
     def uses(self) -> list[str]:
         """List the names this step reads."""
         return [name for name in self.inputs if name]
 
-    def run(self, env: dict[str, Value]) -> None:
+    def run(self, env: dict[str, RuntimeValue]) -> None:
         """Build the body for these input types, unless it was built before, and run it."""
-        args: list[Value] = [env[name] if name else None for name in self.inputs]
+        args: list[RuntimeValue] = [env[name] if name else None for name in self.inputs]
         formals = [self.definition.input_formal(i) for i in range(len(args))]
         bound: dict[str, str] = {}
         try:
@@ -303,7 +314,7 @@ class ContextStep:
             raise self.place.invalid(str(error)) from None
 
 
-def _check_keys(args: Sequence[Value]) -> None:
+def _check_keys(args: Sequence[RuntimeValue]) -> None:
     """Raise `Invalid` unless keys and values are as many: the function body repeats one value."""
     for key in (1, 4):
         pair = [value.shape for value in args[key : key + 2] if isinstance(value, np.ndarray)]
@@ -312,8 +323,12 @@ def _check_keys(args: Sequence[Value]) -> None:
 
 
 def _run_body(
-    place: Place, body: Graph, args: list[Value], outputs: tuple[str, ...], env: dict[str, Value]
-) -> list[Value]:
+    place: NodeLocation,
+    body: PreparedGraph,
+    args: list[RuntimeValue],
+    outputs: tuple[str, ...],
+    env: dict[str, RuntimeValue],
+) -> list[RuntimeValue]:
     """Run a function's body in a scope of its own and put the outputs asked for in `env`."""
     for name, defined in zip(outputs, body.outputs, strict=False):
         if name and not defined:
@@ -325,7 +340,7 @@ def _run_body(
     return results
 
 
-def _type_bytes(value: Value) -> bytes:
+def _type_bytes(value: RuntimeValue) -> bytes:
     if value is None:
         return b""
     if isinstance(value, list):

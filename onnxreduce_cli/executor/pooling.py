@@ -13,10 +13,10 @@ import numpy as np
 from onnxreduce_cli.executor.dtypes import FLOAT64, INT64, Array, is_float, to_dtype, wider
 from onnxreduce_cli.executor.errors import Invalid
 from onnxreduce_cli.executor.registry import Call, kernel
-from onnxreduce_cli.executor.windows import Geometry, flat_windows, geometry
+from onnxreduce_cli.executor.windows import WindowGeometry, flat_windows, geometry
 
 
-def _place(call: Call, x: Array) -> Geometry:
+def _place(call: Call, x: Array) -> WindowGeometry:
     if x.ndim < 3:
         raise Invalid(f"rank is {x.ndim}, it must be at least 3")
     if "kernel_shape" not in call.attrs:
@@ -33,7 +33,7 @@ def average_pool(call: Call, x: Array) -> Array:
         # Pads are counted as elements, by padding the counts with ones first.
         widths = list(zip(place.before, place.after, strict=True))
         ones = np.pad(np.ones(x.shape[2:]), widths, constant_values=1.0)[None, None]
-        bare = Geometry(
+        bare = WindowGeometry(
             place.kernel,
             place.strides,
             place.dilations,

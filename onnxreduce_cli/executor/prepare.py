@@ -15,17 +15,30 @@ import onnx
 from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, defs
 
 from onnxreduce_cli.executor.checks import check_call, check_signature
-from onnxreduce_cli.executor.dtypes import Array, Value, dtype_of_number, sparse_to_array, to_array
+from onnxreduce_cli.executor.dtypes import (
+    Array,
+    RuntimeValue,
+    dtype_of_number,
+    sparse_to_array,
+    to_array,
+)
 from onnxreduce_cli.executor.errors import ExecutionError
-from onnxreduce_cli.executor.graph import ContextStep, FunctionStep, Graph, NodeStep, Place, Step
+from onnxreduce_cli.executor.graph import (
+    FunctionStep,
+    KernelStep,
+    NodeLocation,
+    PreparedGraph,
+    PreparedStep,
+    TypedFunctionStep,
+)
 from onnxreduce_cli.executor.reference import reference_kernel
 from onnxreduce_cli.executor.registry import (
     Call,
-    Definition,
-    Registered,
+    OperatorDefinition,
+    RegisteredKernel,
+    attribute_value,
     definition,
-    find,
-    plain_attribute,
+    find_kernel,
 )
 from onnxreduce_cli.records import dataclass
 
@@ -38,12 +51,12 @@ def plain_domain(domain: str) -> str:
     return "" if domain == "ai.onnx" else domain
 
 
-class Names:
+class DefinedNames:
     """The names defined so far in a scope and the scopes around it."""
 
     __slots__ = ("_known", "_outer")
 
-    def __init__(self, known: Iterable[str], outer: Names | None = None) -> None:
+    def __init__(self, known: Iterable[str], outer: DefinedNames | None = None) -> None:
         """Begin with the names `known`."""
         self._known = set(known)
         self._outer = outer
@@ -58,7 +71,7 @@ class Names:
 
 
 @dataclass
-class Context:
+class PreparationContext:
     """What holds for all nodes of a model graph or of one function body.
 
     `opsets` are its imports by domain, `bindings` the values of the attributes that its
@@ -70,12 +83,14 @@ class Context:
     functions: Mapping[FunctionKey, FunctionProto]
     bindings: Mapping[str, AttributeProto] = field(default_factory=dict)
     in_function: bool = False
-    bodies: dict[tuple[FunctionKey, tuple[bytes, ...]], Graph] = field(default_factory=dict)
+    bodies: dict[tuple[FunctionKey, tuple[bytes, ...]], PreparedGraph] = field(default_factory=dict)
     open_calls: list[FunctionKey] = field(default_factory=list)
 
-    def inside(self, function: FunctionProto, bindings: Mapping[str, AttributeProto]) -> Context:
+    def inside(
+        self, function: FunctionProto, bindings: Mapping[str, AttributeProto]
+    ) -> PreparationContext:
         """Give the context of a function's body."""
-        return Context(
+        return PreparationContext(
             read_opsets(function.opset_import),
             self.functions,
             bindings,
@@ -91,9 +106,11 @@ def read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
     return opsets or {"": 1}
 
 
-def prepare_graph(graph: GraphProto, context: Context, outer: Names | None = None) -> Graph:
+def prepare_graph(
+    graph: GraphProto, context: PreparationContext, outer: DefinedNames | None = None
+) -> PreparedGraph:
     """Prepare a model's graph, or a subgraph that may read the names in `outer`."""
-    constants: dict[str, Value] = {}
+    constants: dict[str, RuntimeValue] = {}
     for tensor in graph.initializer:
         constants[tensor.name] = _initializer(tensor)
     for sparse in graph.sparse_initializer:
@@ -124,14 +141,14 @@ def _empty(declared: onnx.TypeProto.Tensor) -> Array | None:
         raise ExecutionError(f"a subgraph's output type is unreadable: {error}") from None
 
 
-def _initializer(tensor: TensorProto) -> Value:
+def _initializer(tensor: TensorProto) -> RuntimeValue:
     try:
         return to_array(tensor)
     except (ValueError, TypeError, KeyError, UnicodeDecodeError) as error:
         raise ExecutionError(f"initializer {tensor.name!r} is unreadable: {error}") from error
 
 
-def _sparse_initializer(sparse: onnx.SparseTensorProto) -> Value:
+def _sparse_initializer(sparse: onnx.SparseTensorProto) -> RuntimeValue:
     try:
         return sparse_to_array(sparse)
     except (ValueError, TypeError, KeyError, IndexError) as error:
@@ -143,15 +160,15 @@ def _sparse_initializer(sparse: onnx.SparseTensorProto) -> Value:
 def _prepare(
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
-    constants: dict[str, Value],
+    constants: dict[str, RuntimeValue],
     nodes: Iterable[NodeProto],
-    context: Context,
-    outer: Names | None,
+    context: PreparationContext,
+    outer: DefinedNames | None,
     *,
     function: bool = False,
-) -> Graph:
-    names = Names((*inputs, *constants), outer)
-    prepared = Graph(inputs, outputs, constants)
+) -> PreparedGraph:
+    names = DefinedNames((*inputs, *constants), outer)
+    prepared = PreparedGraph(inputs, outputs, constants)
     undefined: set[str] = set()
     for node in nodes:
         prepared.steps.append(_prepare_node(node, context, names))
@@ -169,10 +186,12 @@ def _prepare(
     return prepared
 
 
-def _prepare_node(node: NodeProto, context: Context, names: Names) -> Step:
+def _prepare_node(
+    node: NodeProto, context: PreparationContext, names: DefinedNames
+) -> PreparedStep:
     domain = plain_domain(node.domain)
     opset = context.opsets.get(domain)
-    place = Place(
+    place = NodeLocation(
         node.name or next((name for name in node.output if name), ""),
         f"{domain}.{node.op_type}" if domain else node.op_type,
         opset,
@@ -207,7 +226,7 @@ def _prepare_node(node: NodeProto, context: Context, names: Names) -> Step:
     return _operator_step(node, found, attributes, place, context, names)
 
 
-def _resolve(node: NodeProto, context: Context) -> list[AttributeProto]:
+def _resolve(node: NodeProto, context: PreparationContext) -> list[AttributeProto]:
     """Give a node's attributes with references to a function's attributes replaced.
 
     A reference to an attribute that the caller left out, and that has no default, is an
@@ -233,9 +252,9 @@ def _function_body(
     function: FunctionProto,
     key: FunctionKey,
     attributes: list[AttributeProto],
-    context: Context,
-    place: Place,
-) -> Graph:
+    context: PreparationContext,
+    place: NodeLocation,
+) -> PreparedGraph:
     bindings = {attribute.name: attribute for attribute in function.attribute_proto}
     known = {*function.attribute, *bindings}
     for attribute in attributes:
@@ -257,8 +276,8 @@ def _function_body(
 
 
 def _prepare_function(
-    function: FunctionProto, bindings: Mapping[str, AttributeProto], context: Context
-) -> Graph:
+    function: FunctionProto, bindings: Mapping[str, AttributeProto], context: PreparationContext
+) -> PreparedGraph:
     return _prepare(
         tuple(function.input),
         tuple(function.output),
@@ -272,20 +291,20 @@ def _prepare_function(
 
 def _operator_step(
     node: NodeProto,
-    found: Definition,
+    found: OperatorDefinition,
     attributes: list[AttributeProto],
-    place: Place,
-    context: Context,
-    names: Names,
-) -> Step:
+    place: NodeLocation,
+    context: PreparationContext,
+    names: DefinedNames,
+) -> PreparedStep:
     check_signature(node, found, attributes, place)
     domain = plain_domain(node.domain)
-    registered = None if domain else find(node.op_type, found.since)
+    registered = None if domain else find_kernel(node.op_type, found.since)
     if registered is None:
         step = _schema_function_step(node, found, attributes, place, context)
         if step is not None:
             return step
-        registered = Registered(reference_kernel(node, found, attributes, place), None, False)
+        registered = RegisteredKernel(reference_kernel(node, found, attributes, place), None, False)
     values, captured = _attribute_values(found, attributes, place, context, names)
     call = Call(
         node.op_type,
@@ -297,7 +316,7 @@ def _operator_step(
         len(node.input),
     )
     check_call(registered, call, place)
-    return NodeStep(
+    return KernelStep(
         place,
         call,
         registered.kernel,
@@ -311,11 +330,11 @@ def _operator_step(
 
 
 def _attribute_values(
-    found: Definition,
+    found: OperatorDefinition,
     attributes: list[AttributeProto],
-    place: Place,
-    context: Context,
-    names: Names,
+    place: NodeLocation,
+    context: PreparationContext,
+    names: DefinedNames,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Give the attributes by name, graphs made ready, and the outer names that these read."""
     values = dict(found.defaults)
@@ -327,7 +346,7 @@ def _attribute_values(
             values[attribute.name] = subgraph
             continue
         try:
-            values[attribute.name] = plain_attribute(attribute)
+            values[attribute.name] = attribute_value(attribute)
         except (ValueError, TypeError, KeyError, IndexError) as error:
             raise place.invalid(f"attribute {attribute.name!r} is unreadable: {error}") from error
     return values, tuple(captured)
@@ -335,11 +354,11 @@ def _attribute_values(
 
 def _schema_function_step(
     node: NodeProto,
-    found: Definition,
+    found: OperatorDefinition,
     attributes: list[AttributeProto],
-    place: Place,
-    context: Context,
-) -> Step | None:
+    place: NodeLocation,
+    context: PreparationContext,
+) -> PreparedStep | None:
     """Make a step of the function body in the schema, which is part of the specification."""
     schema = found.schema
     # Bodies of other domains' schemas do not always import what they use.
@@ -363,7 +382,7 @@ def _schema_function_step(
     resolved.attribute.extend(attributes)
     serialized = resolved.SerializeToString()
 
-    def build(types: tuple[bytes, ...]) -> Graph:
+    def build(types: tuple[bytes, ...]) -> PreparedGraph:
         version = max(v for v in schema.context_dependent_function_opset_versions)
         text = schema.get_context_dependent_function_with_opset_version(
             version, serialized, list(types)
@@ -373,4 +392,4 @@ def _schema_function_step(
             raise place.unsupported("the schema gives no function body for these input types")
         return _prepare_function(function, bindings, context)
 
-    return ContextStep(place, found, build, inputs, outputs)
+    return TypedFunctionStep(place, found, build, inputs, outputs)

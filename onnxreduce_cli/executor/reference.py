@@ -15,10 +15,10 @@ import numpy as np
 import onnx
 from onnx import AttributeProto, NodeProto
 
-from onnxreduce_cli.executor.dtypes import Value
+from onnxreduce_cli.executor.dtypes import RuntimeValue
 from onnxreduce_cli.executor.errors import Invalid
-from onnxreduce_cli.executor.graph import Place
-from onnxreduce_cli.executor.registry import Call, Definition, Kernel
+from onnxreduce_cli.executor.graph import NodeLocation
+from onnxreduce_cli.executor.registry import Call, Kernel, OperatorDefinition
 
 _RIGHT: dict[str, frozenset[int]] = {
     op: frozenset(versions)
@@ -52,7 +52,7 @@ def is_right(op: str, since: int) -> bool:
 
 
 def _as_defined_at(
-    node: NodeProto, found: Definition, attributes: list[AttributeProto]
+    node: NodeProto, found: OperatorDefinition, attributes: list[AttributeProto]
 ) -> NodeProto:
     """Copy a node with the defaults of its own definition written out.
 
@@ -79,7 +79,10 @@ def _as_defined_at(
 
 
 def reference_kernel(
-    node: NodeProto, found: Definition, attributes: list[AttributeProto], place: Place
+    node: NodeProto,
+    found: OperatorDefinition,
+    attributes: list[AttributeProto],
+    place: NodeLocation,
 ) -> Kernel:
     """Make a kernel of onnx.reference's implementation of this node.
 
@@ -102,7 +105,7 @@ def reference_kernel(
     operator = implementation(_as_defined_at(node, found, attributes), run_params)
     compute: Callable[..., Any] = operator.run
 
-    def run(call: Call, *inputs: Value) -> tuple[Value, ...]:
+    def run(call: Call, *inputs: RuntimeValue) -> tuple[RuntimeValue, ...]:
         _require_fit(node.op_type, *inputs[:3])
         if node.op_type == "NonMaxSuppression":
             if any(value is not None and np.size(value) != 1 for value in inputs[2:]):
@@ -124,7 +127,7 @@ def reference_kernel(
     return run
 
 
-def _require_fit(op_type: str, *values: Value) -> None:
+def _require_fit(op_type: str, *values: RuntimeValue) -> None:
     """Raise Invalid for shapes that do not fit, where onnx.reference leaves elements out."""
     if op_type not in _FIT:
         return

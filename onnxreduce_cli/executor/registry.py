@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from onnx import AttributeProto, defs
 
-from onnxreduce_cli.executor.dtypes import Array, Value, sparse_to_array, to_array
+from onnxreduce_cli.executor.dtypes import Array, RuntimeValue, sparse_to_array, to_array
 from onnxreduce_cli.records import dataclass
 
 Kernel: TypeAlias = Callable[..., Any]
@@ -36,10 +36,10 @@ class Subgraph(Protocol):
     input_ranks: tuple[int, ...]
 
 
-class Scope(Protocol):
+class SubgraphRunner(Protocol):
     """Runs a subgraph with the names visible where its node stands."""
 
-    def run(self, graph: Subgraph, values: list[Value]) -> list[Value]:
+    def run(self, graph: Subgraph, values: list[RuntimeValue]) -> list[RuntimeValue]:
         """Run `graph` on positional `values`; give its outputs in order."""
 
 
@@ -65,7 +65,7 @@ class Call:
         return index < len(self.outputs) and bool(self.outputs[index])
 
 
-class Registered(NamedTuple):
+class RegisteredKernel(NamedTuple):
     """A kernel, what it wants checked when a node is prepared, and whether it runs subgraphs."""
 
     kernel: Kernel
@@ -76,7 +76,7 @@ class Registered(NamedTuple):
 #: Written by ``python -m onnxreduce_cli.report.operators`` from what the modules register.
 INDEX = Path(__file__).with_name("index.json")
 
-_KERNELS: dict[tuple[str, int], Registered] = {}
+_KERNELS: dict[tuple[str, int], RegisteredKernel] = {}
 
 
 def kernel(
@@ -93,13 +93,13 @@ def kernel(
         for version in since:
             if (op, version) in _KERNELS:
                 raise ValueError(f"{op} {version} has two kernels")
-            _KERNELS[op, version] = Registered(function, check, scoped)
+            _KERNELS[op, version] = RegisteredKernel(function, check, scoped)
         return function
 
     return register
 
 
-def find(op: str, since: int) -> Registered | None:
+def find_kernel(op: str, since: int) -> RegisteredKernel | None:
     """Give the kernel for an ai.onnx operator's definition, or None; import it if need be."""
     name = _modules().get(op)
     if name is not None:
@@ -133,7 +133,7 @@ def index_text() -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-class Formal(NamedTuple):
+class FormalParameter(NamedTuple):
     """A formal input or output of a schema: its name, type variable and allowed types."""
 
     name: str
@@ -143,7 +143,7 @@ class Formal(NamedTuple):
     optional: bool
 
 
-class Definition(NamedTuple):
+class OperatorDefinition(NamedTuple):
     """What the executor needs of a schema, read once from `onnx.defs`."""
 
     schema: Any  # defs.OpSchema, whose stubs leave out its function bodies
@@ -153,18 +153,18 @@ class Definition(NamedTuple):
     max_inputs: int
     min_outputs: int
     max_outputs: int
-    inputs: tuple[Formal, ...]
-    outputs: tuple[Formal, ...]
+    inputs: tuple[FormalParameter, ...]
+    outputs: tuple[FormalParameter, ...]
     variadic_input: bool
     attributes: dict[str, int]
     required: frozenset[str]
     defaults: dict[str, Any]
 
-    def input_formal(self, index: int) -> Formal:
+    def input_formal(self, index: int) -> FormalParameter:
         """Give the formal input at `index`; the last one repeats when it is variadic."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
-    def output_formal(self, index: int) -> Formal:
+    def output_formal(self, index: int) -> FormalParameter:
         """Give the formal output at `index`; the last one repeats when it is variadic."""
         return self.outputs[min(index, len(self.outputs) - 1)]
 
@@ -173,8 +173,8 @@ _OPTIONAL = defs.OpSchema.FormalParameterOption.Optional
 _VARIADIC = defs.OpSchema.FormalParameterOption.Variadic
 
 
-def _formal(parameter: defs.OpSchema.FormalParameter) -> Formal:
-    return Formal(
+def _formal(parameter: defs.OpSchema.FormalParameter) -> FormalParameter:
+    return FormalParameter(
         parameter.name,
         parameter.type_str,
         frozenset(parameter.types),
@@ -184,7 +184,7 @@ def _formal(parameter: defs.OpSchema.FormalParameter) -> Formal:
 
 
 @cache
-def definition(op: str, opset: int, domain: str) -> Definition | None:
+def definition(op: str, opset: int, domain: str) -> OperatorDefinition | None:
     """Read the definition of an operator that holds at `opset`, or None when there is none."""
     try:
         schema = defs.get_schema(op, opset, domain)
@@ -199,8 +199,8 @@ def definition(op: str, opset: int, domain: str) -> Definition | None:
         if default.type != AttributeProto.UNDEFINED and not (
             default.type == AttributeProto.TENSOR and default.t.data_type == 0
         ):
-            defaults[name] = plain_attribute(default)
-    return Definition(
+            defaults[name] = attribute_value(default)
+    return OperatorDefinition(
         schema=schema,
         since=schema.since_version,
         deprecated=schema.deprecated,
@@ -234,7 +234,7 @@ _READERS: dict[int, Callable[[AttributeProto], Any]] = {
 }
 
 
-def plain_attribute(attribute: AttributeProto) -> Any:
+def attribute_value(attribute: AttributeProto) -> Any:
     """Read an attribute that holds no graph; ValueError when its type is none of ONNX's."""
     reader = _READERS.get(attribute.type)
     if reader is None:

@@ -26,7 +26,7 @@ from onnxreduce_cli.executor.registry import Call, kernel
 
 
 @dataclass(slots=True, frozen=True)
-class Axis:
+class ResampledAxis:
     """How one axis is resampled; `scale` and `width` as the definition has them.
 
     `width` is the output length before it is cut to the integer `size`; `start` and `end`
@@ -40,7 +40,9 @@ class Axis:
     end: float = 1.0
 
 
-def _coordinates(axis: Axis, length: int, mapping: str, dtype: type[np.floating[Any]]) -> Array:
+def _coordinates(
+    axis: ResampledAxis, length: int, mapping: str, dtype: type[np.floating[Any]]
+) -> Array:
     """Give, for each output place, where it lies in the input (float64), computed in `dtype`."""
     places = np.arange(axis.size, dtype=dtype)
     scale, half = dtype(axis.scale), dtype(0.5)
@@ -160,10 +162,10 @@ def _plain(x: Array, scales: Sequence[float], mode: str) -> Array:
     return to_dtype(result, x.dtype)
 
 
-def _scaled(length: int, scale: float) -> Axis:
+def _scaled(length: int, scale: float) -> ResampledAxis:
     # The product is taken in float32: 10 * 0.7 must be 7.
     width = float(np.float32(length) * np.float32(scale))
-    return Axis(scale, width, floor(width))
+    return ResampledAxis(scale, width, floor(width))
 
 
 def _at_least_one(scales: Sequence[float]) -> Sequence[float]:
@@ -260,7 +262,7 @@ def _axes(
     roi: Array | None,
     scales: Array | None,
     sizes: Array | None,
-) -> list[Axis]:
+) -> list[ResampledAxis]:
     """Work out scale and output size of each axis that is resized."""
     count = len(along)
     given = [v for v in (scales, sizes) if v is not None and v.size]
@@ -286,7 +288,7 @@ def _axes(
     else:
         factors, widths, final = _from_sizes(call, lengths, [int(v) for v in given[0]])
     return [
-        Axis(factor, width, size, region[i], region[count + i])
+        ResampledAxis(factor, width, size, region[i], region[count + i])
         for i, (factor, width, size) in enumerate(zip(factors, widths, final, strict=True))
     ]
 

@@ -11,9 +11,14 @@ import numpy as np
 from onnx import ModelProto, TypeProto
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.executor.dtypes import STRING, Value, dtype_of_number
+from onnxreduce_cli.executor.dtypes import STRING, RuntimeValue, dtype_of_number
 from onnxreduce_cli.executor.errors import ExecutionError
-from onnxreduce_cli.executor.prepare import Context, plain_domain, prepare_graph, read_opsets
+from onnxreduce_cli.executor.prepare import (
+    PreparationContext,
+    plain_domain,
+    prepare_graph,
+    read_opsets,
+)
 from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.weights import mappable
 
@@ -35,7 +40,7 @@ class Executor:
                 (plain_domain(f.domain), f.name, getattr(f, "overload", "")): f
                 for f in proto.functions
             }
-            context = Context(read_opsets(proto.opset_import), functions)
+            context = PreparationContext(read_opsets(proto.opset_import), functions)
             self._graph = prepare_graph(proto.graph, context)
             self._types = {value.name: value.type for value in proto.graph.input}
         except UnicodeDecodeError as error:
@@ -55,7 +60,7 @@ class Executor:
 
     def run(
         self, inputs: Mapping[str, Any], *, outputs: Sequence[str] | None = None
-    ) -> dict[str, Value]:
+    ) -> dict[str, RuntimeValue]:
         """Run the model.
 
         `inputs` maps the names of graph inputs to arrays (lists of arrays for sequences,
@@ -92,7 +97,7 @@ def run(
     inputs: Mapping[str, Any],
     *,
     outputs: Sequence[str] | None = None,
-) -> dict[str, Value]:
+) -> dict[str, RuntimeValue]:
     """Run a model or a model file once; see Executor and Executor.run."""
     return Executor(model).run(inputs, outputs=outputs)
 
@@ -106,7 +111,7 @@ def _load(path: str | os.PathLike[str]) -> ModelProto:
         raise ExecutionError(f"{error.filename!r} cannot be read: {error.strerror}") from error
 
 
-def _checked(name: str, value: Any, declared: TypeProto) -> Value:
+def _checked(name: str, value: Any, declared: TypeProto) -> RuntimeValue:
     kind = declared.WhichOneof("value")
     if kind == "optional_type":
         if value is None:

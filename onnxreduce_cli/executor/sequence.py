@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from onnxreduce_cli.executor.axes import one_axis
-from onnxreduce_cli.executor.dtypes import BOOL, INT64, Array, Value
+from onnxreduce_cli.executor.dtypes import BOOL, INT64, Array, RuntimeValue
 from onnxreduce_cli.executor.errors import Invalid
 from onnxreduce_cli.executor.registry import Call, kernel
 
@@ -93,13 +93,13 @@ def split_to_sequence(call: Call, data: Array, split: Array | None = None) -> li
 
 
 @kernel("Optional", 15, 28)
-def optional(call: Call, value: Value = None) -> Value:
+def optional(call: Call, value: RuntimeValue = None) -> RuntimeValue:
     """Make an optional of the input, or an empty one."""
     return value
 
 
 @kernel("OptionalGetElement", 15, 18, 28)
-def optional_get_element(call: Call, value: Value) -> Value:
+def optional_get_element(call: Call, value: RuntimeValue) -> RuntimeValue:
     """Give the element of an optional that is not empty."""
     if value is None:
         raise Invalid("the optional is empty")
@@ -107,6 +107,6 @@ def optional_get_element(call: Call, value: Value) -> Value:
 
 
 @kernel("OptionalHasElement", 15, 18, 28)
-def optional_has_element(call: Call, value: Value = None) -> Array:
+def optional_has_element(call: Call, value: RuntimeValue = None) -> Array:
     """Tell whether an optional has an element."""
     return np.array(value is not None, dtype=BOOL)

@@ -15,7 +15,7 @@ from onnxreduce_cli.executor.registry import Call
 
 
 @dataclass(slots=True, frozen=True)
-class Geometry:
+class WindowGeometry:
     """Where windows lie, each field one entry for each spatial dimension.
 
     `before` and `after` are the pads; `extra` is what the last window of ceil_mode reaches
@@ -39,7 +39,7 @@ def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int,
     return given
 
 
-def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> Geometry:
+def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> WindowGeometry:
     """Work out pads and output sizes from the attributes and the input's spatial shape."""
     count = len(spatial)
     if len(kernel) != count or count == 0:
@@ -76,12 +76,12 @@ def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> G
         after.append(last)
         extra.append(beyond)
         output.append(size)
-    return Geometry(
+    return WindowGeometry(
         kernel, strides, dilations, tuple(before), tuple(after), tuple(extra), tuple(output)
     )
 
 
-def windows(data: Array, place: Geometry, fill: Any) -> Array:
+def windows(data: Array, place: WindowGeometry, fill: Any) -> Array:
     """View padded data of shape (N, C, spatial...) as (N, C, output..., kernel...)."""
     count = len(place.kernel)
     widths = [(0, 0), (0, 0)] + [
@@ -107,7 +107,7 @@ def windows(data: Array, place: Geometry, fill: Any) -> Array:
     )
 
 
-def flat_windows(data: Array, place: Geometry, fill: Any) -> Array:
+def flat_windows(data: Array, place: WindowGeometry, fill: Any) -> Array:
     """Give windows with the kernel's dimensions in one: (N, C, output..., elements)."""
     view = windows(data, place, fill)
     return view.reshape(*view.shape[: 2 + len(place.kernel)], prod(place.kernel))
