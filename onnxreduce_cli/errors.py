@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import (
-    common,
+    common_text,
     count,
     html_table,
     joined,
@@ -78,20 +78,20 @@ def blocker_lines(blockers: Sequence[Blocker]) -> list[str]:
         key = without_values(blocker.reason), without_values(blocker.advice)
         groups.setdefault(key, []).append(blocker)
     first, rest = [*groups.values()][:_REASONS], [*groups.values()][_REASONS:]
-    lines = [str(group[0]) if len(group) == 1 else _together(group) for group in first]
+    lines = [str(group[0]) if len(group) == 1 else _group_line(group) for group in first]
     if rest:
         nodes = count(sum(map(len, rest)), "node")
         lines.append(f"and {count(len(rest), 'other reason')}, of {nodes}; --verbose lists all")
     return lines
 
 
-def _together(group: Sequence[Blocker]) -> str:
+def _group_line(group: Sequence[Blocker]) -> str:
     kinds = Counter(shortened(blocker.op_type) for blocker in group)
     operators = [f"{number:,} {op_type}" for op_type, number in kinds.most_common()]
     opsets = ", ".join(map(str, sorted({blocker.opset for blocker in group})))
-    names = listed([placed(blocker.node, blocker.scope) for blocker in group])
-    reason = shortened(common([blocker.reason for blocker in group]), _LONGEST)
-    advice = common([blocker.advice for blocker in group])
+    names = listed([node_in_scope(blocker.node, blocker.scope) for blocker in group])
+    reason = shortened(common_text([blocker.reason for blocker in group]), _LONGEST)
+    advice = common_text([blocker.advice for blocker in group])
     end = f"; {advice}" if advice else ""
     what = f"{operators[0]} nodes (opset {opsets})"
     if len(operators) > 1:
@@ -99,7 +99,7 @@ def _together(group: Sequence[Blocker]) -> str:
     return printable(f"{what} {names}: {reason}{end}")
 
 
-def placed(node: str, scope: str) -> str:
+def node_in_scope(node: str, scope: str) -> str:
     """A node's name, and where it is unless that is the main graph."""
     return f"{node} in {shortened(scope)}" if scope else node
 
@@ -192,7 +192,7 @@ class OutOfMemoryError(OnnxreduceError, MemoryError):
 
 
 @contextmanager
-def about(name: str) -> Iterator[None]:
+def errors_about(name: str) -> Iterator[None]:
     """Let what is wrong with a model be told with its file's name."""
     try:
         yield

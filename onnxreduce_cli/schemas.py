@@ -98,7 +98,7 @@ def inputs_of_same_type(op_type: str, opset: int) -> tuple[tuple[bool, ...], ...
 
 
 @cache
-def came_with(kind: str) -> int:
+def first_opset_with_type(kind: str) -> int:
     """The first opset with an operator that takes or gives a type; 0 if there is none."""
     found = [
         since
@@ -124,7 +124,7 @@ class _Signature(NamedTuple):
     required: tuple[str, ...]
 
 
-def _number(attribute_type: object) -> int:
+def _type_number(attribute_type: object) -> int:
     """An attribute type's number in `AttributeProto.AttributeType`."""
     return int(attribute_type)  # type: ignore[call-overload, no-any-return]  # a pybind11 enum
 
@@ -147,7 +147,7 @@ def _signature(op_type: str, opset: int, domain: str) -> _Signature | None:
             for index, formal in enumerate(found.inputs)
             if formal.option == single
         ),
-        {name: _number(attribute.type) for name, attribute in found.attributes.items()},
+        {name: _type_number(attribute.type) for name, attribute in found.attributes.items()},
         tuple(name for name, attribute in found.attributes.items() if attribute.required),
     )
 

@@ -164,7 +164,7 @@ def without_values(text: str) -> str:
     return re.sub(_VALUES, "...", text)
 
 
-def common(texts: Sequence[str]) -> str:
+def common_text(texts: Sequence[str]) -> str:
     """Return what texts that differ in values alone all say, with ``...`` where they differ."""
     found = list(dict.fromkeys(texts))
     values = zip(*[re.findall(_VALUES, item) for item in found], strict=False)

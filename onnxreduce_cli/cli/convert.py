@@ -21,7 +21,7 @@ from onnxreduce_cli.cli.settings import with_settings
 from onnxreduce_cli.cli.starting import end_prepared, prepared
 from onnxreduce_cli.cli.stating import type_option
 from onnxreduce_cli.cli.streams import say, standard_input, standard_output
-from onnxreduce_cli.errors import ConversionError, about
+from onnxreduce_cli.errors import ConversionError, errors_about
 from onnxreduce_cli.text import LINE, joined, wrapped
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ def _convert_one(
     telling.pictures = lambda: pictures or [None]
     with (
         _each_blocker(telling) if verbose else nullcontext(),
-        about(source),
+        errors_about(source),
         progress_bar("copying data") as copying,
         progress_bar("verifying") as progress,
     ):

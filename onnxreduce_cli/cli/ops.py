@@ -48,14 +48,14 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
 
 def _list(telling: Telling, model: str) -> int:
     """Print the operators of a model, one on a line."""
-    from onnxreduce_cli.errors import about
+    from onnxreduce_cli.errors import errors_about
     from onnxreduce_cli.model.files import STREAM, load
     from onnxreduce_cli.model.gate import admit
     from onnxreduce_cli.report.operators import own_operators_text
     from onnxreduce_cli.report.reference import operators_of
 
     document = load(model, standard_input() if model == STREAM else None)
-    with about(model):
+    with errors_about(model):
         facts = admit(document.model, document.base_dir)
     telling.content = lambda: operators_of(facts, model)
     telling.say(own_operators_text(facts, model))

@@ -15,7 +15,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.errors import placed
+from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError, PatternMatch, confirm, matches
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.facts import Facts
@@ -112,7 +112,7 @@ class NearMiss:
 
     def __str__(self) -> str:
         """The node, the operator, and why not."""
-        where = placed(self.scope.describe(self.node), self.scope.label)
+        where = node_in_scope(self.scope.describe(self.node), self.scope.label)
         return f"{self.node.op_type} {where} might end a {self.op_type}, but {self.reason}"
 
 

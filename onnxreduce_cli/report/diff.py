@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from onnxreduce_cli.diffing.results import Diff, Difference
-from onnxreduce_cli.errors import placed
+from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.report.plan import change_lines
 from onnxreduce_cli.text import count, listed, shortened, wrapped
 
@@ -34,7 +34,7 @@ def diff_text(diff: Diff, *, verbose: bool = False) -> str:
     for what, nodes in (("added", diff.added), ("removed", diff.removed)):
         groups = _grouped(nodes, lambda node: node.op_type, verbose)
         for group in groups:
-            names = listed([placed(node.node, node.scope) for node in group])
+            names = listed([node_in_scope(node.node, node.scope) for node in group])
             lines.append(f"  {what}: {len(group):,} {group[0].op_type}: {names}")
     lines += _difference_lines(("constant", "{} constants"), diff.constants, verbose=verbose)
     lines += _renamed(diff.renamed, verbose=verbose)
@@ -59,7 +59,7 @@ def _headline(diff: Diff) -> str:
 
 def _difference_text(item: Difference) -> str:
     """``x: float[N,3] → float[1,3]``, ``y: int64 added``, ``z: float[3] removed``."""
-    name = placed(shortened(item.name), item.scope)
+    name = node_in_scope(shortened(item.name), item.scope)
     if item.before and item.after:
         return f"{name}: {item.before} → {item.after}"
     return f"{name}: {item.after} added" if item.after else f"{name}: {item.before} removed"
@@ -77,14 +77,16 @@ def _difference_lines(
         if len(group) == 1:
             yield f"  {what[0]} {_difference_text(group[0])}"
         else:
-            names = listed([placed(shortened(item.name), item.scope) for item in group])
+            names = listed([node_in_scope(shortened(item.name), item.scope) for item in group])
             yield f"  {what[1].format(f'{len(group):,}')} {_kind(group[0])}: {names}"
 
 
 def _renamed(items: Sequence[Difference], *, verbose: bool) -> Iterator[str]:
     for group in _grouped(items, lambda item: item.name == "initializer", verbose):
         what = "initializer" if group[0].name == "initializer" else "node"
-        names = listed([placed(f"{item.before} → {item.after}", item.scope) for item in group])
+        names = listed(
+            [node_in_scope(f"{item.before} → {item.after}", item.scope) for item in group]
+        )
         yield f"  {count(len(group), what)} renamed: {names}"
 
 

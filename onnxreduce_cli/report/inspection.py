@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
-from onnxreduce_cli.errors import Blocker, blocker_lines, placed
+from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
 from onnxreduce_cli.report.contents import ModelContents, contents_text
 from onnxreduce_cli.text import count, listed, shortened, wrapped
 
@@ -34,7 +34,9 @@ def _lines(found: Inspection, held: ModelContents) -> Iterator[str]:
         yield f"{len(found.family)} of the Reduce and Softmax family:"
     family: dict[tuple[str, str], list[str]] = {}
     for node in found.family:
-        family.setdefault((node.op_type, node.axes), []).append(placed(node.node, node.scope))
+        family.setdefault((node.op_type, node.axes), []).append(
+            node_in_scope(node.node, node.scope)
+        )
     for (op_type, axes), names in family.items():
         yield f"  {len(names):,} {op_type}: {axes}: {listed(names)}"
     reachable = [opset for opset, blockers in found.reach.items() if not blockers]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from onnxreduce_cli.errors import placed
+from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import joined, shortened
 
@@ -93,7 +93,7 @@ def _model(model: Mapping[str, Any]) -> Iterator[JUnitCase]:
     suite = model["source"]
     yield JUnitCase(suite, "model", suite, _whole(model["problem"]))
     for site in (model["checks"] or {"each": ()})["each"]:
-        where = placed(site["node"], site["scope"])
+        where = node_in_scope(site["node"], site["scope"])
         more = f" and {site['sites'] - 1:,} more" if site["sites"] > 1 else ""
         name = f"{site['op_type']}: {where}{more}"
         failed = site["verdict"] == "failed"
@@ -109,7 +109,7 @@ def _whole(problem: Mapping[str, Any] | None) -> str:
     if problem is None:
         return ""
     lines = [
-        f"{item['op_type']} node {placed(item['node'], item['scope'])}: {item['reason']}"
+        f"{item['op_type']} node {node_in_scope(item['node'], item['scope'])}: {item['reason']}"
         for item in problem["blockers"]
     ]
     first = problem["message"].split("\n")[0] if lines else problem["message"]

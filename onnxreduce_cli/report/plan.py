@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from onnxreduce_cli.engine.changes import Change, grouped
 from onnxreduce_cli.engine.description import WRITTEN_OUT, Plan
 from onnxreduce_cli.engine.emulation import MANY_NODES
-from onnxreduce_cli.errors import Blocker, blocker_lines, placed
+from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
 from onnxreduce_cli.text import columns, count, listed, size_text, wrapped
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _warnings(plan: Plan) -> list[str]:
 
 
 def _names(changes: Iterable[Change]) -> str:
-    return listed([placed(change.node, change.scope) for change in changes])
+    return listed([node_in_scope(change.node, change.scope) for change in changes])
 
 
 def _costs(plan: Plan) -> list[str]:
