@@ -1,4 +1,4 @@
-"""What pages show of two models that were compared: as graphs, or by running them."""
+"""Pictures of two models that were compared, as graphs or by running them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from onnxreduce_cli.report.drawing import (
 )
 from onnxreduce_cli.verification.results import VerifyReport
 
-#: How a page marks the nodes that make the first value that differs.
+#: The mark of the nodes that compute the first value that differs.
 _FIRST = "makes what differs first"
 
 
 class _PicturedModel:
-    """One of two models, looked up to be drawn."""
+    """One of two models, with what is looked up to draw it."""
 
     def __init__(self, model: ModelProto) -> None:
         self.scopes = scopes(model)
@@ -40,11 +40,11 @@ class _PicturedModel:
         }
 
     def find(self, scope: str, node: str) -> tuple[Scope, NodeProto] | None:
-        """A node by its scope and name, with its scope; None if there is none."""
+        """Return a node and its scope by the names of both; None if there is none."""
         return self._own.get((scope, node))
 
     def named_nodes(self, names: Sequence[str]) -> list[tuple[Scope, NodeProto]]:
-        """The nodes that a `Divergence` names, those of one scope."""
+        """Return the nodes that a `Divergence` names, each with its scope, which is one."""
         wanted = {name.rpartition(" (")[0] for name in names}
         for scope in self.scopes:
             found = [(scope, node) for node in scope.nodes if scope.describe(node) in wanted]
@@ -53,11 +53,11 @@ class _PicturedModel:
         return []
 
     def around(self, scope: Scope, nodes: Sequence[NodeProto]) -> list[NodeProto]:
-        """The nodes near some."""
+        """Return the nodes near the given ones."""
         return self._places.around(scope, nodes)
 
     def constants(self, scope: Scope, nodes: Sequence[NodeProto]) -> dict[str, str]:
-        """The constants that some nodes read, by name, as text."""
+        """Return the constants that nodes read, by name, as text."""
         found = {
             name: self._facts.constant(scope, name) for node in nodes for name in node.input if name
         }
@@ -67,10 +67,10 @@ class _PicturedModel:
 def verify_picture(
     report: VerifyReport, a: ModelProto, b: ModelProto | None = None
 ) -> ModelPicture:
-    """The first of the models that were compared, and where they differ first.
+    """Return the picture of the first model, with the first value that differs.
 
     Args:
-        report: what was found.
+        report: the results of the comparison.
         a: the first model.
         b: the second one; None if executors were compared on the first.
     """
@@ -98,7 +98,7 @@ def verify_picture(
 def _around(
     side: _PicturedModel, found: Sequence[tuple[Scope, NodeProto]]
 ) -> tuple[list[tuple[NodeProto, bool]], dict[str, str]]:
-    """Some nodes of one scope and those near them, and the constants that all of them read.
+    """Return nodes of one scope with the nodes near them, and the constants that all read.
 
     Returns:
         each node, and whether it is one of the given ones; then the constants as text.
@@ -112,9 +112,9 @@ def _around(
 
 
 def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> ModelPicture:
-    """Two models with what differs: the nodes of the first and the new ones of the second.
+    """Return the picture of two models: the nodes of the first, the new nodes of the second.
 
-    Of each kind of change, and of each operator that only one has nodes of, one is drawn.
+    One change of each kind is drawn, and one added and one removed node of each operator.
     """
     first, second = _PicturedModel(a), _PicturedModel(b)
     marks = {(item.scope, item.node): item.summary for item in diff.changes}
@@ -129,7 +129,7 @@ def diff_picture(diff: Diff, a: ModelProto, b: ModelProto) -> ModelPicture:
 
 
 def _changed(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Iterator[ChangeDrawing]:
-    """The nodes that others take the place of."""
+    """Draw one node of each kind of change, with the nodes that replace it."""
     others, seen = {scope.label: scope for scope in second.scopes}, set()
     for change in diff.changes:
         key = change.op_type, change.edits, change.result
@@ -151,7 +151,7 @@ def _changed(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Itera
 
 
 def _in_one(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Iterator[ChangeDrawing]:
-    """The nodes that only one model has, and that take no node's place."""
+    """Draw one added and one removed node of each operator."""
     seen = set()
     for side, nodes in ((first, diff.removed), (second, diff.added)):
         for item in nodes:
@@ -172,7 +172,7 @@ def _in_one(diff: Diff, first: _PicturedModel, second: _PicturedModel) -> Iterat
 
 
 def _between(node: NodeProto, scope: Scope, other: Scope) -> list[NodeProto]:
-    """What gives, in another scope, the values that a node gives, from values that both have."""
+    """Return the nodes of another scope that compute a node's outputs from common values."""
     known = {name for item in scope.nodes if item is not node for name in item.output}
     found: dict[int, NodeProto] = {}
     waiting = list(node.output)

@@ -17,7 +17,7 @@ from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import as_text, count, joined, listed, quoted, shortened, size_text
 
-#: Inputs and outputs, and other things of which there may be many, are shown up to so many.
+#: How many inputs, or outputs, are shown at most.
 _SHOWN = 20
 
 
@@ -28,7 +28,7 @@ class GraphValue:
     Attributes:
         name: its name.
         type: its type, as ``float[N,3,224]``.
-        default: whether it has a value that the caller may leave.
+        default: whether it has a default value, so that callers may leave it out.
     """
 
     name: str
@@ -42,7 +42,7 @@ class ExternalFile:
 
     Attributes:
         location: what the model calls it.
-        size: its bytes; null where it is not there.
+        size: its size in bytes; null where the file does not exist.
     """
 
     location: str
@@ -54,15 +54,15 @@ class ModelContents:
     """What a model holds beside its nodes.
 
     Attributes:
-        size: the bytes of its file; null where that is a stream.
-        producer: what wrote it, with its version; may be empty.
+        size: the size of its file in bytes; null where it comes from a stream.
+        producer: the tool that wrote it, with its version; may be empty.
         metadata: the model's own metadata, long values cut.
         noted_nodes: how many nodes have metadata.
         inputs: its inputs.
         outputs: its outputs.
-        weights: the initializers of its main graph by dtype: how many, and how many elements.
-        functions: its functions, each with how many nodes it has.
-        external: the files with weights beside it.
+        weights: by dtype, the number of the main graph's initializers and of their elements.
+        functions: its functions, each with its number of nodes.
+        external: the files with its external data.
     """
 
     size: int | None
@@ -77,7 +77,12 @@ class ModelContents:
 
 
 def contents(document: Document, path: str) -> ModelContents:
-    """Look at what a model holds, as its path was given; no weights are read."""
+    """Return what a model holds, without reading its weights.
+
+    Args:
+        document: the model.
+        path: its path as it was given.
+    """
     model = document.model
     graph = model.graph
     weights: dict[str, tuple[int, int]] = {}

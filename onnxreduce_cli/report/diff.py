@@ -1,4 +1,4 @@
-"""What differs between two models, as text."""
+"""The differences of two models as text."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from onnxreduce_cli.text import count, listed, shortened, wrapped
 
 _Item = TypeVar("_Item")
 
-#: Of more of a kind the first are told one by one.
+#: How many constants, or types, get a line each; more are put together.
 _EACH = 8
 
 
 def diff_text(diff: Diff, *, verbose: bool = False) -> str:
-    """Describe what differs: a headline, then a line for each kind; nothing where nothing does.
+    """Return a headline and a line for each kind of difference; empty where nothing differs.
 
     Args:
-        diff: what differs.
-        verbose: whether each difference gets a line, however many are alike.
+        diff: the differences.
+        verbose: whether each difference gets a line of its own.
     """
     if not diff.differs:
         return ""
@@ -58,7 +58,7 @@ def _headline(diff: Diff) -> str:
 
 
 def _difference_text(item: Difference) -> str:
-    """``x: float[N,3] → float[1,3]``, ``y: int64 added``, ``z: float[3] removed``."""
+    """Return ``x: float[N,3] → float[1,3]``, ``y: int64 added`` or ``z: float[3] removed``."""
     name = node_in_scope(shortened(item.name), item.scope)
     if item.before and item.after:
         return f"{name}: {item.before} → {item.after}"
@@ -72,7 +72,7 @@ def _kind(item: Difference) -> str:
 def _difference_lines(
     what: tuple[str, str], items: Sequence[Difference], *, verbose: bool
 ) -> Iterator[str]:
-    """Describe differences one by one, or where there are many, those of a kind together."""
+    """Describe differences one by one or, where there are many, all of a kind in one line."""
     for group in _grouped(items, _kind, verbose or len(items) <= _EACH):
         if len(group) == 1:
             yield f"  {what[0]} {_difference_text(group[0])}"
@@ -93,7 +93,7 @@ def _renamed(items: Sequence[Difference], *, verbose: bool) -> Iterator[str]:
 def _grouped(
     items: Iterable[_Item], key: Callable[[_Item], Hashable], apart: bool
 ) -> list[list[_Item]]:
-    """Put items of one key together, or each by itself if `apart`."""
+    """Group items by a key, or put each in a group of its own if `apart`."""
     groups: dict[Hashable, list[_Item]] = {}
     for index, item in enumerate(items):
         groups.setdefault((index if apart else 0, key(item)), []).append(item)

@@ -27,7 +27,7 @@ def failure(error: Exception) -> Failure:
     if isinstance(error, OnnxreduceError):
         return Failure(error.exit_code, error.state, _text(error))
     if isinstance(error, OSError):
-        # A model that cannot be read is an InvalidModelError, so this is about what is written.
+        # A model that cannot be read is an InvalidModelError: here a file cannot be written.
         name = f"{_name(error.filename)}: " if error.filename is not None else ""
         return Failure(2, "not written", joined([f"Error: {name}{error.strerror or error}"]))
     if isinstance(error, MemoryError):

@@ -10,12 +10,12 @@ from onnxreduce_cli.errors import Blocker, blocker_lines, node_in_scope
 from onnxreduce_cli.report.contents import ModelContents, contents_text
 from onnxreduce_cli.text import count, listed, shortened, wrapped
 
-#: How many reasons of blockers are shown for opsets that have the same ones.
+#: How many functions, and how many reasons of blockers for opsets, are shown at most.
 _SHOWN = 10
 
 
 def inspection_text(found: Inspection, held: ModelContents, name: str) -> str:
-    """What a model holds, its opsets, operators and family nodes, and the opsets in its reach."""
+    """Describe a model: its contents, operators and family nodes, and opsets that it can reach."""
     head = wrapped([f"{name}: IR version {found.ir_version}, {_opsets(found.opsets)}"])
     return "\n".join(filter(None, (head, contents_text(held), wrapped(_lines(found, held)))))
 
@@ -52,7 +52,7 @@ def _lines(found: Inspection, held: ModelContents) -> Iterator[str]:
 
 
 def _runtimes(found: Runtimes) -> Iterator[str]:
-    """Which runtimes take the model, each with its versions where that is not all of them."""
+    """Yield the runtimes that take the model, with versions where not all of them do."""
     for what, versions in (
         ("runs as it is, by what onnxreduce targets knows, in", found.as_it_is),
         ("after convert --for in", found.converted),
@@ -79,7 +79,7 @@ def _opsets(opsets: dict[str, int]) -> str:
 def opsets_by_blockers(
     reach: dict[int, tuple[Blocker, ...]],
 ) -> Iterator[tuple[list[int], tuple[Blocker, ...]]]:
-    """Neighbouring opsets that the same blockers are in the way of, together."""
+    """Yield ranges of neighbouring opsets that have the same blockers, with these."""
     group: list[int] = []
     for opset, blockers in reach.items():
         if group and (blockers != reach[group[-1]] or opset != group[-1] + 1):
@@ -92,7 +92,7 @@ def opsets_by_blockers(
 
 
 def _ranges(opsets: Iterable[int]) -> str:
-    """``1-3, 5`` for 1, 2, 3 and 5."""
+    """Return opsets as ranges, such as ``1-3, 5`` for 1, 2, 3 and 5."""
     runs: list[list[int]] = []
     for opset in opsets:
         if runs and opset == runs[-1][-1] + 1:

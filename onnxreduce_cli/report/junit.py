@@ -11,19 +11,19 @@ from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import joined, shortened
 
-#: What XML 1.0 has no place for, however it is escaped.
+#: The characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
 class JUnitCase:
-    """One thing that a command judged.
+    """A test case: a model, an output or a site that a command judged.
 
     Attributes:
-        suite: the model that it belongs to; the command where none was read.
+        suite: the model that it belongs to; the command where no model was read.
         kind: ``model``, ``output`` or ``site``, or ``command`` where it failed as a whole.
         name: its name.
-        failure: what is wrong, the first line in brief; empty if nothing is.
+        failure: what is wrong, in brief on the first line; empty if nothing is.
         skipped: why it was not judged; empty if it was.
     """
 
@@ -35,10 +35,14 @@ class JUnitCase:
 
 
 def junit(report: Mapping[str, Any]) -> str:
-    """A report, as plain data, as JUnit XML: a suite for each model."""
+    """Return a report as JUnit XML, with a test suite for each model.
+
+    Args:
+        report: a report, as plain data.
+    """
     found = list(cases(report))
     root = Element("testsuites", _counts("onnxreduce", found))
-    # The schema that CI systems go by has it of suites alone.
+    # The schema that CI systems follow has this attribute on suites only.
     del root.attrib["skipped"]
     for suite in dict.fromkeys(case.suite for case in found):
         members = [case for case in found if case.suite == suite]
@@ -75,7 +79,7 @@ def _text(text: str) -> str:
 
 
 def cases(report: Mapping[str, Any]) -> Iterator[JUnitCase]:
-    """What a report, as plain data, judged."""
+    """Yield the test cases of a report, which is plain data."""
     problem = report["problem"]
     if problem is not None:
         yield JUnitCase(report["command"], "command", report["command"], problem["message"])
@@ -105,7 +109,7 @@ def _model(model: Mapping[str, Any]) -> Iterator[JUnitCase]:
 
 
 def _whole(problem: Mapping[str, Any] | None) -> str:
-    """What is wrong with a model, and all that is in its way."""
+    """Return what is wrong with a model, with all blockers."""
     if problem is None:
         return ""
     lines = [
@@ -117,13 +121,13 @@ def _whole(problem: Mapping[str, Any] | None) -> str:
 
 
 def _outputs(verified: Mapping[str, Any], suite: str) -> Iterator[JUnitCase]:
-    """A case for each output, whatever compared it; one for all if nothing could."""
+    """Yield a case for each output that was compared, or one for all if none could be."""
     failing, pair = verified["equivalent"] is False, verified["b"] is not None
     named: dict[str, list[str]] = {}
     for found in verified["comparisons"]:
         wrong = named.setdefault(found["output"], [])
         between = f"{' in '.join(found['first'])} and {' in '.join(found['second'])}"
-        # Of two models it does not count what the executors make of one of them.
+        # Where two models are compared, executors that differ on one of them do not count.
         counts = failing and pair == (found["first"][0] != found["second"][0])
         if counts and not found["agree"]:
             errors = found["errors"]

@@ -1,4 +1,4 @@
-"""What a model that was run gave, as data and as text."""
+"""The outputs of a model that was run, as data and as text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, joined, shortened
 
-#: The values of larger outputs are not shown.
+#: Up to how many elements the values of an output are shown.
 _FEW = 64
 
 
@@ -20,14 +20,14 @@ class ModelOutput:
 
     Attributes:
         name: its name.
-        kind: ``tensor``, or what it is else.
-        dtype: of a tensor, as NumPy calls it; else empty.
-        shape: of a tensor; null else.
+        kind: ``tensor``, ``sequence``, ``map`` or ``empty optional``.
+        dtype: a tensor's dtype, as NumPy calls it; empty for other kinds.
+        shape: a tensor's shape; null for other kinds.
         min: the least of its numbers, NaN left out; null where there is none.
         mean: their mean; null where there is none.
         max: the largest; null where there is none.
         nans: how many of its elements are NaN.
-        values: its elements, nested by dimension, where there are few; null else.
+        values: its elements, nested by dimension; null where there are many.
     """
 
     name: str
@@ -43,7 +43,7 @@ class ModelOutput:
 
 @dataclass(frozen=True)
 class RunOutputs:
-    """What `run` computed.
+    """The results of `run`.
 
     Attributes:
         model: the model's path.
@@ -57,7 +57,13 @@ class RunOutputs:
 
 
 def run_outputs(model: str, executor: str, outputs: Mapping[str, Any]) -> RunOutputs:
-    """What a run gave: arrays by name, lists for sequences, None for an empty optional."""
+    """Return the results of a run.
+
+    Args:
+        model: the model's path.
+        executor: what ran it.
+        outputs: by name, arrays, lists for sequences, None for an empty optional.
+    """
     return RunOutputs(model, executor, tuple(_output(*item) for item in outputs.items()))
 
 
@@ -85,9 +91,9 @@ def _summary(numbers: Any) -> tuple[Any, Any, Any]:
 
 
 def _values(array: Any) -> Any:
-    """The elements as Python's own, nested by dimension: floats as short as their dtype has them.
+    """Return the elements as Python's own types, nested by dimension.
 
-    Complex numbers become texts.
+    Floats get no more digits than tell values of their dtype apart; complex numbers become texts.
     """
     kind = array.dtype.kind
     if kind in "biu":
@@ -98,7 +104,7 @@ def _values(array: Any) -> Any:
 
 
 def outputs_text(found: RunOutputs) -> str:
-    """Describe outputs: a line for each, and below that the elements where there are few."""
+    """Describe outputs: a line for each, with its elements below where there are few."""
     return joined(line for output in found.outputs for line in _lines(output))
 
 

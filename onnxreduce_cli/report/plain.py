@@ -9,19 +9,19 @@ from typing import Any
 from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import as_plain_data
 
-#: The version of the form of reports. It grows where something that was there is gone or means
-#: something else, not where something is added.
+#: The version of the form of reports. It grows where a key goes or changes its meaning, not where
+#: one is added.
 FORMAT = 1
 
 
 @dataclass(frozen=True)
 class Report:
-    """What a command found, of which JSON, JUnit, annotations and pages are renderings.
+    """The results of a command, of which JSON, JUnit, annotations and pages are renderings.
 
     Attributes:
         command: the command.
-        exit_code: how it ends.
-        content: what it found, a dataclass; None where it failed before it found anything.
+        exit_code: its exit code.
+        content: its results, a dataclass; None where it failed before there were any.
         problem: why it failed as a whole; None where it did not.
     """
 
@@ -31,7 +31,7 @@ class Report:
     problem: Any = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The report as data that JSON can hold: see ``docs/schemas``."""
+        """Return the report as data that JSON can hold: see ``docs/schemas``."""
         import onnx
 
         from onnxreduce_cli import __version__
@@ -48,5 +48,5 @@ class Report:
 
 
 def as_json(found: Mapping[str, Any]) -> str:
-    """A report that is plain data as JSON."""
+    """Return a report, which is plain data, as JSON text."""
     return json.dumps(found, indent=2, allow_nan=False)

@@ -1,4 +1,4 @@
-"""What is known of operators and runtimes, as data."""
+"""Operators with their steps, and runtimes with their facts, as data."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Row, Runtime, Sourc
 
 @dataclass(frozen=True)
 class BoundaryStep:
-    """One way across a boundary.
+    """A step across a boundary, up or down.
 
     Attributes:
         direction: ``up`` to the boundary, or ``down`` from it.
         status: ``unchanged``, ``step``, ``conditional``, ``impossible`` or ``undeclared``.
         description: what it does, and where it blocks.
-        place: the file and the function that does it; empty where none does.
+        place: the file and the function that implement it; empty where there is none.
     """
 
     direction: Direction
@@ -40,7 +40,7 @@ class Boundary:
     Attributes:
         opset: the opset.
         what: what changed.
-        steps: the ways across.
+        steps: the steps across it.
     """
 
     opset: int
@@ -54,8 +54,8 @@ class Operator:
 
     Attributes:
         name: its name.
-        versions: the opsets at which it came and changed.
-        boundaries: the same with what changed, and the steps.
+        versions: its since-versions.
+        boundaries: its boundaries, with what changed and the steps.
     """
 
     name: str
@@ -65,10 +65,10 @@ class Operator:
 
 @dataclass(frozen=True)
 class OperatorList:
-    """What `ops` shows.
+    """The results of `ops`.
 
     Attributes:
-        operators: the operators, by name; none for those of a model.
+        operators: the operators, by name; none where those of a model were asked for.
         model: the model whose operators were asked for; null for none.
         opset: its opset; null where it imports no default domain.
         used: its operators, those of other domains as ``domain.Name``.
@@ -82,12 +82,12 @@ class OperatorList:
 
 @dataclass(frozen=True)
 class RuntimeVersions:
-    """What is known of some versions of a runtime: one series, and those up to the next.
+    """The facts of a series of versions of a runtime, which hold up to the next series.
 
     Attributes:
         version: the series, such as 1.14.
-        facts: what is known of them, by name; null, without a source, where it is not.
-        note: what else there is to know; may be empty.
+        facts: the facts by name; null and without a source where nothing is known.
+        note: a remark; may be empty.
     """
 
     version: str
@@ -97,17 +97,17 @@ class RuntimeVersions:
 
 @dataclass(frozen=True)
 class RuntimeFlaw:
-    """What a runtime gets wrong, or refuses, though the opset is one that it takes.
+    """Nodes that a runtime computes wrong or refuses, although it takes their opset.
 
     Attributes:
-        versions: the versions that have it; empty for all that are known.
-        operators: of which operators.
-        first_opset: the first opset at which it is so.
-        last_opset: the last; null for any later.
-        form: the form of the node; ``any`` for all.
+        versions: the versions that do; empty for all that are known.
+        operators: the operators of such nodes.
+        first_opset: the first opset at which it happens.
+        last_opset: the last one; null for no end.
+        form: the form of such nodes; ``any`` for all.
         effect: whether the runtime computes something else, or refuses the model.
         what: what it does.
-        source: where that comes from.
+        source: the source of this.
     """
 
     versions: str
@@ -122,14 +122,14 @@ class RuntimeFlaw:
 
 @dataclass(frozen=True)
 class RuntimeDescription:
-    """A runtime.
+    """A runtime and what is known of it.
 
     Attributes:
         name: what it is called in a requirement.
         title: its full name.
         aliases: other names that people give it.
         rows: its versions, the oldest first.
-        flaws: what they get wrong, or refuse.
+        flaws: the nodes that they compute wrong or refuse.
     """
 
     name: str
@@ -141,10 +141,10 @@ class RuntimeDescription:
 
 @dataclass(frozen=True)
 class TargetList:
-    """What `targets` shows.
+    """The results of `targets`.
 
     Attributes:
-        runtimes: those that were asked for.
+        runtimes: the runtimes that were asked for.
         remark: how the versions were found; may be empty.
     """
 
@@ -153,12 +153,12 @@ class TargetList:
 
 
 def operators(op_types: Sequence[str]) -> OperatorList:
-    """Operators of the default domain."""
+    """Return operators of the default domain with their boundaries and steps."""
     return OperatorList(tuple(map(_operator, op_types)))
 
 
 def operators_of(facts: Facts, model: str) -> OperatorList:
-    """The operators of a model."""
+    """Return the operators of a model, by name only."""
     return OperatorList((), model, default_opset(facts.model), tuple(own_operators(facts)))
 
 
@@ -178,7 +178,10 @@ def _step(step: Step) -> BoundaryStep:
 
 
 def targets(target: Target | None) -> TargetList:
-    """The runtime of a target with its versions, all where it has no condition; None for all."""
+    """Return the runtime of a target with its versions, or all runtimes for None.
+
+    A target without a condition has all versions of its runtime.
+    """
     if target is None:
         return TargetList(tuple(_runtime(found, found.rows) for found in map(runtime, names())))
     rows = target.rows if target.conditions else target.runtime.rows

@@ -1,4 +1,4 @@
-"""JSON Schemas of the reports, made of the dataclasses that they consist of."""
+"""JSON Schemas of the reports, made from the dataclasses that these consist of."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from onnxreduce_cli.verification.results import VerifyReport
 
 Schema = dict[str, Any]
 
-#: What the report of each command consists of.
+#: The dataclass that the report of each command consists of.
 CONTENTS: dict[str, type] = {
     "convert": Conversions,
     "diff": Diff,
@@ -33,7 +33,7 @@ CONTENTS: dict[str, type] = {
 
 _ATTRIBUTE = re.compile(r"^    (\w+): (.*(?:\n        .*)*)$", re.MULTILINE)
 
-#: Floats may be what JSON has no numbers for.
+#: NaN and infinities are strings in JSON.
 _FLOAT = {"anyOf": [{"type": "number"}, {"enum": ["nan", "inf", "-inf"]}]}
 
 _SIMPLE: dict[Any, Schema] = {
@@ -48,7 +48,7 @@ _SIMPLE: dict[Any, Schema] = {
 
 
 def schema(command: str) -> Schema:
-    """The JSON Schema of a command's report."""
+    """Return the JSON Schema of a command's report."""
     definitions: dict[str, Schema] = {}
     content = CONTENTS[command]
     own = _object(content, definitions)
@@ -79,9 +79,9 @@ def schema(command: str) -> Schema:
 
 
 def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
-    """The schema of a dataclass, described as its docstring has it."""
-    told, hints = cleandoc(owner.__doc__ or ""), get_type_hints(owner)
-    texts = {found[1]: " ".join(found[2].split()) for found in _ATTRIBUTE.finditer(told)}
+    """Return the schema of a dataclass, with descriptions from its docstring."""
+    doc, hints = cleandoc(owner.__doc__ or ""), get_type_hints(owner)
+    texts = {found[1]: " ".join(found[2].split()) for found in _ATTRIBUTE.finditer(doc)}
     kinds = {}
     for key in field_names(owner):
         found = getattr(owner, key, None)
@@ -96,7 +96,7 @@ def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
     }
     return {
         "type": "object",
-        "description": told.split("\n\n")[0].replace("\n", " "),
+        "description": doc.split("\n\n")[0].replace("\n", " "),
         "properties": properties,
         "required": list(properties),
         "additionalProperties": False,
@@ -104,7 +104,7 @@ def _object(owner: type, definitions: dict[str, Schema]) -> Schema:
 
 
 def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
-    """The schema of a type."""
+    """Return the schema of a type."""
     origin, parts = get_origin(kind), get_args(kind)
     if kind in _SIMPLE:
         return dict(_SIMPLE[kind])
@@ -130,7 +130,7 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
 
 
 def as_text(command: str) -> str:
-    """The JSON Schema of a command's report as a file holds it."""
+    """Return the text of the JSON Schema of a command's report."""
     return json.dumps(schema(command), indent=2, ensure_ascii=False) + "\n"
 
 
