@@ -1,4 +1,4 @@
-"""Attention: two products around a Softmax, as exporters write it."""
+"""Attention as exporters write it: two products around a Softmax."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from onnxreduce_cli.idioms.parameters import known_dims
 from onnxreduce_cli.idioms.sizes import DimensionOrigins, number
 from onnxreduce_cli.idioms.tracing import Tracer
 
-#: Queries by keys: the scores. What scales them is read aside.
+#: Returns the scores: queries times keys, scaled by a value that the operator does not read.
 Scores = Callable[[Tracer, str, Value], Value]
 
 _BY_HEADS, _SWAPPED = (0, 1, 3, 2), (0, 2, 3, 1)
@@ -54,14 +54,14 @@ def attention(to: Tracer, query: str, key: str, value: str, scores: Scores) -> V
 
 
 def _masked(to: Tracer, query: str, key: str, value: str, mask: str, scores: Scores) -> Value:
-    """The same with a mask that is added."""
+    """``MatMul(Softmax(MatMul(q, Transpose(k)) * scale + mask), v)``."""
     keys = to.op.Transpose(key, perm=to.attribute("perm"))
     biased = to.op.Add(scores(to, query, keys), mask)
     return to.op.MatMul(to.reduced("Softmax", biased), value)
 
 
 def _by_head(found: IdiomMatch) -> bool:
-    """Return whether keys are [batch, heads, length, size], and not [batch, length, heads, ...].
+    """Return whether keys are [batch, heads, length, size], not [batch, length, heads, size].
 
     Raises:
         NoMatchError: they are neither.
@@ -73,11 +73,11 @@ def _by_head(found: IdiomMatch) -> bool:
 
 
 def _attributes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
-    """The attributes of an Attention of rank 4.
+    """Return the attributes of an Attention of rank 4.
 
     Raises:
-        NoMatchError: something may be broadcast as the operator does not, or its scale is not
-            known.
+        NoMatchError: an input may be broadcast, which the operator does not do, or the scale is
+            not known.
     """
     query, key, value = (found[name] for name in ("query", "key", "value"))
     if any(len(known_dims(facts, name)) != 4 for name in (query, key, value)):
@@ -99,7 +99,7 @@ def _attributes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
 def _require_mask(
     facts: NodeFacts, size: DimensionOrigins, mask: str, scores: list[Hashable]
 ) -> None:
-    """Refuse a mask that may make the scores larger, or has no column for each key."""
+    """Raise `NoMatchError` for a mask that may enlarge the scores or lacks a column for a key."""
     own = [size.of(mask, axis) for axis in range(len(known_dims(facts, mask)))]
     fits = 2 <= len(own) <= 4 and own[-1] == scores[-1]
     pairs = zip(own[::-1], scores[::-1], strict=False)
@@ -118,7 +118,7 @@ def _scale(facts: NodeFacts, found: IdiomMatch) -> float:
 
 
 def _inputs(context: Context, found: IdiomMatch) -> list[str]:
-    """Queries, keys and values of [batch, heads, length, size], and the mask if there is one."""
+    """Return queries, keys and values as [batch, heads, length, size], and the mask if any."""
     op = context.op
     given = {name: found[name] for name in found.match.pattern.inputs}
     if not _by_head(found):
@@ -129,7 +129,7 @@ def _inputs(context: Context, found: IdiomMatch) -> list[str]:
 
 
 def _with_rows(context: Context, mask: str, query: str) -> str:
-    """A mask with a row for each query: kernels broadcast its other dimensions alone."""
+    """Return a mask with a row for each query: kernels broadcast its other dimensions only."""
     op, size = context.op, DimensionOrigins(context)
     rows = size.of(query, 2)
     if size.of(mask, -2) == rows:
@@ -158,7 +158,7 @@ IDIOMS = (
         "Attention",
         tuple(partial(_masked, scores=scores) for scores in _SCORES),
         _attributes,
-        # Of a query that sees no key the nodes make NaN, the operator 0.
+        # For a query whose keys are all masked the nodes give NaN, the operator 0.
         stabler=True,
         make_inputs=_inputs,
         by_sizes=True,

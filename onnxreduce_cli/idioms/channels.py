@@ -1,4 +1,4 @@
-"""InstanceNormalization and GroupNormalization."""
+"""InstanceNormalization and GroupNormalization as exporters write them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from onnxreduce_cli.idioms.parameters import (
 from onnxreduce_cli.idioms.tracing import Tracer
 from onnxreduce_cli.model.values import Dims
 
-#: The opset from which on GroupNormalization has a scale for each channel.
+#: The first opset at which GroupNormalization has a scale for each channel.
 _SCALE_OF_CHANNELS = 21
 
 
 def group_normalization(to: Tracer, data: str, scale: str, bias: str) -> Value:
-    """GroupNormalization as PyTorch's exporter writes it below opset 21: groups as instances."""
+    """GroupNormalization by InstanceNormalization, as PyTorch's exporter writes it below 21."""
     op = to.op
     groups = op.Reshape(data, to.aside("groups"))
     normal = op.InstanceNormalization(
@@ -36,10 +36,10 @@ def group_normalization(to: Tracer, data: str, scale: str, bias: str) -> Value:
 
 
 def _in_groups(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
-    """The attributes of a GroupNormalization.
+    """Return the attributes of a GroupNormalization.
 
     Raises:
-        NoMatchError: channels are not normalised in groups, or its parameters are for others.
+        NoMatchError: channels are not normalised in groups, or the parameters do not fit.
     """
     dims = known_dims(facts, found["data"])
     if len(dims) < 3:
@@ -62,7 +62,7 @@ def _in_groups(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
 
 
 def _in_instances(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
-    """The attributes of an InstanceNormalization.
+    """Return the attributes of an InstanceNormalization.
 
     Raises:
         NoMatchError: it is over other axes, or its parameters may not be for channels.
@@ -85,7 +85,7 @@ def _require_channels(facts: NodeFacts, found: IdiomMatch, dims: Dims) -> None:
 
 
 def _parameters(context: Context, found: IdiomMatch) -> list[str]:
-    """The data, and its parameters as [channels]."""
+    """Return the data, and scale and bias of shape [channels]."""
     channels = known_dims(context, found["data"])[1]
     assert isinstance(channels, int)
     parameters = [reshaped(context, found[name], [channels]) for name in ("scale", "bias")]

@@ -1,4 +1,4 @@
-"""An idiom: a composite operator, and what stands for it."""
+"""An idiom: a composite operator, and the nodes that exporters write for it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.tracing import Definition, Pattern, trace
 
-#: The opset from which on idioms are contracted. Below it operators broadcast and count axes in
-#: other ways, and few of the composite ones are there.
+#: The first opset at which idioms are contracted. Below it operators broadcast and count axes in
+#: other ways, and few composite operators exist.
 FIRST_OPSET = 13
 
-#: Gives the attributes of the composite node, or raises `NoMatchError` where it cannot be one.
+#: Returns the attributes of the composite node, or raises `NoMatchError` where it does not fit.
 Condition = Callable[[NodeFacts, IdiomMatch], Mapping[str, Any]]
 
 
@@ -30,8 +30,7 @@ def _matched_attributes(_: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     return found.numbers
 
 
-#: Gives the inputs of the composite node, if not the values that were found. It may emit
-#: nodes, and raise `NoMatchError`.
+#: Returns the inputs of the composite node. It may emit nodes, and raise `NoMatchError`.
 MakeInputs = Callable[[Context, IdiomMatch], Sequence[str]]
 
 
@@ -45,13 +44,13 @@ class Idiom:
 
     Attributes:
         op_type: the operator.
-        forms: definitions of it, the one that is written first.
-        condition: gives the attributes of the node that takes their place.
-        given: gives its inputs.
-        by_sizes: whether the condition rests on sizes that nodes compute: see `sizes.py`.
-        since: the opset from which on it means that, if not since it came.
-        stabler: whether the operator is right too where inner values of the forms over- or
+        forms: definitions of it; the first is the one to write.
+        condition: returns the attributes of the node that replaces a match.
+        since: the first opset at which the operator has this meaning; 0 for its first opset.
+        stabler: whether the operator is right even where inner values of the forms over- or
             underflow. Elsewhere both agree.
+        make_inputs: returns the inputs of that node; by default the matched values.
+        by_sizes: whether the condition depends on sizes that nodes compute: see `sizes.py`.
     """
 
     op_type: str
@@ -64,7 +63,7 @@ class Idiom:
 
     @cached_property
     def patterns(self) -> tuple[Pattern, ...]:
-        """The forms, traced."""
+        """The forms as patterns."""
         return tuple(trace(form) for form in self.forms)
 
     def exists(self, opset: int) -> bool:

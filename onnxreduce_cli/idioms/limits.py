@@ -18,10 +18,10 @@ from onnxreduce_cli.idioms.writer import Writer
 
 
 class Limit(Protocol):
-    """Returns data no less than one limit, and no more than another."""
+    """Writes data limited to a range, in one of several forms."""
 
     def __call__(self, to: Writer, data: str, low: str, high: str) -> Value:
-        """Write it."""
+        """Return the limited data."""
 
 
 def _at_once(to: Writer, data: str, low: str, high: str) -> Value:
@@ -54,7 +54,7 @@ def _of_a_sixth(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
 
 
 def _in_order(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
-    """No attributes: the limits are inputs.
+    """Return the attributes of a Clip: none, as the limits are inputs.
 
     Raises:
         NoMatchError: a limit is not one number.
@@ -72,10 +72,12 @@ def _in_order(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
 
 
 def _proven(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
-    """The same where the lower limit, which is taken last, may win over the higher one.
+    """Return the attributes of a Clip for a Max after a Min.
+
+    Where the limits cross, that gives the lower limit, and Clip the higher one.
 
     Raises:
-        NoMatchError: a limit is not one number, or the higher may be the lower.
+        NoMatchError: a limit is not one number, or the limits may cross.
     """
     low, high = (facts.constant(found[name]) for name in ("low", "high"))
     if low is None or high is None or not np.all(low <= high):
@@ -86,7 +88,7 @@ def _proven(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
 
 
 def _limits(context: Context, found: IdiomMatch) -> list[str]:
-    """The data, and limits of rank 0."""
+    """Return the data, and the limits as scalars."""
     given = [found["data"]]
     for name in (found["low"], found["high"]):
         array = context.constant(name)

@@ -1,7 +1,7 @@
-"""LayerNormalization and RMSNormalization.
+"""LayerNormalization and RMSNormalization as exporters write them.
 
-ONNX Runtime knows both by these nodes (`LayerNormFusion`, `SimplifiedLayerNormFusion`), over the
-last axis, in float and double: the square as Pow, the root as a divisor, and a bias.
+ONNX Runtime fuses both (`LayerNormFusion`, `SimplifiedLayerNormFusion`) over the last axis, in
+float and double, where the square is a Pow, the root a divisor, and there is a bias.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ Divide = Callable[[Writer, str, str], Value]
 
 
 class NormalizedData(NamedTuple):
-    """Data less its mean, divided by its deviation.
+    """Data minus its mean, divided by its standard deviation.
 
     Attributes:
-        result: that, in the shape of the data.
+        result: the normalised data, in the shape of the data.
         mean: the mean, of size 1 along the axes.
-        deviation: the root of the variance and epsilon, in the same shape.
+        deviation: the square root of variance + epsilon, of the mean's shape.
     """
 
     result: Value
@@ -50,7 +50,7 @@ class NormalizedData(NamedTuple):
 
 
 def by_pow(to: Writer, data: str) -> Value:
-    """Return the square as runtimes know it in a normalization."""
+    """Return the square as runtimes recognise it in a normalization."""
     return to.op.Pow(data, to.number(2))
 
 
@@ -82,7 +82,7 @@ def normalized(
 
 
 def affine(to: Writer, data: str, scale: str, bias: str) -> Value:
-    """Return ``data * scale + bias``; without bias where that is empty."""
+    """Return ``data * scale + bias``, or ``data * scale`` if `bias` is empty."""
     scaled = to.op.Mul(data, scale)
     return to.op.Add(scaled, bias) if bias else scaled
 
@@ -141,7 +141,10 @@ def _folded(
 
 
 def _by_batch_normalization(to: Tracer, data: str, scale: str, bias: str) -> Value:
-    """LayerNormalization as Keras 2 fuses it and tf2onnx writes it: rows as channels."""
+    """LayerNormalization as Keras 2 fuses it and tf2onnx writes it, by BatchNormalization.
+
+    The rows are the channels of that.
+    """
     op = to.op
     rows = op.Reshape(data, to.aside("rows"))
     mean = to.reduced("ReduceMean", rows)
@@ -170,10 +173,10 @@ FOLDED = tuple(
 
 
 def _over_last_axes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
-    """The attributes of a node that normalises over the last axes.
+    """Return the attributes of a node that normalises over the last axes.
 
     Raises:
-        NoMatchError: they are not the last ones, or the parameters may have another shape.
+        NoMatchError: the axes are not the last ones, or a parameter may have another shape.
     """
     dims = known_dims(facts, found["data"])
     _refuse_doubles(facts, found)
@@ -194,10 +197,10 @@ def _refuse_doubles(facts: NodeFacts, found: IdiomMatch) -> None:
 
 
 def _over_rows(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
-    """The attributes of a node that normalises over the last axis, by what makes rows of it.
+    """Return the attributes of a node that normalises over the last axis, written by rows.
 
     Raises:
-        NoMatchError: it does not, or its parameters may have another shape.
+        NoMatchError: the rows are others, or a parameter may have another shape.
     """
     last = known_dims(facts, found["data"])[-1:]
     _refuse_doubles(facts, found)
@@ -218,7 +221,7 @@ def _over_rows(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
 
 
 def _counts(facts: NodeFacts, found: IdiomMatch, size: int | str | None) -> bool:
-    """Return whether a row's squares are divided by the number of its elements."""
+    """Return whether a row's sum of squares is divided by the number of its elements."""
     known = facts.constant(found["count"])
     if known is not None:
         return known.size == 1 and float(known.reshape(())) == size
@@ -231,7 +234,7 @@ def _counts(facts: NodeFacts, found: IdiomMatch, size: int | str | None) -> bool
 
 
 def _parameters(context: Context, found: IdiomMatch) -> list[str]:
-    """The data, and its parameters without dimensions of 1 before those that they are for."""
+    """Return the data, and its parameters in the shape of the normalised axes."""
     inputs = found.match.pattern.inputs
     dims = known_dims(context, found["data"])
     count = 1 if found.match.pattern.asides else len(found.axes or dims)
@@ -249,7 +252,7 @@ IDIOMS = (
         _over_last_axes,
         make_inputs=_parameters,
     ),
-    # An infinite scale makes NaN of what is folded.
+    # With an infinite scale the folded form gives NaN.
     Idiom("LayerNormalization", FOLDED, _over_last_axes, stabler=True, make_inputs=_parameters),
     Idiom("LayerNormalization", (_by_batch_normalization,), _over_rows, make_inputs=_parameters),
     Idiom(

@@ -1,7 +1,7 @@
-"""The function bodies of the Reduce family and of Softmax.
+"""The Reduce family and Softmax as exporters write them.
 
 ``Log(ReduceSum(Exp(x)))`` and ``Exp(x) / ReduceSum(Exp(x))`` overflow where ReduceLogSumExp and
-Softmax do not. Of an infinity the latter makes NaN of the one element, Softmax of its whole row.
+Softmax do not. For an infinite element the latter form gives NaN there, Softmax in the whole row.
 """
 
 from __future__ import annotations

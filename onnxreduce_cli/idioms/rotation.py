@@ -1,4 +1,4 @@
-"""RotaryEmbedding as models write it, with cosines and sines of angles that are there twice."""
+"""RotaryEmbedding as models write it, with the angles of one half repeated for the other."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def rotary_embedding(to: Tracer, data: str, *, steps: bool) -> Value:
 
 
 def _halves(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
-    """No attributes: halves side by side are what the operator turns by default.
+    """Return the attributes of a RotaryEmbedding: none, as it rotates halves by default.
 
     Raises:
-        NoMatchError: it turns something else, or the angles of both halves may differ.
+        NoMatchError: other elements are rotated, or the angles of both halves may differ.
     """
     data, sizes = found["data"], DimensionOrigins(facts)
     size = sizes.of(data, 3)
@@ -65,10 +65,10 @@ def _halves(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
 
 
 def _angles(facts: NodeFacts, name: str, op_type: str) -> str:
-    """The angles of one half, of which the cosines or sines are there for each half and head.
+    """Return the angles of one half, whose cosines or sines a value holds for both halves.
 
     Raises:
-        NoMatchError: they may be others for the second half.
+        NoMatchError: the angles of the second half may be others.
     """
     spread = _made_by(facts, name, "Unsqueeze")
     given = facts.constant(spread.input[1]) if len(spread.input) > 1 else None
@@ -89,7 +89,7 @@ def _made_by(facts: NodeFacts, name: str, op_type: str) -> NodeProto:
 
 
 def _caches(context: Context, found: IdiomMatch) -> list[str]:
-    """The data, and cosines and sines of [batch, length, half]."""
+    """Return the data, and cosines and sines of [batch, length, half]."""
     angles = _angles(context, found["cos"], "Cos")
     return [found["data"], context.op.Cos(angles), context.op.Sin(angles)]
 
