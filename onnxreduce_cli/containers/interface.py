@@ -26,14 +26,14 @@ class OutputWriter(RewriteState):
         super().__init__(main, facts, names, target)
         self._main = main
 
-    def give_out(self, node: NodeProto, environment: Environment) -> None:
+    def emit_outputs(self, node: NodeProto, environment: Environment) -> None:
         """Emit the model's outputs from the tensors that represent them."""
         for name in node.output:
             if name not in self._main.outputs or name not in environment:
                 continue
             value = environment[name]
             if isinstance(value, OptionalValue):
-                self._give_optional(name, value)
+                self._emit_optional(name, value)
                 continue
             if self.target < 11:
                 raise UnwritableError(
@@ -41,18 +41,18 @@ class OutputWriter(RewriteState):
                     "11 can hold",
                     "choose a later opset, or let the model give tensors",
                 )
-            self._give_sequence(name, value)
+            self._emit_sequence(name, value)
 
-    def _give_sequence(self, name: str, value: SequenceValue) -> None:
+    def _emit_sequence(self, name: str, value: SequenceValue) -> None:
         if isinstance(value, UnchangedContainer) and value.optional:
             raise UnwritableError(
                 f"the model gives {name!r}, the optional value that it is given, and no operator "
                 "before opset 16 passes that on",
                 "choose a later opset",
             )
-        self.sequences.as_given(value, name)
+        self.sequences.emit_sequence(value, name)
 
-    def _give_optional(self, name: str, value: OptionalValue) -> None:
+    def _emit_optional(self, name: str, value: OptionalValue) -> None:
         if self.target < 15:
             raise UnwritableError(
                 f"the model gives {name!r}, a value that may be absent, which nothing before opset "
@@ -79,7 +79,7 @@ class OutputWriter(RewriteState):
             made = content.name
         else:
             made = self.op.fresh("sequence")
-            self.sequences.as_given(content, made)
+            self.sequences.emit_sequence(content, made)
         self.op.Optional(made, outputs=[name])
 
 

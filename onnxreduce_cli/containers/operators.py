@@ -19,7 +19,7 @@ from onnxreduce_cli.containers.values import (
 from onnxreduce_cli.model import attributes
 
 #: Writes a node's replacement, records how its outputs are represented; returns whether it did.
-Writer = Callable[[RewriteState, NodeProto, Environment], bool]
+NodeWriter = Callable[[RewriteState, NodeProto, Environment], bool]
 
 
 def construct(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
@@ -64,7 +64,7 @@ def length(state: RewriteState, node: NodeProto, environment: Environment) -> bo
     """SequenceLength: a constant, or what is counted at run time."""
     sequence = state.sequence(environment, node.input[0])
     if isinstance(sequence, UnchangedContainer):
-        return state.of_given(node, sequence)
+        return state.emit_reader(node, sequence)
     if isinstance(sequence, ListedSequence):
         length = state.op.constant(np.array(len(sequence.items)), "length")
         state.replace(node, "Identity", length)
@@ -77,7 +77,7 @@ def at(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
     """SequenceAt: the tensor that is known to be there, or one found at run time."""
     sequence = state.sequence(environment, node.input[0])
     if isinstance(sequence, UnchangedContainer):
-        return state.of_given(node, sequence)
+        return state.emit_reader(node, sequence)
     place = state.number(node.input[1])
     if isinstance(sequence, ListedSequence) and isinstance(place, int):
         if not -len(sequence.items) <= place < len(sequence.items):
@@ -96,11 +96,11 @@ def concat(state: RewriteState, node: NodeProto, environment: Environment) -> bo
     """ConcatFromSequence."""
     sequence = state.sequence(environment, node.input[0])
     if isinstance(sequence, UnchangedContainer):
-        return state.of_given(node, sequence)
+        return state.emit_reader(node, sequence)
     axis, new_axis = attributes.find(node, "axis"), attributes.find(node, "new_axis")
     assert axis is not None
     new = new_axis is not None and bool(new_axis.i)
-    state.sequences.put_together(sequence, axis.i, new, node)
+    state.sequences.concatenate(sequence, axis.i, new, node)
     return True
 
 
@@ -125,7 +125,7 @@ def has_element(state: RewriteState, node: NodeProto, environment: Environment) 
     """OptionalHasElement: a constant, or the bool scalar of the value."""
     value = state.value(environment, node.input[0]) if node.input and node.input[0] else None
     if isinstance(value, UnchangedContainer) and value.optional:
-        return state.of_given(node, value)
+        return state.emit_reader(node, value)
     has: bool | str = value is not None
     if isinstance(value, OptionalValue):
         has = value.has
@@ -138,7 +138,7 @@ def get_element(state: RewriteState, node: NodeProto, environment: Environment) 
     """OptionalGetElement: the element."""
     value = state.value(environment, node.input[0])
     if isinstance(value, UnchangedContainer) and value.optional:
-        return state.of_given(node, value)
+        return state.emit_reader(node, value)
     content = value.value if isinstance(value, OptionalValue) else value
     if content is None:
         raise UnwritableError("it takes the element of a value that has none", "mend the model")
@@ -158,7 +158,7 @@ def identity(state: RewriteState, node: NodeProto, environment: Environment) -> 
     return True
 
 
-WRITERS: dict[str, Writer] = {
+WRITERS: dict[str, NodeWriter] = {
     "ConcatFromSequence": concat,
     "Identity": identity,
     "Optional": optional,

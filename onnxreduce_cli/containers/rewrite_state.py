@@ -98,7 +98,7 @@ class RewriteState:
             raise UnwritableError(f"how {name!r} is made is not known", "choose a later opset")
         return value
 
-    def of_given(self, node: NodeProto, sequence: UnchangedContainer) -> bool:
+    def emit_reader(self, node: NodeProto, sequence: UnchangedContainer) -> bool:
         """Emit a node that reads a sequence that stays one; return whether it differs."""
         if node.input[0] == sequence.name:
             return False

@@ -185,7 +185,7 @@ class _ModelRewriter(OutputWriter):
                 with self.op.graph() as new:
                     changed = self._node(scope, node, environment)
                     if scope is self._main:
-                        self.give_out(node, environment)
+                        self.emit_outputs(node, environment)
             except UnwritableError as error:
                 raise RewriteError(_place(self._found, scope, node), error) from error
             found.append((node, new if changed else None))

@@ -212,7 +212,7 @@ class SequenceWriter(SequenceUnifier):
         op = self._op
         return op.Concat(op.part(name, op.ints(0), start), op.part(name, end), axis=0)
 
-    def put_together(
+    def concatenate(
         self, sequence: SequenceValue, axis: int, new_axis: bool, node: NodeProto
     ) -> None:
         """ConcatFromSequence."""
@@ -229,7 +229,7 @@ class SequenceWriter(SequenceUnifier):
             return
         counted = self.counted(sequence)
         if isinstance(counted, StackedSequence):
-            self._stack_together(counted, axis, new_axis, node)
+            self._concatenate_stack(counted, axis, new_axis, node)
             return
         if counted.rank == 1 and not new_axis:
             op.replace(node, "Identity", counted.values)
@@ -249,7 +249,7 @@ class SequenceWriter(SequenceUnifier):
         (whole,) = op.loop(rounds, [(part_at(op.ints(0)), known)], write)
         op.replace(node, "Identity", whole)
 
-    def _stack_together(
+    def _concatenate_stack(
         self, sequence: StackedSequence, axis: int, new_axis: bool, node: NodeProto
     ) -> None:
         op = self._op
@@ -265,7 +265,7 @@ class SequenceWriter(SequenceUnifier):
             op.replace(node, "Reshape", turned, shape)
             return
         packed = self.packed(sequence, rank)
-        self.put_together(packed, axis, new_axis, node)
+        self.concatenate(packed, axis, new_axis, node)
 
     def split(
         self, data: str, kind: PackedSequence, axis: int, length: str, count: str
@@ -297,7 +297,7 @@ class SequenceWriter(SequenceUnifier):
         carried = [start, *zip(tensor_names(empty), tensor_types(empty), strict=True)]
         return packed_from_tensors(empty, op.loop(rounds, carried, write)[1:])
 
-    def as_given(self, sequence: SequenceValue, output: str) -> None:
+    def emit_sequence(self, sequence: SequenceValue, output: str) -> None:
         """Make a sequence of what stands for it, under a name: what the model gives.
 
         Raises:
