@@ -19,15 +19,15 @@ from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 
 class OutputWriter(RewriteState):
-    """Makes the model's outputs of the tensors that represent them."""
+    """Emits the model's outputs that are containers from the tensors that represent them."""
 
     def __init__(self, main: Scope, facts: Facts, names: Names, target: int) -> None:
-        """Begin with nothing written; see `RewriteState`."""
+        """Start with an unchanged model; see `RewriteState`."""
         super().__init__(main, facts, names, target)
         self._main = main
 
     def emit_outputs(self, node: NodeProto, environment: Environment) -> None:
-        """Emit the model's outputs from the tensors that represent them."""
+        """Emit those outputs of the model that a node computes."""
         for name in node.output:
             if name not in self._main.outputs or name not in environment:
                 continue
@@ -84,7 +84,7 @@ class OutputWriter(RewriteState):
 
 
 def container_inputs(graph: GraphProto) -> Environment:
-    """The sequences and optional values among a graph's inputs, by name."""
+    """Return the sequences and optional values among a graph's inputs, by name."""
     found: Environment = {}
     for value in graph.input:
         given = _container_input(value.name, value.type)
@@ -94,7 +94,7 @@ def container_inputs(graph: GraphProto) -> Environment:
 
 
 def _container_input(name: str, proto: TypeProto) -> UnchangedContainer | None:
-    """A sequence or optional value that the model is given; None for a tensor."""
+    """Return an input of the model that is a container; None for a tensor."""
     which = proto.WhichOneof("value")
     if which == "optional_type":
         return UnchangedContainer(name, 0, None, optional=True)

@@ -1,4 +1,4 @@
-"""The operators on sequences and optional values, and the nodes that replace theirs."""
+"""Replacements of the nodes whose operators work on sequences and optional values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from onnxreduce_cli.containers.values import (
 )
 from onnxreduce_cli.model import attributes
 
-#: Writes a node's replacement, records how its outputs are represented; returns whether it did.
+#: Emits a node's replacement and records how its outputs are represented; returns whether the node
+#: is replaced.
 NodeWriter = Callable[[RewriteState, NodeProto, Environment], bool]
 
 
 def construct(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """SequenceConstruct: a list of its inputs."""
+    """Represent the output of SequenceConstruct by its inputs."""
     elem_type = state.elem_type(node.input[0])
     dims = tuple(state.tensor(name)[1] for name in node.input)
     environment[node.output[0]] = ListedSequence(tuple(node.input), elem_type, dims)
@@ -31,7 +32,7 @@ def construct(state: RewriteState, node: NodeProto, environment: Environment) ->
 
 
 def empty(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """SequenceEmpty: a list of nothing."""
+    """Represent the output of SequenceEmpty by no tensors."""
     dtype = attributes.find(node, "dtype")
     elem_type = TensorProto.FLOAT if dtype is None else dtype.i
     environment[node.output[0]] = ListedSequence((), elem_type, ())
@@ -39,7 +40,7 @@ def empty(state: RewriteState, node: NodeProto, environment: Environment) -> boo
 
 
 def change(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """SequenceInsert and SequenceErase."""
+    """Insert or erase an element, for SequenceInsert and SequenceErase."""
     sequence = state.sequence(environment, node.input[0])
     insert = node.op_type == "SequenceInsert"
     at = node.input[2 if insert else 1] if len(node.input) > (2 if insert else 1) else ""
@@ -61,7 +62,7 @@ def change(state: RewriteState, node: NodeProto, environment: Environment) -> bo
 
 
 def length(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """SequenceLength: a constant, or what is counted at run time."""
+    """Replace SequenceLength by a constant, or by nodes that count at run time."""
     sequence = state.sequence(environment, node.input[0])
     if isinstance(sequence, UnchangedContainer):
         return state.emit_reader(node, sequence)
@@ -74,7 +75,7 @@ def length(state: RewriteState, node: NodeProto, environment: Environment) -> bo
 
 
 def at(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """SequenceAt: the tensor that is known to be there, or one found at run time."""
+    """Replace SequenceAt by the tensor at a known position, or by nodes that find it."""
     sequence = state.sequence(environment, node.input[0])
     if isinstance(sequence, UnchangedContainer):
         return state.emit_reader(node, sequence)
@@ -93,7 +94,7 @@ def at(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
 
 
 def concat(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """ConcatFromSequence."""
+    """Replace ConcatFromSequence."""
     sequence = state.sequence(environment, node.input[0])
     if isinstance(sequence, UnchangedContainer):
         return state.emit_reader(node, sequence)
@@ -105,7 +106,7 @@ def concat(state: RewriteState, node: NodeProto, environment: Environment) -> bo
 
 
 def optional(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """Optional: its input as the element, or none."""
+    """Represent the output of Optional by its input, or as empty."""
     name = node.input[0] if node.input else ""
     value = state.value(environment, name) if name else None
     if isinstance(value, OptionalValue) or (
@@ -122,7 +123,7 @@ def optional(state: RewriteState, node: NodeProto, environment: Environment) -> 
 
 
 def has_element(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """OptionalHasElement: a constant, or the bool scalar of the value."""
+    """Replace OptionalHasElement by a constant, or by the bool scalar of the value."""
     value = state.value(environment, node.input[0]) if node.input and node.input[0] else None
     if isinstance(value, UnchangedContainer) and value.optional:
         return state.emit_reader(node, value)
@@ -135,7 +136,7 @@ def has_element(state: RewriteState, node: NodeProto, environment: Environment) 
 
 
 def get_element(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """OptionalGetElement: the element."""
+    """Replace OptionalGetElement by the element."""
     value = state.value(environment, node.input[0])
     if isinstance(value, UnchangedContainer) and value.optional:
         return state.emit_reader(node, value)
@@ -150,7 +151,7 @@ def get_element(state: RewriteState, node: NodeProto, environment: Environment) 
 
 
 def identity(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """Identity: of containers another name, of a tensor left as it is."""
+    """Represent the output of an Identity like its input; leave that of a tensor."""
     value = state.value(environment, node.input[0])
     if isinstance(value, str):
         return False
@@ -173,5 +174,5 @@ WRITERS: dict[str, NodeWriter] = {
     "SplitToSequence": split_to_sequence,
 }
 
-#: Operators that only containers go into or come out of.
+#: Operators that always read or compute a container.
 OPERATORS = frozenset({*WRITERS, "SequenceMap"} - {"Identity"})

@@ -1,4 +1,4 @@
-"""Representations of values that graphs take or give, and conversion of one to another."""
+"""Common representations of values that meet at the inputs and outputs of graphs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,18 @@ from onnxreduce_cli.model.values import Dims, elem_type_of
 
 
 class RepresentationUnifier:
-    """Brings values to one kind."""
+    """Finds common representations and converts values to them.
+
+    A representation is given by any value that has it; its tensors' names do not matter.
+    """
 
     def __init__(self, op: Emitter, sequences: SequenceWriter) -> None:
-        """Write by these."""
+        """Emit nodes by these."""
         self._op = op
         self._sequences = sequences
 
     def without_unchanged(self, value: Representation) -> Representation:
-        """The kind of a value, or the one that stands for it where it cannot stay as given."""
+        """Return the representation of a value as tensors, also where it is unchanged so far."""
         match value:
             case OptionalValue(has, content) if content is not None:
                 return _optional(has, self.without_unchanged(content))
@@ -46,11 +49,11 @@ class RepresentationUnifier:
         return self._sequences.without_unchanged(value)
 
     def loop_representation(self, value: Container, stated: str | None) -> Representation:
-        """The kind of a value that a Loop begins with: what is not there may be there later.
+        """Return the representation of a loop-carried value; an empty optional may get a value.
 
         Args:
-            value: the value.
-            stated: the type of what the body takes, as schemas spell it; None if not known.
+            value: the initial value.
+            stated: the type of the body's input, as schemas spell it; None if not known.
         """
         kind = self.without_unchanged(value)
         if not isinstance(kind, OptionalValue) or kind.value is not None or stated is None:
@@ -65,7 +68,7 @@ class RepresentationUnifier:
         )
 
     def common(self, first: Representation, second: Representation) -> Representation:
-        """The kind that either value can be brought to."""
+        """Return a representation that both values can be converted to."""
         first, second = self.without_unchanged(first), self.without_unchanged(second)
         if isinstance(first, TensorValue) and isinstance(second, TensorValue):
             return first
@@ -81,7 +84,7 @@ class RepresentationUnifier:
         return self._sequences.common(first, second)
 
     def converted(self, value: Representation | None, kind: Representation) -> Representation:
-        """A value as one of a kind that it was joined to; any of that kind where there is none."""
+        """Return a value in a common representation; for None any value that has it."""
         if isinstance(kind, OptionalValue):
             assert isinstance(value, OptionalValue)
             has = value.has
@@ -101,18 +104,18 @@ class RepresentationUnifier:
         return self._sequences.converted(value, kind)
 
     def _expanded(self, name: str, dims: Dims | None) -> str:
-        """A scalar at each place of dimensions; nothing along those that are not known."""
+        """Return a scalar expanded to dimensions, with size 0 for unknown ones."""
         sizes = [dim if isinstance(dim, int) else 0 for dim in dims or ()]
         return self._op.Expand(name, self._op.ints(*sizes)) if sizes else name
 
     def graph_outputs(self, value: Representation, kind: Representation) -> list[ValueInfoProto]:
-        """Return the outputs of a graph that represent a value of a kind; emits Identity nodes."""
+        """Return the outputs of a graph that represent a value; emits an Identity for each."""
         names = tensor_names(self.converted(value, kind))
         copies = [self._op.Identity(name) for name in names]
         return list(map(self._op.info, copies, tensor_types(kind)))
 
     def in_new_tensors(self, name: str, kind: Representation) -> Container:
-        """A value of a kind made of new tensors, of which no more is known than of the kind."""
+        """Return a value of a representation with new tensors."""
         names = [self._op.fresh(name or "unused", known) for known in tensor_types(kind)]
         value = from_tensors(kind, names)
         assert not isinstance(value, TensorValue)
@@ -120,7 +123,7 @@ class RepresentationUnifier:
 
 
 def representation_key(kind: Representation | None) -> object:
-    """Return a key that is equal for equal kinds."""
+    """Return a key that is equal for equal representations."""
     if kind is None:
         return None
     has = kind.has if isinstance(kind, OptionalValue) and isinstance(kind.has, bool) else ""

@@ -1,4 +1,4 @@
-"""A model with its sequences and optional values written out as tensors."""
+"""Writing out the sequences and optional values of a model as tensors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
 
-#: Each of a scope's nodes with what takes its place; None where it stays.
+#: The nodes of a scope, each with the nodes that replace it; None where it stays.
 _Results = list[tuple[NodeProto, list[NodeProto] | None]]
 
 
@@ -38,9 +38,9 @@ class RewrittenNode:
     Attributes:
         node: the node's name, or a description by its first output where it has none.
         op_type: its operator.
-        scope: where it is.
-        place: the number of the scope in `scopes(model)`, and of the node in it.
-        made: the nodes that take its place.
+        scope: the scope that it is in.
+        place: the index of the scope in `scopes(model)`, and of the node in the scope.
+        made: the nodes that replace it.
     """
 
     node: str
@@ -51,7 +51,7 @@ class RewrittenNode:
 
     @property
     def control_flow(self) -> tuple[str, ...]:
-        """The operators with graphs that the node brings; none where it has a graph itself."""
+        """The operators with subgraphs among the new nodes; none if the node was one itself."""
         if self.op_type in GRAPH_OPERATORS:
             return ()
         found = [node.op_type for node in with_inner(self.made)]
@@ -62,7 +62,7 @@ class RewriteError(Exception):
     """A model's containers cannot be written out.
 
     Attributes:
-        place: the number of the scope in `scopes(model)`, and of the node in it.
+        place: the index of the scope in `scopes(model)`, and of the node in the scope.
         cause: why.
     """
 
@@ -73,10 +73,10 @@ class RewriteError(Exception):
 
 
 def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[RewrittenNode]:
-    """Write a model's containers out as tensors, in place, at its own opset.
+    """Write out a model's containers as tensors, in place, at its own opset.
 
-    What the model is given and gives stays what it is, where the target has it. A SequenceMap
-    becomes a Loop first, and nothing else is done then.
+    Inputs and outputs of the model keep their types if the target has these. If there is a
+    SequenceMap, it becomes a Loop, and nothing else is done.
 
     Args:
         model: the model.
@@ -84,7 +84,7 @@ def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[Rewrit
         base_dir: the folder that external data is relative to.
 
     Raises:
-        CannotWriteError: a node's cannot be; nothing was edited.
+        RewriteError: a node's containers cannot be; nothing was edited.
     """
     found = scopes(model)
     facts = Facts(model, found, base_dir)
@@ -114,7 +114,7 @@ def write_out(model: ModelProto, target: int, base_dir: str = "") -> list[Rewrit
 
 
 def _place(found: list[Scope], scope: Scope, node: NodeProto) -> tuple[int, int]:
-    """The number of a scope, and of a node in it."""
+    """Return the index of a scope, and of a node in it."""
     number = next(number for number, item in enumerate(found) if item is scope)
     return number, next(place for place, item in enumerate(scope.nodes) if item is node)
 
@@ -154,14 +154,14 @@ class _ModelRewriter(OutputWriter):
         return written
 
     def _sweep(self, results: _Results, given: Iterable[str]) -> set[str]:
-        """Take out the emitted nodes that nobody reads: only some of a sequence's parts may be.
+        """Remove emitted nodes whose outputs are not read, such as parts of a sequence.
 
         Args:
-            results: a graph's nodes and what takes their places.
-            given: the names of the values that the graph gives.
+            results: a graph's nodes and their replacements.
+            given: the names of the graph's outputs.
 
         Returns:
-            the names that the nodes left read, and `given`.
+            the names of the outputs and of the values that the remaining nodes read.
         """
         read = set(given)
         for node, new in reversed(results):
@@ -177,7 +177,7 @@ class _ModelRewriter(OutputWriter):
     # Graphs
 
     def _nodes(self, scope: Scope, environment: Environment) -> _Results:
-        """Write the replacements of a scope's nodes."""
+        """Emit the replacements of a scope's nodes."""
         around, self.scope = self.scope, scope
         found: _Results = []
         for node in scope.nodes:
@@ -195,12 +195,12 @@ class _ModelRewriter(OutputWriter):
         return found
 
     def _note(self, scope: Scope, node: NodeProto, new: list[NodeProto]) -> None:
-        # A Loop's body may be written more than once, until it is known what it carries.
+        # A Loop's body may be rewritten more than once, until its carried values are known.
         self._written.pop(id(node), None)
         self._written[id(node)] = (scope, node, new)
 
     def _node(self, scope: Scope, node: NodeProto, environment: Environment) -> bool:
-        """Write a node's replacement; return whether the node differs."""
+        """Emit a node's replacement; return whether there is one."""
         if is_default(node.domain) and self.facts.calls.function_of(node) is None:
             if node.op_type == "If":
                 return self._if(node, environment)
@@ -219,7 +219,7 @@ class _ModelRewriter(OutputWriter):
         return self._others(node, environment)
 
     def _others(self, node: NodeProto, environment: Environment) -> bool:
-        """A node without containers, whose graphs may read some from around them."""
+        """Rewrite the subgraphs of a node that has no containers; return whether one changed."""
         graphs = {name: self._graph(graph, environment) for name, graph in subgraphs(node)}
         if all(written is None for written in graphs.values()):
             return False
@@ -232,7 +232,7 @@ class _ModelRewriter(OutputWriter):
         return True
 
     def _graph(self, graph: GraphProto, environment: Environment) -> GraphProto | None:
-        """A graph that takes and gives tensors only, written out; None where nothing is."""
+        """Return a rewritten graph whose inputs and outputs are tensors; None if it stays."""
         inner = dict(environment)
         results = self._nodes(self.inner(graph), inner)
         if all(new is None for _, new in results):
@@ -284,7 +284,7 @@ class _ModelRewriter(OutputWriter):
         values: list[Container | None],
         representations: list[Representation | None],
     ) -> GraphProto:
-        """A graph with the tensors among its outputs that stand for values, of some kinds."""
+        """Return a graph whose outputs are the tensors that represent its former outputs."""
         outputs: list[ValueInfoProto] = []
         with self.op.graph() as more:
             for value, kind, info in zip(values, representations, graph.output, strict=True):
@@ -304,7 +304,10 @@ class _ModelRewriter(OutputWriter):
         representations: list[Representation | None],
         environment: Environment,
     ) -> None:
-        """Emit a node with the outputs that represent its own; nothing where there are none."""
+        """Emit a node whose outputs are the tensors that represent its former outputs.
+
+        A node that would have no outputs is left out.
+        """
         outputs: list[str] = []
         for name, kind in zip(list(copy.output), representations, strict=False):
             if kind is None:
@@ -380,7 +383,7 @@ def _flat(results: _Results) -> list[NodeProto]:
 
 
 def _rebuilt(graph: GraphProto, nodes: list[NodeProto], inner: Environment) -> GraphProto:
-    """A copy of a graph with other nodes, without the types of containers that are gone."""
+    """Return a copy of a graph with other nodes, without the value infos of containers."""
     copy = GraphProto()
     copy.CopyFrom(graph)
     del copy.node[:], copy.value_info[:]

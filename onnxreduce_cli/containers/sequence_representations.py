@@ -1,4 +1,4 @@
-"""The kinds of tensors that represent a sequence, and conversion of one to another."""
+"""Common representations of sequences, and conversion of one to another."""
 
 from __future__ import annotations
 
@@ -23,27 +23,27 @@ from onnxreduce_cli.containers.values import (
 )
 from onnxreduce_cli.model.values import Dims
 
-#: What a Loop collects: what a round gives, and its type.
+#: A scan output of a Loop's body: its name and type in one round.
 Collected = tuple[str, TensorType]
 
 _STATE = "state the shapes of what it holds in the model's value_info"
 
 
 class SequenceUnifier:
-    """Writes the conversion of a sequence from one kind to another.
+    """Converts sequences from one representation to another.
 
     Args:
-        op: writes nodes.
+        op: emits nodes.
     """
 
     def __init__(self, op: Emitter) -> None:
         self._op = op
 
     def element_dims(self, sequence: SequenceValue) -> Dims | None:
-        """Return the dimensions that all elements have in common; None where there is no element.
+        """Return the dimensions that all elements have in common; None if there are no elements.
 
         Raises:
-            UnwritableError: not even the rank is known, or it is not the same for all.
+            UnwritableError: the rank is not known, or not the same for all.
         """
         if isinstance(sequence, PackedSequence):
             return (None,) * sequence.rank
@@ -56,7 +56,7 @@ class SequenceUnifier:
         return sequence.dims
 
     def common(self, first: SequenceValue, second: SequenceValue) -> SequenceValue:
-        """The kind that either can be brought to, as a sequence whose parts mean nothing."""
+        """Return a representation that both can be converted to; its tensors mean nothing."""
         if (
             isinstance(first, ListedSequence)
             and isinstance(second, ListedSequence)
@@ -68,13 +68,13 @@ class SequenceUnifier:
         return counted_representation(first.elem_type, [dims for dims in found if dims is not None])
 
     def without_unchanged(self, sequence: SequenceValue) -> SequenceValue:
-        """The kind of a sequence, or the one that stands for it where it cannot stay as given."""
+        """Return the representation of a sequence as tensors, also if it is unchanged so far."""
         if isinstance(sequence, UnchangedContainer):
             return self.common(sequence, ListedSequence((), sequence.elem_type, ()))
         return sequence
 
     def converted(self, sequence: SequenceValue, kind: SequenceValue) -> SequenceValue:
-        """The sequence as one of a kind that it was joined to."""
+        """Return the sequence in a common representation."""
         if isinstance(kind, StackedSequence):
             return self._stacked(sequence, kind.dims)
         if isinstance(kind, PackedSequence):
@@ -82,7 +82,7 @@ class SequenceUnifier:
         return sequence
 
     def counted(self, sequence: SequenceValue) -> StackedSequence | PackedSequence:
-        """The sequence as one whose length only counts at run time."""
+        """Return the sequence in a representation whose length is only known at run time."""
         if isinstance(sequence, (StackedSequence, PackedSequence)):
             return sequence
         dims = self.element_dims(sequence)
@@ -112,7 +112,7 @@ class SequenceUnifier:
         return StackedSequence(op.Concat(*unsqueezed, axis=0), elem_type, dims)
 
     def packed(self, sequence: SequenceValue, rank: int) -> PackedSequence:
-        """The sequence, of tensors of this rank, as one of elements of any shape."""
+        """Return a sequence of tensors of rank `rank` as packed."""
         op, elem_type = self._op, sequence.elem_type
         if isinstance(sequence, PackedSequence):
             return sequence
@@ -150,7 +150,7 @@ class SequenceUnifier:
         return packed_from_tensors(empty, op.loop(length, carried, write))
 
     def appended(self, sequence: PackedSequence, item: str) -> PackedSequence:
-        """The sequence with one more element at its end."""
+        """Return the sequence with an element appended."""
         op = self._op
         values = op.Concat(sequence.values, op.flat(item), axis=0)
         last = op.Gather(sequence.ends, op.ints(-1), axis=0)
@@ -162,7 +162,7 @@ class SequenceUnifier:
 
 
 def counted_representation(elem_type: int, known: list[Dims]) -> StackedSequence | PackedSequence:
-    """Return the kind for a sequence whose elements have any of these dimensions."""
+    """Return the representation of sequences of run-time length for elements of these shapes."""
     dims = _common(known)
     if dims is None:
         return PackedSequence("", "", "", elem_type, 1)
@@ -174,10 +174,10 @@ def counted_representation(elem_type: int, known: list[Dims]) -> StackedSequence
 
 
 def _common(found: Iterable[Dims]) -> Dims | None:
-    """Return the dimensions that several shapes have in common; None where there are none.
+    """Return the dimensions that several shapes have in common; None for no shapes.
 
     Raises:
-        UnwritableError: they differ in number.
+        UnwritableError: their ranks differ.
     """
     common: Dims | None = None
     for dims in found:
@@ -195,16 +195,16 @@ def _common(found: Iterable[Dims]) -> Dims | None:
 
 
 def packed_from_tensors(kind: PackedSequence, names: list[str]) -> PackedSequence:
-    """A packed sequence of the three tensors named."""
+    """Return a packed sequence with the tensors named."""
     values, ends, shapes = names
     return replace(kind, values=values, ends=ends, shapes=shapes)
 
 
 def known_dims(name: str, dims: Dims | None) -> Dims:
-    """Return the known dimensions of a sequence's element.
+    """Return the dimensions of a sequence's element.
 
     Raises:
-        UnwritableError: not even the rank is known.
+        UnwritableError: the rank is not known.
     """
     if dims is None:
         raise UnwritableError(f"the rank of {name!r} is not known, which it holds", _STATE)

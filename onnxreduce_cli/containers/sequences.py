@@ -1,4 +1,4 @@
-"""The operators on sequences, written as nodes on the tensors that represent them."""
+"""The operators on sequences as nodes on the tensors that represent them."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from onnxreduce_cli.model.values import Dims
 
 
 class SequenceWriter(SequenceUnifier):
-    """Writes the operators on sequences as nodes on tensors.
+    """Emits the operators on sequences as nodes on tensors.
 
     Args:
-        op: writes nodes.
+        op: emits nodes.
     """
 
     def length(
         self, sequence: StackedSequence | PackedSequence, node: NodeProto | None = None
     ) -> str:
-        """SequenceLength: the number of elements, an int64 scalar; it replaces `node` if any."""
+        """Return the number of elements, an int64 scalar, in place of `node` if given."""
         op = self._op
         first = op.constant(np.array(0), "first")
         if isinstance(sequence, StackedSequence):
@@ -48,11 +48,11 @@ class SequenceWriter(SequenceUnifier):
         return op.replace(node, "Sub", more, one)
 
     def place(self, sequence: StackedSequence | PackedSequence, position: int | str) -> str:
-        """A position counted from the front, as a list of one int64.
+        """Return a position counted from the front, int64 of shape [1].
 
         Args:
-            sequence: in which.
-            position: a number, or the name of an integer of one element; negative from the back.
+            sequence: the sequence.
+            position: a number, or the name of a tensor of one integer; may be negative.
         """
         op = self._op
         if isinstance(position, int) and position >= 0:
@@ -71,9 +71,9 @@ class SequenceWriter(SequenceUnifier):
         place: str,
         node: NodeProto | None = None,
     ) -> str:
-        """The element at a place that is a list of one int64, not negative.
+        """Return the element at a position, in place of `node` if given.
 
-        It comes in the place of `node`, if any.
+        The position is int64 of shape [1], and not negative.
         """
         op = self._op
         elem_type = sequence.elem_type
@@ -95,10 +95,10 @@ class SequenceWriter(SequenceUnifier):
     def _in_shape(
         self, values: str, shape: str, sequence: PackedSequence, node: NodeProto | None
     ) -> str:
-        """Values in one dimension, in a shape in which there may be zeros.
+        """Return flat values in a shape that may have dimensions of 0.
 
-        To Reshape these would stand for what was there, so that each is 1 there, with zeros for
-        values, which are cut off again.
+        Reshape would take a 0 as "the same as before". So such dimensions become 1, padded with
+        zeros, and are sliced to size 0 again.
         """
         op = self._op
         if sequence.elem_type == TensorProto.STRING:
@@ -118,13 +118,13 @@ class SequenceWriter(SequenceUnifier):
     def inserted(
         self, sequence: SequenceValue, item: str, dims: Dims | None, place: int | str | None
     ) -> SequenceValue:
-        """SequenceInsert: the sequence with one more element.
+        """Return the sequence with an element inserted, as SequenceInsert does.
 
         Args:
             sequence: the sequence.
-            item: what comes in.
+            item: the element.
             dims: its known dimensions.
-            place: where, as a number or the name of a tensor of one; None at the end.
+            place: the position, a number or the name of a tensor of one; None for the end.
         """
         if isinstance(sequence, ListedSequence) and not isinstance(place, str):
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
@@ -151,7 +151,7 @@ class SequenceWriter(SequenceUnifier):
         return replace(counted, stack=stack)
 
     def _packed_with(self, counted: PackedSequence, item: str, before: str) -> PackedSequence:
-        """A packed sequence with one more element before a place."""
+        """Return a packed sequence with an element inserted before a position."""
         op = self._op
         start = op.Gather(counted.ends, before, axis=0)
         values = [
@@ -184,7 +184,7 @@ class SequenceWriter(SequenceUnifier):
         return replace(sequence, stack=stack)
 
     def erased(self, sequence: SequenceValue, place: int | str | None) -> SequenceValue:
-        """SequenceErase: the sequence without an element, the last by default."""
+        """Return the sequence without an element, by default the last, as SequenceErase does."""
         if isinstance(sequence, ListedSequence) and not isinstance(place, str):
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
             del pairs[-1 if place is None else place]
@@ -215,7 +215,7 @@ class SequenceWriter(SequenceUnifier):
     def concatenate(
         self, sequence: SequenceValue, axis: int, new_axis: bool, node: NodeProto
     ) -> None:
-        """ConcatFromSequence."""
+        """Emit the concatenation of the elements in place of a ConcatFromSequence."""
         op = self._op
         if isinstance(sequence, ListedSequence) and not sequence.items:
             raise UnwritableError("it puts no tensors together", "mend the model")
@@ -270,14 +270,14 @@ class SequenceWriter(SequenceUnifier):
     def split(
         self, data: str, kind: PackedSequence, axis: int, length: str, count: str
     ) -> PackedSequence:
-        """SplitToSequence in lengths that are only known at run time.
+        """Return the result of a SplitToSequence with lengths that are known at run time only.
 
         Args:
-            data: what is split.
-            kind: what becomes of it.
-            axis: along which axis, not negative.
-            length: the lengths, or one for all, but the last may be less.
-            count: how many there are, a list of one; empty for as many as there are lengths.
+            data: the tensor to split.
+            kind: the representation of the result.
+            axis: the axis, not negative.
+            length: the length of each part, or one for all parts but a shorter last one.
+            count: the number of parts, int64 of shape [1]; empty if `length` has one for each.
         """
         op = self._op
         empty = self.packed(ListedSequence((), kind.elem_type, ()), kind.rank)
@@ -287,7 +287,7 @@ class SequenceWriter(SequenceUnifier):
         def write(place: str, current: list[str]) -> tuple[tuple[str, ...], list[Collected]]:
             size = length if each else op.Gather(length, place, axis=0)
             end = op.Add(current[0], size)
-            item = op.Slice(data, current[0], end, op.ints(axis))  # The last may be cut off.
+            item = op.Slice(data, current[0], end, op.ints(axis))  # The last may be shorter.
             return (
                 end,
                 *tensor_names(self.appended(packed_from_tensors(empty, current[1:]), item)),
@@ -298,10 +298,11 @@ class SequenceWriter(SequenceUnifier):
         return packed_from_tensors(empty, op.loop(rounds, carried, write)[1:])
 
     def emit_sequence(self, sequence: SequenceValue, output: str) -> None:
-        """Make a sequence of what stands for it, under a name: what the model gives.
+        """Emit the sequence itself from the tensors that represent it, as an output of the model.
 
         Raises:
-            UnwritableError: it holds tensors of different shapes, counted at run time.
+            UnwritableError: it has tensors of different shapes, and its length is known at run time
+                only.
         """
         op = self._op
         if isinstance(sequence, UnchangedContainer):

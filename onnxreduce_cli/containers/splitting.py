@@ -1,4 +1,4 @@
-"""SplitToSequence, written out as tensors."""
+"""Replacements of SplitToSequence."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from onnxreduce_cli.containers.values import (
     UnwritableError,
 )
 
-#: A sequence is split into its parts by name if these are known and no more.
+#: Up to how many parts of known sizes become a tensor each.
 _MOST_PARTS = 64
 
 
 def split_to_sequence(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
-    """SplitToSequence: parts by name, a stack of what has one shape, or a Loop that cuts."""
+    """Replace SplitToSequence by a node for each part, a stack of the parts, or a Loop."""
     data, output = node.input[0], node.output[0]
     sizes = node.input[1] if len(node.input) > 1 else ""
     found = {item.name: item.i for item in node.attribute}
@@ -96,9 +96,9 @@ def _split_at_run_time(
 
 
 def _ends(known: np.ndarray | None, dim: int | str | None) -> list[int] | None:
-    """Return the offset at which each part of a split ends.
+    """Return the index at which each part of a split ends.
 
-    None where that is not known, or where a size is stated that makes more than `_MOST_PARTS`.
+    None where it is not known, or where one size for all gives more than `_MOST_PARTS` parts.
     """
     if known is None or (not known.ndim and (not isinstance(dim, int) or int(known) < 1)):
         return None

@@ -1,4 +1,4 @@
-"""The tensors by which sequences and optional values are represented."""
+"""Representations of sequences and optional values by tensors."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class UnwritableError(Exception):
 
 @dataclass(frozen=True)
 class TensorValue:
-    """A tensor, as the value of an optional one."""
+    """A tensor as the element of an optional value."""
 
     name: str
     elem_type: int
@@ -36,12 +36,12 @@ class TensorValue:
 
 @dataclass(frozen=True)
 class ListedSequence:
-    """A sequence whose length is known.
+    """A sequence of known length, with a tensor for each element.
 
     Attributes:
-        items: its tensors by name.
+        items: the names of the tensors.
         elem_type: their dtype.
-        dims: the known dimensions of each; None if not even the rank is known.
+        dims: the dimensions of each as far as they are known; None if the rank is not.
     """
 
     items: tuple[str, ...]
@@ -51,7 +51,7 @@ class ListedSequence:
 
 @dataclass(frozen=True)
 class StackedSequence:
-    """A sequence of tensors of one shape, stacked along a new first axis.
+    """A sequence of tensors of one shape, as one tensor with a new first axis.
 
     Attributes:
         stack: the tensor.
@@ -66,14 +66,14 @@ class StackedSequence:
 
 @dataclass(frozen=True)
 class PackedSequence:
-    """A sequence of tensors of one rank, one after the other.
+    """A sequence of tensors of one rank, flattened and concatenated.
 
     Attributes:
-        values: their elements, of rank 1.
-        ends: int64 of [length + 1]: 0, and the offset at which each ends in `values`.
-        shapes: int64 of [length, rank]: the shape of each.
+        values: the elements of all, of rank 1.
+        ends: int64 of shape [length + 1]: 0, and the index in `values` at which each ends.
+        shapes: int64 of shape [length, rank]: the shape of each.
         elem_type: the dtype.
-        rank: how many dimensions each has, at least one.
+        rank: the rank of each, at least 1.
     """
 
     values: str
@@ -85,12 +85,12 @@ class PackedSequence:
 
 @dataclass(frozen=True)
 class UnchangedContainer:
-    """A sequence, or an optional value, that stays one, as the model is given it.
+    """An input of the model that stays a sequence or an optional value.
 
     Attributes:
         name: its name.
         elem_type: the dtype of its tensors.
-        dims: their known dimensions; None if not even the rank is known.
+        dims: their dimensions as far as they are known; None if the rank is not.
         optional: whether it is an optional value.
     """
 
@@ -108,8 +108,8 @@ class OptionalValue:
     """An optional value.
 
     Attributes:
-        has: whether there is a value, or the name of a bool scalar that says so at run time.
-        value: the value; None where there never is one.
+        has: whether it has an element, or the name of a bool scalar that says so at run time.
+        value: the element; None where it never has one.
     """
 
     has: bool | str
@@ -138,7 +138,7 @@ def tensor_names(value: Representation) -> tuple[str, ...]:
 
 
 def tensor_types(kind: Representation) -> list[TensorType]:
-    """Return dtype and dimensions of each of these tensors, for any value of the kind."""
+    """Return the types of the tensors of a representation."""
     match kind:
         case TensorValue(_, elem_type):
             return [(elem_type, None)]
@@ -157,7 +157,7 @@ def tensor_types(kind: Representation) -> list[TensorType]:
 
 
 def from_tensors(kind: Representation, names: list[str] | tuple[str, ...]) -> Representation:
-    """Return the value of a kind that these tensors represent."""
+    """Return a value of a representation, with the given tensors."""
     match kind:
         case TensorValue():
             return replace(kind, name=names[0])
