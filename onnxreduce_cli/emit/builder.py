@@ -1,4 +1,4 @@
-"""Writing nodes as one writes numerics: ``op.Gather(x, i, axis=0)``."""
+"""Emitting nodes by calls that read like numerics: ``op.Gather(x, i, axis=0)``."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from onnxreduce_cli.model.values import Dims, ValueType
 
 
 class TypeLookup(Protocol):
-    """Where the types of values are looked up by name."""
+    """A look-up of the types of values by name."""
 
     def type(self, name: str) -> ValueType | None:
-        """The value's type as far as it is known."""
+        """Return a value's type as far as it is known."""
 
     def elem_type(self, name: str) -> int | None:
-        """A tensor's `TensorProto.DataType`, if known."""
+        """Return a tensor's `TensorProto.DataType`, if known."""
 
 
 class Value(str):
-    """A value's name, which goes wherever a name does, and what is known of it when asked.
+    """The name of a value, with properties that look up its type.
 
-    Empty, and so false, where an optional input is absent.
+    It is empty, and so false, where an optional input is absent.
     """
 
     __slots__ = ("_types",)
     _types: TypeLookup
 
     def __new__(cls, name: str, types: TypeLookup) -> Value:
-        """The value called `name`, whose type `types` looks up."""
+        """Return the value called `name`, whose type is looked up in `types`."""
         value = super().__new__(cls, name)
         value._types = types
         return value
@@ -63,7 +63,7 @@ class Value(str):
 
 
 class NodeEmitter(Protocol):
-    """Emits nodes of one operator; see `Operators`."""
+    """A function that emits nodes of one operator; see `Operators`."""
 
     @overload
     def __call__(
@@ -83,10 +83,11 @@ class NodeEmitter(Protocol):
 class Operators(ABC):
     """The operators of one opset, each a method: ``op.Gather(x, i, axis=0)`` emits a Gather.
 
-    Inputs that are None or empty are absent. Attributes are given by name: None leaves one out, an
-    `AttributeProto` is taken over. The node gives one output, with a name of its own, as a `Value`;
-    ``outputs=3`` gives a tuple of three, and a list of names gives what they say, and the first as
-    a `Value`. ``like=`` is the type of the first output, where shape inference cannot tell it.
+    Inputs that are None or empty are absent. Attributes are keywords: None leaves one out, an
+    `AttributeProto` is copied. By default the node has one output with a new name, which is
+    returned as a `Value`. With ``outputs=3`` it has three, returned as a tuple; with a list of
+    names it has these, and the first is returned. ``like=`` is the type of the first output, where
+    shape inference cannot find it.
 
     Attributes:
         opset: the opset by which the nodes are read.
@@ -113,9 +114,9 @@ class Operators(ABC):
         like: ValueType | None = None,
         **attributes: Any,
     ) -> Value:
-        """Emit a node of an operator whose name is not written here, as its method would.
+        """Emit a node of an operator that is known by its name only, as its method would.
 
-        Dtype and shape of what it gives are those that the operator's definition says.
+        The output has the dtype and shape that the operator's definition says.
         """
         emit: NodeEmitter = getattr(self, op_type)
         return emit(*inputs, outputs=outputs, like=like, **attributes)
@@ -145,19 +146,19 @@ class Operators(ABC):
 
     @abstractmethod
     def _fresh(self, op_type: str) -> str:
-        """A new name that derives from an operator's."""
+        """Return a new name that contains an operator's."""
 
     @abstractmethod
     def _new(self) -> NodeProto:
-        """An empty message for a node."""
+        """Return an empty node."""
 
     @abstractmethod
     def _accept(self, node: NodeProto, like: ValueType | None) -> TypeLookup:
-        """Take a node that is written; where the types of its outputs are looked up."""
+        """Add a node that is complete; return the look-up of the types of its outputs."""
 
 
 def check(op_type: str, opset: int) -> None:
-    """Raise `AttributeError` where an opset has no such operator, or one that is deprecated."""
+    """Raise `AttributeError` where an opset lacks an operator or deprecates it."""
     if not schemas.defines(op_type, opset):
         since = schemas.versions(op_type)
         raise AttributeError(

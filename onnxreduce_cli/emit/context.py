@@ -1,4 +1,4 @@
-"""Emission: a node on its way across a boundary, and the nodes that replace it."""
+"""A node that is to cross a boundary, and the nodes emitted to replace it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def as_array(values: Any, dtype: np.dtype[Any]) -> Array:
     """Return numbers as an array of a dtype.
 
     Raises:
-        Blocked: one of them is beyond it.
+        Blocked: one of them is out of its range.
     """
     try:
         return np.asarray(values, dtype)
@@ -36,7 +36,7 @@ class EmittedNode(NamedTuple):
 
     Attributes:
         node: the node.
-        opset: the opset by which it is read; the engine takes it on from there.
+        opset: the opset by which it is read; the engine converts it from there on.
     """
 
     node: NodeProto
@@ -44,28 +44,26 @@ class EmittedNode(NamedTuple):
 
 
 class _Description:
-    """What a step says of what it does to this node; one for all bindings of a context."""
+    """The text by which a step describes its change; shared by all bindings of a context."""
 
     def __init__(self) -> None:
         self.text = ""
 
 
 class Context(NodeFacts):
-    """One node on its way across one boundary, bound to the opset by which new nodes are read.
+    """A node that is to cross a boundary, bound to the opset by which emitted nodes are read.
 
-    The engine binds it to the far side of the boundary. A step that replaces the node by operators
-    that came later, or are read as they were at another opset, binds it to that with `at`; the
-    steps of what it emits take that across the boundary then.
+    The engine binds it to the far side of the boundary. A step that needs operators of another
+    opset binds it to that with `at`; the emitted nodes are then converted by their own steps.
 
     Attributes:
         target_opset: the opset that the whole conversion leads to.
-        op: the operators of the opset that emitted nodes are read by; see `Operators`.
+        op: the operators of the opset by which emitted nodes are read; see `Operators`.
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
         warnings: remarks for the user about this site.
-        taken_over: the names of graphs within what is emitted, each with that of the node's
-            attribute whose graph it takes over: with the nodes as they are here, or none of them
-            yet, and maybe others around.
+        taken_over: for the name of a graph in an emitted node, the attribute whose graph it takes
+            over: with the same nodes or none of them yet, and maybe others around them.
     """
 
     def __init__(
@@ -90,16 +88,16 @@ class Context(NodeFacts):
         self._description = _Description()
 
     def at(self, opset: int) -> Context:
-        """Return the same context, whose new nodes are read by another opset.
+        """Return this context bound to another opset.
 
-        What was emitted before stays as it is, and what either emits replaces the one node.
+        Both emit into the same list of nodes, which replace the one node.
         """
         bound = shallow_copy(self)
         bound._opset = opset
         return bound
 
     def afresh(self) -> Context:
-        """Return the same context as it was at first: what was emitted through it is left out."""
+        """Return this context as it was at first, without the nodes that were emitted."""
         fresh = shallow_copy(self)
         fresh.emitted, fresh.initializers, fresh.warnings = [], [], []
         fresh.taken_over = {}
@@ -113,7 +111,7 @@ class Context(NodeFacts):
 
     @property
     def description(self) -> str:
-        """What is to be said of what is done to this node beside what the nodes emitted show."""
+        """The description of the change, beside what the emitted nodes show."""
         return self._description.text
 
     @description.setter
@@ -121,7 +119,7 @@ class Context(NodeFacts):
         self._description.text = text
 
     def warn(self, text: str) -> None:
-        """Leave a remark for the user about this site, once."""
+        """Add a remark for the user about this site, once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
@@ -145,7 +143,7 @@ class Context(NodeFacts):
         keep: Sequence[str] | None = None,
         **values: Any,
     ) -> NodeProto:
-        """Emit the node that stands in for the original: its name, documentation, metadata.
+        """Emit the node that replaces the original, with its name, documentation and metadata.
 
         Args:
             op_type: the operator; by default unchanged.
@@ -170,7 +168,7 @@ class Context(NodeFacts):
             del node.input[:]
         fill(node, inputs or (), values)
         if outputs is None:
-            # What it gives keeps the types it has.
+            # Its outputs keep their types.
             self.emitted.append(EmittedNode(node, self._opset))
         else:
             node.output[:] = outputs
@@ -178,11 +176,11 @@ class Context(NodeFacts):
         return node
 
     def state_type(self, name: str, like: ValueType) -> None:
-        """State the dtype and shape of an emitted value, where shape inference cannot find them."""
+        """Record the type of an emitted value, where shape inference cannot find it."""
         self._workspace.facts.declare_type(self.scope, name, like)
 
     def again(self, node: NodeProto, inputs: Sequence[str], outputs: Sequence[str]) -> NodeProto:
-        """Emit a node once more, with other inputs and outputs."""
+        """Emit a copy of a node with other inputs and outputs."""
         copy = self._workspace.drafts.node.add()
         copy.CopyFrom(node)
         copy.input[:] = inputs
@@ -196,17 +194,14 @@ class Context(NodeFacts):
         return not self.emitted and not self.initializers
 
     def move_to_initializer(self, tensor: TensorProto) -> None:
-        """Let an initializer with the node's output's name take its place."""
+        """Replace the node by an initializer with the name of its output."""
         copy = TensorProto()
         copy.CopyFrom(tensor)
         copy.name = self.node.output[0]
         self.initializers.append(copy)
 
     def taken_for(self, tensor: TensorProto, elem_type: int, dims: Sequence[int]) -> Value:
-        """Return a constant of dtype `elem_type` and shape `dims` with the bytes of a tensor.
-
-        The bytes are not looked at.
-        """
+        """Return a constant of dtype `elem_type` and shape `dims` with the bytes of a tensor."""
         copy = self._workspace.drafts.initializer.add()
         copy.CopyFrom(tensor)
         copy.data_type = elem_type
@@ -223,10 +218,10 @@ class Context(NodeFacts):
         """Return a constant of the scope: an initializer, or a Constant node in a function body.
 
         It has the dtype and the shape of the array; a sequence of n ints becomes int64 of shape
-        [n]. Equal constants of one scope are one.
+        [n]. Equal constants of a scope are shared.
 
         Raises:
-            Blocked: an int is beyond int64.
+            Blocked: an int is out of the range of int64.
         """
         quick = None
         if isinstance(values, (list, tuple)):
@@ -262,7 +257,7 @@ class Context(NodeFacts):
         return self.array(as_array(value, dtype), hint)
 
     def reference(self, attribute: AttributeProto, hint: str) -> Value:
-        """Return what a reference to an attribute of the function holds, int64 of shape [n]."""
+        """Return the value of an attribute of the function as a tensor, int64 of shape [n]."""
         key = ("reference", attribute.ref_attr_name)
         name = self._constants.get(key)
         if name is None:
@@ -284,7 +279,7 @@ class Context(NodeFacts):
 
 
 class Builder(Operators):
-    """The operators of one opset, which a context emits."""
+    """The operators of one opset, emitted into a context."""
 
     def __init__(self, context: Context, opset: int) -> None:
         self.opset = opset

@@ -1,4 +1,4 @@
-"""What a step may ask about its node and the values around it."""
+"""The facts about a node and the values around it that a step can ask for."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ Array = npt.NDArray[Any]
 
 
 class Workspace(NamedTuple):
-    """What all steps in one scope of the model share.
+    """The objects that all steps in one scope of the model share.
 
     Attributes:
-        facts: what is known of the model's values.
-        names: the names taken in the scope's tree.
+        facts: the facts about the model's values.
+        names: the names in use in the scope, its outer and inner scopes.
         constants: the constants that steps add to the scope.
         ir_version: the IR version that the model will have.
-        drafts: what holds new nodes: in one message they cost half of what each costs alone.
+        drafts: the message that new nodes are added to: that is twice as fast as one for each.
     """
 
     facts: ConversionFacts
@@ -44,18 +44,18 @@ class Workspace(NamedTuple):
 
 @dataclass(slots=True)
 class Lookups:
-    """What the steps of one node of the model looked up so far.
+    """A record of the facts that the steps of one node have looked up so far.
 
     Attributes:
-        constants: the names of the values of which the elements were; never a `Value`, which knows
-            whose lookups these are, so that neither would be freed at once.
-        types: whether the type of a value was, or its shape.
-        shapes: the names of the values of which the shape was.
-        more: whether what they emit depends on more than the node's operator and attributes, the
-            elements of `constants`, the types of `shapes`, and with `types` the kinds of its inputs
-            and outputs.
-        alone: whether what they emit is fit for the node alone, as it has new names.
-        made: the names of the values and constants that they emit.
+        constants: the names of the values whose elements were; plain strings, as a `Value` would
+            make a reference cycle.
+        types: whether the type or the shape of any value was.
+        shapes: the names of the values whose shapes were.
+        more: whether the emitted nodes depend on more than the node's operator and attributes, the
+            elements of `constants`, the types of `shapes` and, with `types`, the types of its
+            inputs and outputs.
+        alone: whether the emitted nodes fit this node only, as they have new names.
+        made: the names of the emitted values and constants.
     """
 
     constants: set[str] = field(default_factory=set)
@@ -66,7 +66,7 @@ class Lookups:
     made: set[str] = field(default_factory=set)
 
     def are_own(self, inputs: Collection[str], outputs: Collection[str]) -> bool:
-        """Return whether it is all of a node's own values: their types, and what inputs hold."""
+        """Return whether all look-ups were of a node's own inputs and outputs."""
         return (
             not (self.more or self.alone)
             and self.constants.issubset(inputs)
@@ -75,12 +75,12 @@ class Lookups:
 
 
 class NodeFacts:
-    """A node, and what is known of it and of the values around it; questions emit nothing.
+    """A node with the facts about it and the values around it; asking emits nothing.
 
     Attributes:
-        node: the node, as it is on the near side; not to be changed.
-        scope: the graph or function body that holds it.
-        source_opset: the opset by which the node is read on the near side.
+        node: the node on the near side of the boundary; not to be changed.
+        scope: the graph or function body that contains it.
+        source_opset: the opset by which the node is read.
     """
 
     def __init__(
@@ -99,12 +99,12 @@ class NodeFacts:
         self._lookups = lookups
 
     def about(self, node: NodeProto) -> NodeFacts:
-        """Another node whose values this one's scope sees."""
+        """Return the facts about another node of this scope or one around it."""
         return NodeFacts(node, self.scope, self.source_opset, self._workspace, self._lookups)
 
     @property
     def lookups(self) -> Lookups:
-        """What was looked up so far."""
+        """The facts that were looked up so far."""
         return self._lookups
 
     @property
@@ -134,7 +134,7 @@ class NodeFacts:
 
     @property
     def in_main_graph(self) -> bool:
-        """Return whether the scope is the main graph, not one within it nor a function's body."""
+        """Return whether the scope is the main graph, not a subgraph or a function body."""
         return self.scope.parent is None and not isinstance(self.scope.container, FunctionProto)
 
     def input(self, index: int) -> Value:
@@ -142,17 +142,17 @@ class NodeFacts:
         return Value(self.node.input[index] if index < len(self.node.input) else "", self)
 
     def attribute(self, name: str) -> AttributeProto | None:
-        """The attribute as it stands, to be handed on; None where it is absent.
+        """Return the attribute itself, to copy it; None where it is absent.
 
-        It may be a reference, which holds no value: see `value`.
+        It may be a reference, which has no value: see `value`.
         """
         return attributes.find(self.node, name)
 
     def value(self, name: str, default: Any = None) -> Any:
-        """The attribute's value, or `default`.
+        """Return the attribute's value, or `default`.
 
         Raises:
-            Blocked: the attribute refers to one of the function's, which calls set differently.
+            Blocked: it refers to an attribute of the function that calls set differently.
         """
         value = self.known_value(name, default)
         if value is UNKNOWN:
@@ -163,18 +163,18 @@ class NodeFacts:
         return value
 
     def known_value(self, name: str, default: Any = None) -> Any:
-        """The attribute's value, `default`, or `UNKNOWN`; see `Calls.resolve_attribute`."""
+        """Return the attribute's value, `default` or `UNKNOWN`; see `Calls.resolve_attribute`."""
         attribute = self.attribute(name)
-        # What a reference stands for follows from the calls, not from the node alone.
+        # The value of a reference depends on the calls, not on the node alone.
         is_reference = attribute is not None and bool(attribute.ref_attr_name)
         facts = self._facts if is_reference else self._workspace.facts
         return facts.calls.resolve_attribute(self.scope, attribute, default)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
-        """The value of an attribute that is one of a few words, or `default`.
+        """Return the value of an attribute that is one of a few words, or `default`.
 
         Raises:
-            Blocked: it is another, or not known; see `value`.
+            Blocked: it is another word, or not known; see `value`.
         """
         found: str = self.value(name, default)
         if found not in choices:
@@ -182,7 +182,7 @@ class NodeFacts:
         return found
 
     def possible_values(self, name: str, default: Any = None) -> list[Any]:
-        """Every value that the attribute may have: one, or one for each call of the function.
+        """Return every value that the attribute may have: one, or one for each function call.
 
         Raises:
             Blocked: a value is not known, or nothing calls the function.
@@ -198,31 +198,31 @@ class NodeFacts:
         return [self.value(name, default)] if not found or UNKNOWN in found else found
 
     def constant(self, name: str) -> Array | None:
-        """The value, if it is the same for every run; see `Constants.constant`."""
+        """Return a value, if it is the same for every run; see `Constants.constant`."""
         self._lookups.constants.add(str(name))
         return self._workspace.facts.constant(self.scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
-        """The elements of a list of integers, None for each that is only known at run time.
+        """Return the elements of a list of integers, None for those known at run time only.
 
         Returns:
-            None where not even their number is known.
+            None where their number is not known.
         """
         self._lookups.constants.add(str(name))
         return self._facts.elements(self.scope, name)
 
     def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
-        """Return for each of the int64 `sizes` whether it is that dimension of `data`."""
+        """Return for each of `sizes` whether it is `data`'s dimension of the same index."""
         return self._typed_facts.kept_dims(self.scope, sizes, data)
 
     def producer(self, name: str) -> NodeProto | None:
-        """The node of the model that makes the value, if one does."""
+        """Return the node of the model that computes the value; None if none does."""
         self._lookups.more = True
         owner = self.scope.resolve(name) if name else None
         return None if owner is None else owner.producer(name)
 
     def maker(self, name: str) -> NodeProto | None:
-        """The node that makes the value, if one does: one that was emitted, or the model's."""
+        """Return the node that computes the value, emitted or the model's; None if none does."""
         emitted = self._facts.generated(self.scope, name)
         return self.producer(name) if emitted is None else emitted[1]
 
@@ -231,7 +231,7 @@ class NodeFacts:
         return bool(name) and self._facts.model.is_read(self.scope, name)
 
     def readers(self, name: str) -> Sequence[NodeProto] | None:
-        """The nodes that read the value; None where they are not known, as of one generated."""
+        """Return the nodes that read the value; None if they are not known, as for new values."""
         if self.scope.function is not None or self._facts.generated(self.scope, name) is not None:
             return None
         return self._facts.model.readers(self.scope, name)
@@ -259,7 +259,7 @@ class NodeFacts:
         return None if found is None else found.rank
 
     def specialised_rank(self, name: str) -> int | None:
-        """The value's rank; None where it is only known at run time in any call.
+        """Return the value's rank; None where it is known at run time only, in every call.
 
         Raises:
             Blocked: see `require_specialised`.
@@ -270,12 +270,12 @@ class NodeFacts:
         return rank
 
     def require_specialised(self, fact: str) -> None:
-        """Have a function specialised for its calls before a step does without a fact.
+        """Raise unless a fact stays unknown even if the function is specialised for its calls.
 
-        What is known takes fewer nodes than what is computed at run time.
+        A known fact takes fewer nodes than one that is computed at run time.
 
         Raises:
-            Blocked: a copy of the function for some of its calls may know it.
+            Blocked: the fact may be known in a copy of the function for some of its calls.
         """
         function = self.scope.function
         if function is None:
@@ -288,7 +288,7 @@ class NodeFacts:
             )
 
     def need_rank(self, name: str, purpose: str) -> int:
-        """The value's rank.
+        """Return the value's rank.
 
         Raises:
             Blocked: it is not known; `purpose` says what it is needed for.
@@ -303,7 +303,7 @@ class NodeFacts:
         return rank
 
     def need_elem_type(self, name: str, purpose: str) -> int:
-        """The value's `TensorProto.DataType`.
+        """Return the value's `TensorProto.DataType`.
 
         Raises:
             Blocked: it is not known; `purpose` says what it is needed for.
@@ -319,7 +319,7 @@ class NodeFacts:
         return elem_type
 
     def _check_type(self, name: str) -> None:
-        """Raise `Blocked` where a value is an input that the operator does not take."""
+        """Raise `Blocked` where an input has a type that the operator does not take."""
         op_type, opset = self.node.op_type, self.source_opset
         if name not in self.node.input or not schemas.exists(op_type, opset):
             return
@@ -331,10 +331,10 @@ class NodeFacts:
             )
 
     def argument_is_set(self, name: str) -> bool:
-        """Return whether the function's attribute `name` has a value in every call (else in none).
+        """Return whether all calls of the function give its attribute `name`; False if none does.
 
         Raises:
-            Blocked: some calls give one, others don't.
+            Blocked: some calls give it, others do not.
         """
         function = self.scope.function
         assert isinstance(function, FunctionProto)
@@ -347,7 +347,7 @@ class NodeFacts:
         return True in given or (not given and name in function.attribute)
 
     def subgraph_types(self, name: str) -> list[ValueType | None]:
-        """The types of what the graph in attribute `name` gives, as far as they are known."""
+        """Return the types of the outputs of the graph in attribute `name`, as far as known."""
         attribute = self.attribute(name)
         assert attribute is not None
         facts, graph = self._typed_facts, attribute.g
@@ -355,7 +355,7 @@ class NodeFacts:
         return [facts.type(inner, output.name) for output in graph.output]
 
     def tensor(self, name: str) -> TensorProto | None:
-        """The tensor that holds a constant, however large; None where there is none."""
+        """Return the tensor of a constant of any size; None where there is none."""
         self._lookups.more = True
         owner = self.scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
@@ -367,9 +367,9 @@ class NodeFacts:
         return value.t if producer.op_type == "Constant" and value is not None else None
 
     def reference_behind(self, name: str) -> AttributeProto | None:
-        """The attribute reference that a constant holds; None where it holds none."""
+        """Return the attribute reference that a Constant node holds; None where it has none."""
         if self.scope.function is None:
-            return None  # Only the attributes of a function are referred to.
+            return None  # References exist in function bodies only.
         self._lookups.more = True
         reference = self._constants.references.get(name)
         if reference is not None:

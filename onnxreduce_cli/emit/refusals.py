@@ -1,27 +1,27 @@
-"""Where steps write no Loop, and what they say where they block."""
+"""Reasons and advice of steps that block, above all where they would need a Loop."""
 
 from __future__ import annotations
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 
-#: Below this opset no Loop is written for an operator that is none.
+#: Below this opset no Loop is emitted for other operators.
 LOOPS_FROM = 7
 
-#: When a step blocks that writes a Loop for the operator.
+#: When a step blocks that emits a Loop for its operator.
 NO_LOOP = f"it leads below opset {LOOPS_FROM}, as it takes a Loop"
 #: When a step blocks that counts up to a size, which takes a Loop before opset 9.
 NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {LOOPS_FROM}"
-#: When a step blocks that takes a Loop for tensors of unknown rank alone.
+#: When a step blocks that needs a Loop for tensors of unknown rank only.
 NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
 
 
 def refuse(context: Context, what: str) -> Blocked:
-    """The blocker of a node that no operators older than its own can replace.
+    """Return the exception for a node that no operators older than its own can replace.
 
     Args:
-        context: the node's.
-        what: what nothing does, as the end of a sentence.
+        context: the node.
+        what: what none of them does, as the end of a sentence.
     """
     return Blocked(
         f"nothing before opset {context.op.opset + 1} {what}",
@@ -36,13 +36,13 @@ def need_loops(
     *,
     rank_of: str = "",
 ) -> None:
-    """Raise `Blocked` where the conversion leads to an opset for which no Loop is written.
+    """Raise `Blocked` where the conversion leads to an opset for which no Loop is emitted.
 
     Args:
-        context: the node's.
-        reason: what the Loop is needed for.
+        context: the node.
+        reason: why a Loop is needed.
         advice: what helps besides a later opset, as the end of a sentence.
-        rank_of: the value of unknown rank that the Loop is needed for, if that is why.
+        rank_of: the value whose unknown rank is the reason for the Loop, if any.
     """
     if context.target_opset < LOOPS_FROM:
         raise Blocked(
@@ -52,5 +52,5 @@ def need_loops(
         )
 
 
-#: What lets a conversion know what else is only known at run time.
+#: Advice for what is known at run time only.
 OR_STATE_SHAPES = ", or state the shapes that it depends on in the model's value_info or inputs"
