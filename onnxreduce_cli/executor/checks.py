@@ -1,4 +1,4 @@
-"""Whether a node is as its operator's definition wants it, and as its kernel can take it."""
+"""Checks of a node against its operator's definition and its kernel's limits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from onnxreduce_cli.executor.registry import Call, OperatorDefinition, Registere
 
 
 def check_call(registered: RegisteredKernel, call: Call, place: NodeLocation) -> None:
-    """Ask a kernel whether it can compute a call.
+    """Raise unless a kernel can compute a call.
 
     Raises:
         ExecutionError: the call breaks the specification.
@@ -31,7 +31,7 @@ def check_signature(
     attributes: list[AttributeProto],
     place: NodeLocation,
 ) -> None:
-    """Check a node's inputs, outputs and attributes against a definition.
+    """Raise unless a node's inputs, outputs and attributes fit a definition.
 
     Raises:
         ExecutionError: they do not fit it.

@@ -24,7 +24,7 @@ def _truth(name: str, value: Array) -> bool:
 
 @kernel("If", 1, 11, 13, 16, 19, 21, 23, 24, 25, scoped=True)
 def if_(call: Call, scope: SubgraphRunner, condition: Array) -> tuple[RuntimeValue, ...]:
-    """Run `then_branch` or `else_branch`; its outputs are the node's."""
+    """Run `then_branch` or `else_branch` and return its outputs."""
     branch = "then_branch" if _truth("cond", condition) else "else_branch"
     return tuple(scope.run(call.attrs[branch], []))
 
@@ -39,7 +39,7 @@ def loop(
 ) -> tuple[RuntimeValue, ...]:
     """Run `body` while the trip count and the condition, where given, allow it.
 
-    The body takes (iteration, condition, carried...) and gives (condition, carried...,
+    The body takes (iteration, condition, carried...) and returns (condition, carried...,
     scanned...); scanned values are stacked along a new first axis. Without a condition
     input the body's condition is ignored.
     """
@@ -59,7 +59,7 @@ def loop(
     go_on = condition is None or _truth("cond", condition)
     if limit is None and condition is None:
         raise NotSupported("without a trip count and a condition the loop has no end")
-    # Exporters declare both with one dimension too, and ONNX Runtime hands them over so.
+    # Exporters also declare both with one dimension, and ONNX Runtime passes them with it.
     counter, flag = ((1,) if rank == 1 else () for rank in body.input_ranks[:2])
     index = 0
     while go_on and (limit is None or index < limit):
@@ -103,7 +103,7 @@ def _flags(call: Call, name: str, count: int) -> list[int]:
 
 @kernel("Scan", 9, 11, 16, 19, 21, 23, 24, 25, scoped=True)
 def scan_9(call: Call, scope: SubgraphRunner, *values: Array) -> tuple[RuntimeValue, ...]:
-    """Run `body` over the slices of the scan inputs, carrying the state variables along."""
+    """Run `body` on the slices of the scan inputs, and pass the states on from each to the next."""
     body: Subgraph = call.attrs["body"]
     n_scans = int(call.attrs["num_scan_inputs"])
     n_states = len(values) - n_scans
@@ -132,7 +132,7 @@ def _scan(
 ) -> tuple[list[RuntimeValue], list[list[RuntimeValue]], list[Array | None]]:
     """Run the body over the first axis of `scans`.
 
-    Gives the last state, all outputs, and for each output what stacking it no times gives.
+    Returns the last states, all outputs, and for each output its value where there is no slice.
     """
     length = scans[0].shape[0]
     if any(scan.shape[0] != length for scan in scans):
@@ -141,7 +141,7 @@ def _scan(
     stacks: list[list[RuntimeValue]] = [[] for _ in range(body.n_outputs - n_states)]
     empties = list(body.empty[n_states:])
     if not length and any(empty is None for empty in empties):
-        # A slice's shape is known all the same, and what the body makes of one has its outputs'.
+        # The shape of a slice is known, and running the body on one gives the shapes of outputs.
         results = scope.run(body, [*carried, *(_blank(scan) for scan in scans)])
         empties = [np.asarray(value)[None][:0] for value in results[n_states:]]
     for index in range(length):
@@ -160,7 +160,7 @@ def _blank(scan: Array) -> Array:
 def scan_8(
     call: Call, scope: SubgraphRunner, lengths: Array | None, *values: Array
 ) -> tuple[RuntimeValue, ...]:
-    """Scan each batch entry (axis 0) over its sequence (axis 1), up to its own length.
+    """Run `body` on the sequence (axis 1) of each batch entry (axis 0), up to its own length.
 
     Outputs of shorter sequences are padded with zeros to the longest.
     """
@@ -202,7 +202,7 @@ def scan_8(
 def sequence_map(
     call: Call, scope: SubgraphRunner, first: list[RuntimeValue], *rest: Any
 ) -> tuple[RuntimeValue, ...]:
-    """Run `body` on each element of the first sequence, sequences along it, tensors fixed."""
+    """Run `body` on each element of the first sequence, with those of others and whole tensors."""
     body: Subgraph = call.attrs["body"]
     results: list[list[RuntimeValue]] = [[] for _ in range(body.n_outputs)]
     for index, item in enumerate(first):

@@ -1,4 +1,4 @@
-"""Prepared graphs and their steps: what runs, after `prepare` has looked everything up."""
+"""Prepared graphs and their steps, which `prepare` makes and which run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from onnxreduce_cli.records import dataclass
 
 
 class NodeLocation(NamedTuple):
-    """Where a node stands, for messages: its name, operator and opset."""
+    """The name, operator and opset of a node, for messages."""
 
     node: str
     operator: str
@@ -47,23 +47,24 @@ class NodeLocation(NamedTuple):
 
 
 class PreparedStep(Protocol):
-    """One node made ready to run."""
+    """A node that is ready to run."""
 
     outputs: tuple[str, ...]
     release: tuple[str, ...]
 
     def uses(self) -> list[str]:
-        """List the names this step reads from its scope."""
+        """Return the names that this step reads from its scope."""
 
     def run(self, env: dict[str, RuntimeValue]) -> None:
-        """Compute the outputs from the values in `env` and put them there."""
+        """Compute the outputs from the values in `env`, and add them to it."""
 
 
 @dataclass(slots=True)
 class PreparedGraph:
-    """A graph, subgraph or function body made ready to run.
+    """A graph, subgraph or function body that is ready to run.
 
-    `constants` are its initializers, `captured` the outer-scope names it reads.
+    `constants` are its initializers, `captured` the outer-scope names that it reads. For `empty`
+    and `input_ranks` see `Subgraph`.
     """
 
     inputs: tuple[str, ...]
@@ -85,7 +86,7 @@ class PreparedGraph:
         return len(self.outputs)
 
     def finish(self) -> None:
-        """Find the outer names read here, and after which step each value is no longer needed."""
+        """Find the outer names that are read, and the step after which each value is released."""
         local = {*self.inputs, *self.constants}
         captured: dict[str, None] = {}
         last: dict[str, int] = {}
@@ -112,7 +113,7 @@ class PreparedGraph:
     def run(
         self, values: Sequence[RuntimeValue], outer: Mapping[str, RuntimeValue]
     ) -> list[RuntimeValue]:
-        """Run on positional `values`, outer-scope names taken from `outer`."""
+        """Run on positional `values`, with the outer-scope values `outer`."""
         env = dict(self.constants)
         for name in self.captured:
             env[name] = outer[name]
@@ -121,7 +122,7 @@ class PreparedGraph:
         return [env[name] if name else None for name in self.outputs]
 
     def run_in(self, env: dict[str, RuntimeValue], *, keep_all: bool = False) -> None:
-        """Run every step on `env`, dropping values after their last use unless `keep_all`."""
+        """Run every step on `env`; values are dropped after their last use unless `keep_all`."""
         end = limit.end()
         for step in self.steps:
             step.run(env)
@@ -133,7 +134,7 @@ class PreparedGraph:
 
 
 class BoundSubgraphRunner:
-    """Runs a node's subgraphs with the values visible where the node stands."""
+    """Runs a node's subgraphs with the values that the node sees."""
 
     __slots__ = ("_env",)
 
@@ -142,7 +143,7 @@ class BoundSubgraphRunner:
         self._env = env
 
     def run(self, graph: Subgraph, values: list[RuntimeValue]) -> list[RuntimeValue]:
-        """Run `graph` on positional `values`; give its outputs in order."""
+        """Run `graph` on positional `values` and return its outputs in order."""
         if len(values) != graph.n_inputs:
             raise Invalid(f"a subgraph takes {graph.n_inputs} inputs, {len(values)} are given")
         if not isinstance(graph, PreparedGraph):
@@ -160,9 +161,9 @@ def check_types(
     bound: dict[str, str],
     what: str,
 ) -> None:
-    """Check tensors against a schema's types; `bound` collects what type variables stand for.
+    """Raise Invalid unless tensors have types that a schema allows.
 
-    Raises Invalid, naming the parameter, its type and what is allowed.
+    `bound` collects the types of type variables.
     """
     for formal, value in zip(formals, values, strict=False):
         if isinstance(value, list) and not any("seq(" in kind for kind in formal.types):
@@ -188,7 +189,7 @@ def _as_value(result: Any) -> RuntimeValue:
 
 @dataclass(slots=True)
 class KernelStep:
-    """A node computed by a kernel."""
+    """A node that a kernel computes."""
 
     place: NodeLocation
     call: Call
@@ -202,7 +203,7 @@ class KernelStep:
     release: tuple[str, ...] = ()
 
     def uses(self) -> list[str]:
-        """List the names this step reads: its inputs, and what its subgraphs capture."""
+        """Return the names that this step reads: its inputs, and captures of its subgraphs."""
         return [*(name for name in self.inputs if name), *self.captured]
 
     def run(self, env: dict[str, RuntimeValue]) -> None:
@@ -231,8 +232,8 @@ class KernelStep:
         except NotSupported as error:
             raise self.place.unsupported(str(error)) from None
         except FAILURES as error:
-            # NumPy's own words for what is wrong with the shapes or values; callers get one kind
-            # of error for all of them.
+            # NumPy says what is wrong with shapes or values; callers get one type of exception
+            # for all.
             raise self.place.invalid(f"{type(error).__name__}: {error}") from error
         for name, value in zip(self.outputs, results, strict=False):
             if name:
@@ -250,7 +251,7 @@ class KernelStep:
 
 @dataclass(slots=True)
 class FunctionStep:
-    """A node computed by a function's body: a model-local function's or a schema's."""
+    """A node that a function body computes, of a model-local function or a schema."""
 
     place: NodeLocation
     body: PreparedGraph
@@ -263,14 +264,14 @@ class FunctionStep:
         return [name for name in self.inputs if name]
 
     def run(self, env: dict[str, RuntimeValue]) -> None:
-        """Run the body in a scope of its own; inputs that are not given are None there."""
+        """Run the body in a scope of its own; absent inputs are None there."""
         args: list[RuntimeValue] = [env[name] if name else None for name in self.inputs]
         _run_body(self.place, self.body, args, self.outputs, env)
 
 
 @dataclass(slots=True)
 class TypedFunctionStep:
-    """A node whose schema gives a function body only once the input types are known."""
+    """A node whose schema gives a function body that depends on the input types."""
 
     place: NodeLocation
     definition: OperatorDefinition
@@ -285,7 +286,7 @@ class TypedFunctionStep:
         return [name for name in self.inputs if name]
 
     def run(self, env: dict[str, RuntimeValue]) -> None:
-        """Build the body for these input types, unless it was built before, and run it."""
+        """Run the body for these input types, which is built once for each."""
         args: list[RuntimeValue] = [env[name] if name else None for name in self.inputs]
         formals = [self.definition.input_formal(i) for i in range(len(args))]
         bound: dict[str, str] = {}
@@ -303,7 +304,7 @@ class TypedFunctionStep:
             results = _run_body(self.place, body, args, self.outputs, env)
         except ExecutionError as error:
             if any(isinstance(value, np.ndarray) and not value.size for value in args):
-                # Their Reshapes take a size of 0 for one to copy; the operators' texts do not.
+                # The Reshapes of the body take a size of 0 as one to copy; the text does not.
                 reason = f"the function body that onnx has fails on tensors of size 0: {error}"
                 raise self.place.unsupported(reason) from error
             raise
@@ -315,7 +316,7 @@ class TypedFunctionStep:
 
 
 def _check_keys(args: Sequence[RuntimeValue]) -> None:
-    """Raise `Invalid` unless keys and values are as many: the function body repeats one value."""
+    """Raise Invalid unless there are as many keys as values: the body would repeat one value."""
     for key in (1, 4):
         pair = [value.shape for value in args[key : key + 2] if isinstance(value, np.ndarray)]
         if len(pair) == 2 and pair[0][:-1] != pair[1][:-1]:
@@ -329,7 +330,7 @@ def _run_body(
     outputs: tuple[str, ...],
     env: dict[str, RuntimeValue],
 ) -> list[RuntimeValue]:
-    """Run a function's body in a scope of its own and put the outputs asked for in `env`."""
+    """Run a function body in a scope of its own, and add the outputs that have names to `env`."""
     for name, defined in zip(outputs, body.outputs, strict=False):
         if name and not defined:
             raise place.invalid(f"the function's body does not define output {name!r}")
@@ -350,5 +351,5 @@ def _type_bytes(value: RuntimeValue) -> bytes:
         tensor = helper.make_tensor_type_proto(kinds.pop(), None)
         return helper.make_sequence_type_proto(tensor).SerializeToString()
     array: Array = value
-    # Some bodies are built for the dimensions too, not only for the type and rank.
+    # Some bodies depend on the dimensions too, not only on the type and rank.
     return helper.make_tensor_type_proto(number_of(array.dtype), array.shape).SerializeToString()

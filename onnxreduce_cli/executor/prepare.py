@@ -1,7 +1,7 @@
-"""From protos to prepared graphs: names resolved, attributes read, kernels found.
+"""Making prepared graphs from protos: names are resolved, attributes read, kernels found.
 
-Everything that can be said about a model without inputs is said here: unknown operators
-and attributes, names that nothing defines, nodes that no kernel computes.
+Everything that is wrong whatever the inputs are is reported here: unknown operators and
+attributes, names that nothing defines, nodes that no kernel computes.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
 
 
 def plain_domain(domain: str) -> str:
-    """Give a domain with ai.onnx in its short form, the empty string."""
+    """Return a domain, which is the empty string for ai.onnx."""
     return "" if domain == "ai.onnx" else domain
 
 
@@ -57,7 +57,7 @@ class DefinedNames:
     __slots__ = ("_known", "_outer")
 
     def __init__(self, known: Iterable[str], outer: DefinedNames | None = None) -> None:
-        """Begin with the names `known`."""
+        """Start with the names `known`."""
         self._known = set(known)
         self._outer = outer
 
@@ -72,7 +72,7 @@ class DefinedNames:
 
 @dataclass
 class PreparationContext:
-    """What holds for all nodes of a model graph or of one function body.
+    """The facts that hold for all nodes of a model's graph or of a function body.
 
     `opsets` are its imports by domain, `bindings` the values of the attributes that its
     nodes may refer to. `bodies` and `open_calls` are shared by the whole model: bodies
@@ -89,7 +89,7 @@ class PreparationContext:
     def inside(
         self, function: FunctionProto, bindings: Mapping[str, AttributeProto]
     ) -> PreparationContext:
-        """Give the context of a function's body."""
+        """Return the context of a function body."""
         return PreparationContext(
             read_opsets(function.opset_import),
             self.functions,
@@ -101,7 +101,7 @@ class PreparationContext:
 
 
 def read_opsets(imports: Iterable[onnx.OperatorSetIdProto]) -> dict[str, int]:
-    """Read opset imports by domain; an older model may leave them out, which means 1."""
+    """Return opset imports by domain; an old model without any imports opset 1."""
     opsets = {plain_domain(entry.domain): int(entry.version) for entry in imports}
     return opsets or {"": 1}
 
@@ -180,7 +180,7 @@ def _prepare(
             if not function:
                 raise ExecutionError(f"output {name!r} is not defined by any node")
             undefined.add(name)
-    # A function may leave an optional output undefined; who calls it must not name that.
+    # A function may leave an optional output undefined, which calls must not name.
     prepared.outputs = tuple("" if name in undefined else name for name in outputs)
     prepared.finish()
     return prepared
@@ -227,10 +227,9 @@ def _prepare_node(
 
 
 def _resolve(node: NodeProto, context: PreparationContext) -> list[AttributeProto]:
-    """Give a node's attributes with references to a function's attributes replaced.
+    """Return a node's attributes, with the values of attributes of the function for references.
 
-    A reference to an attribute that the caller left out, and that has no default, is an
-    attribute left out.
+    A reference to an attribute that is not set and has no default is left out.
     """
     if not context.in_function:
         return list(node.attribute)
@@ -336,7 +335,7 @@ def _attribute_values(
     context: PreparationContext,
     names: DefinedNames,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Give the attributes by name, graphs made ready, and the outer names that these read."""
+    """Return the attributes by name, with prepared graphs, and the outer names that these read."""
     values = dict(found.defaults)
     captured: dict[str, None] = {}
     for attribute in attributes:
@@ -359,7 +358,7 @@ def _schema_function_step(
     place: NodeLocation,
     context: PreparationContext,
 ) -> PreparedStep | None:
-    """Make a step of the function body in the schema, which is part of the specification."""
+    """Return a step that runs the function body in the schema; None if there is no body."""
     schema = found.schema
     # Bodies of other domains' schemas do not always import what they use.
     if node.domain not in {"", "ai.onnx"} or any(a.type in _GRAPHS for a in attributes):

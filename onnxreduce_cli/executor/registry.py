@@ -1,7 +1,7 @@
-"""Which kernel computes which operator: by name and exact since-version.
+"""The kernels of operators, by name and exact since-version.
 
-A since-version that nobody registered has no kernel: when a new onnx release changes an
-operator, the executor says that it does not know it instead of guessing.
+A since-version that is not registered has no kernel: when a new onnx release changes an
+operator, the executor reports that it does not know it instead of guessing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Check: TypeAlias = "Callable[[Call], None]"
 
 
 class Subgraph(Protocol):
-    """A subgraph attribute as control-flow kernels see it: it runs in the node's scope.
+    """A subgraph attribute as control-flow kernels see it.
 
-    `empty` has, for each output declared as a tensor of known shape, an array of that type
-    with a first dimension of 0: what stacking the output no times gives. `input_ranks` are the
-    ranks that the inputs are declared with, 0 where there is none.
+    `empty` has an array for each output that is declared as a tensor of known shape, of that
+    type with a first dimension of 0: the scan output of no rounds. `input_ranks` are the ranks
+    that the inputs are declared with, 0 where there is none.
     """
 
     n_inputs: int
@@ -37,19 +37,19 @@ class Subgraph(Protocol):
 
 
 class SubgraphRunner(Protocol):
-    """Runs a subgraph with the names visible where its node stands."""
+    """Runs subgraphs with the values that their node sees."""
 
     def run(self, graph: Subgraph, values: list[RuntimeValue]) -> list[RuntimeValue]:
-        """Run `graph` on positional `values`; give its outputs in order."""
+        """Run `graph` on positional `values` and return its outputs in order."""
 
 
 @dataclass(slots=True)
 class Call:
-    """One node as its kernel sees it.
+    """A node as its kernel sees it.
 
-    `attrs` holds the attributes by name, schema defaults filled in: int, float, str, tuples
-    of them, arrays (tensor, sparse tensor), TypeProto, or Subgraph. An attribute without
-    value and default is absent. `outputs` are the node's output names, empty for omitted.
+    `attrs` has the attributes by name, with defaults filled in: int, float, str, tuples of them,
+    arrays (tensor, sparse tensor), TypeProto, or Subgraph. An attribute without value and
+    default is absent. `outputs` are the names of the outputs, empty for absent ones.
     """
 
     op: str
@@ -61,19 +61,19 @@ class Call:
     n_inputs: int
 
     def wants(self, index: int) -> bool:
-        """Return whether output `index` is asked for."""
+        """Return whether the node has an output at `index`."""
         return index < len(self.outputs) and bool(self.outputs[index])
 
 
 class RegisteredKernel(NamedTuple):
-    """A kernel, what it wants checked when a node is prepared, and whether it runs subgraphs."""
+    """A kernel, its check when a node is prepared, and whether it runs subgraphs."""
 
     kernel: Kernel
     check: Check | None
     scoped: bool
 
 
-#: Written by ``python -m onnxreduce_cli.report.operators`` from what the modules register.
+#: The module of each kernel, written by ``python -m onnxreduce_cli.report.operators``.
 INDEX = Path(__file__).with_name("index.json")
 
 _KERNELS: dict[tuple[str, int], RegisteredKernel] = {}
@@ -100,7 +100,7 @@ def kernel(
 
 
 def find_kernel(op: str, since: int) -> RegisteredKernel | None:
-    """Give the kernel for an ai.onnx operator's definition, or None; import it if need be."""
+    """Return the kernel for a definition of an ai.onnx operator, or None."""
     name = _modules().get(op)
     if name is not None:
         import_module(f"{__package__}.{name}")
@@ -108,7 +108,7 @@ def find_kernel(op: str, since: int) -> RegisteredKernel | None:
 
 
 def registered() -> list[tuple[str, int]]:
-    """List the (operator, since-version) pairs that have a kernel."""
+    """Return the (operator, since-version) pairs that have a kernel."""
     import pkgutil
 
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
@@ -118,13 +118,13 @@ def registered() -> list[tuple[str, int]]:
 
 @cache
 def _modules() -> Mapping[str, str]:
-    """The module that has an operator's kernels, of the few that a model needs."""
+    """Return the module with the kernels of each operator, so that only those are imported."""
     found: dict[str, list[str]] = json.loads(INDEX.read_text(encoding="utf-8"))
     return {op: name for name, ops in found.items() for op in ops}
 
 
 def index_text() -> str:
-    """What the index has to be: by module the operators that it registers kernels of."""
+    """Return the text of the index: for each module, the operators that it has kernels for."""
     found: dict[str, set[str]] = {}
     for key in registered():
         name = _KERNELS[key].kernel.__module__.removeprefix(f"{__package__}.")
@@ -144,7 +144,7 @@ class FormalParameter(NamedTuple):
 
 
 class OperatorDefinition(NamedTuple):
-    """What the executor needs of a schema, read once from `onnx.defs`."""
+    """The facts of a schema that the executor needs, read once from `onnx.defs`."""
 
     schema: Any  # defs.OpSchema, whose stubs leave out its function bodies
     since: int
@@ -161,11 +161,11 @@ class OperatorDefinition(NamedTuple):
     defaults: dict[str, Any]
 
     def input_formal(self, index: int) -> FormalParameter:
-        """Give the formal input at `index`; the last one repeats when it is variadic."""
+        """Return the formal input at `index`; the last one repeats when it is variadic."""
         return self.inputs[min(index, len(self.inputs) - 1)]
 
     def output_formal(self, index: int) -> FormalParameter:
-        """Give the formal output at `index`; the last one repeats when it is variadic."""
+        """Return the formal output at `index`; the last one repeats when it is variadic."""
         return self.outputs[min(index, len(self.outputs) - 1)]
 
 
@@ -185,7 +185,7 @@ def _formal(parameter: defs.OpSchema.FormalParameter) -> FormalParameter:
 
 @cache
 def definition(op: str, opset: int, domain: str) -> OperatorDefinition | None:
-    """Read the definition of an operator that holds at `opset`, or None when there is none."""
+    """Return the definition of an operator at `opset`, or None if there is none."""
     try:
         schema = defs.get_schema(op, opset, domain)
     except (defs.SchemaError, TypeError):
@@ -235,7 +235,7 @@ _READERS: dict[int, Callable[[AttributeProto], Any]] = {
 
 
 def attribute_value(attribute: AttributeProto) -> Any:
-    """Read an attribute that holds no graph; ValueError when its type is none of ONNX's."""
+    """Return the value of an attribute that is no graph; raise ValueError for unknown types."""
     reader = _READERS.get(attribute.type)
     if reader is None:
         raise ValueError(f"attribute {attribute.name!r} has an unreadable type {attribute.type}")

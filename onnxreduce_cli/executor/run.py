@@ -1,4 +1,4 @@
-"""Running models: the executor's two entry points."""
+"""The executor's two entry points, which run models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOO_DEEP = "the model's subgraphs or functions nest too deeply"
 
 
 class Executor:
-    """A model made ready to run on NumPy arrays, many times.
+    """A model that is ready to run on NumPy arrays, any number of times.
 
     Raises UnsupportedError when the executor cannot run some node correctly at the model's
     opset, ExecutionError when the model is invalid.
@@ -80,7 +80,7 @@ class Executor:
                 raise ExecutionError(f"input {name!r} is missing")
         wanted = graph.outputs if outputs is None else tuple(outputs)
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            # NumPy warns of a mean of nothing by another way.
+            # NumPy's warning about the mean of nothing is not covered by `errstate`.
             warnings.simplefilter("ignore", RuntimeWarning)
             try:
                 graph.run_in(env, keep_all=not set(wanted) <= set(graph.outputs))
@@ -98,7 +98,7 @@ def run(
     *,
     outputs: Sequence[str] | None = None,
 ) -> dict[str, RuntimeValue]:
-    """Run a model or a model file once; see Executor and Executor.run."""
+    """Run a model or a model file once; see `Executor` and `Executor.run`."""
     return Executor(model).run(inputs, outputs=outputs)
 
 

@@ -16,9 +16,9 @@ from onnxreduce_cli.executor.registry import Call
 
 @dataclass(slots=True, frozen=True)
 class WindowGeometry:
-    """Where windows lie, each field one entry for each spatial dimension.
+    """The sizes and positions of windows; each field has an entry for each spatial dimension.
 
-    `before` and `after` are the pads; `extra` is what the last window of ceil_mode reaches
+    `before` and `after` are the pads; `extra` is how far the last window of ceil_mode reaches
     beyond them.
     """
 
@@ -32,7 +32,7 @@ class WindowGeometry:
 
 
 def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int, ...]:
-    """Read an attribute with `count` entries, all `default` when it is absent."""
+    """Return an attribute with `count` entries, which are `default` if it is absent."""
     given = tuple(call.attrs.get(name) or (default,) * count)
     if len(given) != count:
         raise Invalid(f"{name} has {len(given)} entries, {count} are needed")
@@ -40,7 +40,7 @@ def per_dimension(call: Call, name: str, count: int, default: int) -> tuple[int,
 
 
 def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> WindowGeometry:
-    """Work out pads and output sizes from the attributes and the input's spatial shape."""
+    """Return pads and output sizes by the attributes and the input's spatial shape."""
     count = len(spatial)
     if len(kernel) != count or count == 0:
         raise Invalid(f"kernel {list(kernel)} does not fit spatial dimensions {list(spatial)}")
@@ -66,7 +66,7 @@ def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> W
             size = room // strides[i] + 1
             if call.attrs.get("ceil_mode", 0) and room % strides[i]:
                 size += 1
-                # A window must not start behind the input and its first pad.
+                # A window must not start after the input and its first pad.
                 if (size - 1) * strides[i] >= spatial[i] + first:
                     size -= 1
             beyond = max((size - 1) * strides[i] + reach[i] - spatial[i] - first - last, 0)
@@ -82,7 +82,7 @@ def geometry(call: Call, spatial: tuple[int, ...], kernel: tuple[int, ...]) -> W
 
 
 def windows(data: Array, place: WindowGeometry, fill: Any) -> Array:
-    """View padded data of shape (N, C, spatial...) as (N, C, output..., kernel...)."""
+    """Return padded data of shape (N, C, spatial...) as windows (N, C, output..., kernel...)."""
     count = len(place.kernel)
     widths = [(0, 0), (0, 0)] + [
         (b, a + e) for b, a, e in zip(place.before, place.after, place.extra, strict=True)
@@ -108,6 +108,6 @@ def windows(data: Array, place: WindowGeometry, fill: Any) -> Array:
 
 
 def flat_windows(data: Array, place: WindowGeometry, fill: Any) -> Array:
-    """Give windows with the kernel's dimensions in one: (N, C, output..., elements)."""
+    """Return windows with the kernel's dimensions flattened: (N, C, output..., elements)."""
     view = windows(data, place, fill)
     return view.reshape(*view.shape[: 2 + len(place.kernel)], prod(place.kernel))
