@@ -88,7 +88,7 @@ def at(state: RewriteState, node: NodeProto, environment: Environment) -> bool:
         state.replace(node, "Identity", sequence.items[place])
         return True
     counted = state.sequences.counted(sequence)
-    at = state.sequences.place(counted, place)
+    at = state.sequences.position_from_front(counted, place)
     state.sequences.element(counted, at, node)
     return True
 

@@ -343,9 +343,7 @@ class _ModelRewriter(OutputWriter):
                 None if kind is None or value is None else self._unifier.common(kind, value)
                 for kind, value in zip(representations, after[1:], strict=False)
             ]
-            if list(map(representation_key, joined)) == list(
-                map(representation_key, representations)
-            ):
+            if [*map(representation_key, joined)] == [*map(representation_key, representations)]:
                 break
             representations = joined
         if not any(representations) and all(new is None for _, new in results):
@@ -357,12 +355,9 @@ class _ModelRewriter(OutputWriter):
                 copy.input.append(name)
             else:
                 copy.input.extend(tensor_names(self._unifier.converted(value, kind)))
-        collected: list[Representation | None] = [None] * (
-            len(graph.output) - 1 - len(representations)
-        )
-        written = self._written_graph(
-            graph, results, inner, after, [None, *representations, *collected]
-        )
+        collected = [None] * (len(graph.output) - 1 - len(representations))
+        outputs = [*representations, *collected]
+        written = self._written_graph(graph, results, inner, after, [None, *outputs])
         infos = list(graph.input)[:2]
         for info, kind in zip(list(graph.input)[2:], representations, strict=True):
             if kind is None:
@@ -374,7 +369,7 @@ class _ModelRewriter(OutputWriter):
         body = attributes.find(copy, "body")
         assert body is not None
         body.g.CopyFrom(written)
-        self._emit(copy, [*representations, *collected], environment)
+        self._emit(copy, outputs, environment)
         return True
 
 

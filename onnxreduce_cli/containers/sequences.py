@@ -47,7 +47,9 @@ class SequenceWriter(SequenceUnifier):
         one = op.constant(np.array(1), "one")
         return op.replace(node, "Sub", more, one)
 
-    def place(self, sequence: StackedSequence | PackedSequence, position: int | str) -> str:
+    def position_from_front(
+        self, sequence: StackedSequence | PackedSequence, position: int | str
+    ) -> str:
         """Return a position counted from the front, int64 of shape [1].
 
         Args:
@@ -139,7 +141,7 @@ class SequenceWriter(SequenceUnifier):
         if place is None:
             return self._at_end(counted, item)
         op = self._op
-        before = self.place(counted, place)
+        before = self.position_from_front(counted, place)
         if isinstance(counted, PackedSequence):
             return self._packed_with(counted, item, before)
         stack = op.Concat(
@@ -190,7 +192,7 @@ class SequenceWriter(SequenceUnifier):
             del pairs[-1 if place is None else place]
             return _listed(pairs, sequence.elem_type)
         counted, op = self.counted(sequence), self._op
-        before = self.place(counted, -1 if place is None else place)
+        before = self.position_from_front(counted, -1 if place is None else place)
         behind = op.Add(before, op.ints(1))
         if isinstance(counted, StackedSequence):
             return replace(counted, stack=self._without(counted.stack, before, behind))
