@@ -190,7 +190,7 @@ class Context(NodeFacts):
 
     @property
     def unchanged(self) -> bool:
-        """Whether the step left the node as it is."""
+        """True if the step left the node as it is."""
         return not self.emitted and not self.initializers
 
     def move_to_initializer(self, tensor: TensorProto) -> None:

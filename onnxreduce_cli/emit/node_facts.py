@@ -138,7 +138,7 @@ class NodeFacts:
         return self.scope.parent is None and not isinstance(self.scope.container, FunctionProto)
 
     def input(self, index: int) -> Value:
-        """The node's input at `index`; empty where it is absent."""
+        """Return the node's input at `index`; empty where it is absent."""
         return Value(self.node.input[index] if index < len(self.node.input) else "", self)
 
     def attribute(self, name: str) -> AttributeProto | None:
@@ -237,24 +237,24 @@ class NodeFacts:
         return self._facts.model.readers(self.scope, name)
 
     def type(self, name: str) -> ValueType | None:
-        """The value's type as far as it is known."""
+        """Return the value's type as far as it is known."""
         self._lookups.shapes.add(str(name))
         return self._facts_of_kinds.type(self.scope, name)
 
     def elem_type(self, name: str) -> int | None:
-        """A tensor's `TensorProto.DataType`, if known."""
+        """Return a tensor's `TensorProto.DataType`, if known."""
         return self._facts_of_kinds.elem_type(self.scope, name)
 
     def kind(self, name: str) -> str | None:
-        """The value's type as schemas spell it, if known."""
+        """Return the value's type as schemas spell it, if known."""
         return self._facts_of_kinds.kind(self.scope, name)
 
     def allowed_kinds(self, name: str) -> frozenset[str] | None:
-        """The types that a value of unknown type may have, as schemas spell them."""
+        """Return the types that a value of unknown type may have, as schemas spell them."""
         return self._typed_facts.model.allowed_kinds(self.scope, name)
 
     def rank(self, name: str) -> int | None:
-        """The value's rank, if known."""
+        """Return the value's rank, if known."""
         found = self.type(name)
         return None if found is None else found.rank
 

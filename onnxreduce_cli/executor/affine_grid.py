@@ -14,7 +14,7 @@ from onnxreduce_cli.executor.errors import Invalid, NotSupported
 from onnxreduce_cli.executor.registry import Call, kernel
 
 
-def _places(length: int, corners: bool) -> Array:
+def _coordinates(length: int, corners: bool) -> Array:
     """Return the coordinates of an axis's elements between -1 and 1: at corners or at centres."""
     if not corners:
         return (2.0 * np.arange(length) + 1) / length - 1
@@ -31,7 +31,7 @@ def affine_grid(call: Call, theta: Array, size: Array) -> Array:
     if rank not in (2, 3) or theta.shape != (batch, rank, rank + 1):
         raise Invalid(f"theta of shape {theta.shape} does not fit size {sizes}")
     corners = bool(call.attrs["align_corners"])
-    axes = np.meshgrid(*(_places(length, corners) for length in lengths), indexing="ij")
+    axes = np.meshgrid(*(_coordinates(length, corners) for length in lengths), indexing="ij")
     # The last axis of the image is the first coordinate.
     points = np.stack([*axes[::-1], np.ones(lengths)], axis=-1)
     moved = np.einsum("nij,...j->n...i", theta.astype(FLOAT64), points)

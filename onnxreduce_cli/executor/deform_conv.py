@@ -31,7 +31,7 @@ def deform_conv(
     if axes < 1 or window != w.shape[2:] or x.shape[1] != w.shape[1] * groups:
         raise Invalid(f"weights of shape {w.shape} do not fit data of shape {x.shape}")
     shared, after, n = call.attrs["offset_group"], offset.shape[2:], x.shape[0]
-    places = _places(call, x.shape[2:], window, after)
+    places = _coordinates(call, x.shape[2:], window, after)
     elements = shared * prod(window)
     for name, given, wanted in (
         ("offset", offset, (n, elements * axes, *after)),
@@ -55,7 +55,7 @@ def deform_conv(
     return to_dtype(result, x.dtype)
 
 
-def _places(
+def _coordinates(
     call: Call, lengths: tuple[int, ...], window: tuple[int, ...], after: tuple[int, ...]
 ) -> list[Array]:
     """Return for each axis the coordinates without offsets, of shape (elements, *after)."""

@@ -24,8 +24,8 @@ _INTEGERS = {"int2", "uint2", "int4", "uint4", "int8", "uint8", "int16", "uint16
 
 
 def _spread(call: Call, parameter: Array, shape: tuple[int, ...]) -> Array:
-    """Return a scale or zero point in the data's shape: for all, for each index of an axis, or
-    for each block.
+    """Return a scale or zero point, one for all, for an index of an axis or for a block, in the
+    shape of the data.
     """
     if parameter.size == 1 and parameter.ndim < 2:
         return parameter.reshape(())

@@ -142,7 +142,7 @@ def _is_grid_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
     return 3 <= len(data) == len(grid) and (data[0], len(data) - 2) == (grid[0], grid[-1])
 
 
-def _are_places_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
+def _are_indices_of_data(shapes: Sequence[tuple[int, ...]]) -> bool:
     return shapes[0] == shapes[1]
 
 
@@ -164,7 +164,7 @@ def _is_signal(shapes: Sequence[tuple[int, ...]]) -> bool:
 
 _FIT: dict[str, Callable[[Sequence[tuple[int, ...]]], bool]] = {
     "GridSample": _is_grid_of_data,
-    "MaxUnpool": _are_places_of_data,
+    "MaxUnpool": _are_indices_of_data,
     "NonMaxSuppression": _are_boxes_of_scores,
     "RoiAlign": _are_regions_of_data,
     "STFT": _is_signal,

@@ -25,9 +25,9 @@ def string_normalizer(call: Call, x: Array) -> Array:
     action = call.attrs.get("case_change_action", "NONE")
     if action not in _CHANGES:
         raise Invalid(f"case_change_action {action!r} is none of {', '.join(_CHANGES)}")
-    alike: Callable[[str], str] = str if call.attrs.get("is_case_sensitive", 0) else str.lower
-    stopwords = {alike(word) for word in call.attrs.get("stopwords", ())}
-    kept = [str(text) for text in x.ravel() if alike(str(text)) not in stopwords]
+    key: Callable[[str], str] = str if call.attrs.get("is_case_sensitive", 0) else str.lower
+    stopwords = {key(word) for word in call.attrs.get("stopwords", ())}
+    kept = [str(text) for text in x.ravel() if key(str(text)) not in stopwords]
     changed = [_CHANGES[action](text) for text in kept] or [""]
     result = np.array(changed, object)
     return result.reshape(1, -1) if x.ndim == 2 else result

@@ -147,8 +147,10 @@ def conversion_picture(conversion: Conversion, checked: SiteReport | None) -> Mo
 
 
 def _distinct(conversion: Conversion, checked: SiteReport | None) -> Iterator[Site]:
-    """Yield one site of each kind: those that were checked or, without a check, one for each
-    distinct operator, replacement and description.
+    """Yield one site of each kind.
+
+    These are the sites that were checked or, without a check, one for each distinct operator,
+    replacement and description.
     """
     found = [site for site in conversion.sites if site.blocked is None]
     sites = [site for site in found if site.description is not None]
