@@ -30,28 +30,28 @@ def load_and_save(source: str, target: str) -> None:
 
 def onnxreduce(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=TARGET, force=True, check=False))
 
 
 def onnxreduce_checked(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=TARGET, force=True))
 
 
 def down(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=LOWER, force=True, check=False))
 
 
 def down_checked(source: str, target: str) -> None:
     from onnxreduce_cli.api.file_conversion import convert_file
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.engine.options import Options
 
     convert_file(source, target, Options(opset=LOWER, force=True))
 
@@ -132,10 +132,10 @@ def prepare(work: Work) -> None:
             work(source, target)
         models.many_nodes(source, 5, LOWER if work not in _DOWN else TARGET)
         work(source, target)
-    if "onnxreduce_cli.verification.process" in sys.modules:
-        from onnxreduce_cli.verification import process
+    if "onnxreduce_cli.worker.process" in sys.modules:
+        from onnxreduce_cli.worker.process import end_current
 
-        process.end_all()
+        end_current()
 
 
 def converters(*, slow: bool = True) -> dict[str, Work]:

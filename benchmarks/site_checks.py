@@ -6,8 +6,11 @@ import time
 from pathlib import Path
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.engine.pairs.distinct import distinct_sites
 from onnxreduce_cli.model.files import load
-from onnxreduce_cli.verification.sites import check_sites
+from onnxreduce_cli.verification.inputs.profiles import constant_drawer
+from onnxreduce_cli.verification.sites.checking import check_sites
 
 MODELS = Path(__file__).parents[1] / "tests" / "data" / "models"
 TARGETS = (11, 13, 21)
@@ -21,13 +24,12 @@ def main() -> None:
         for path in sorted(MODELS.glob("*.onnx")):
             for target in TARGETS:
                 document = load(path)
-                conversion = Conversion(
-                    document.model, target, base_dir=document.base_dir, emulate=True
-                )
+                options = Options(emulate=True)
+                conversion = Conversion(document.model, target, options, base_dir=document.base_dir)
                 if conversion.blockers or not conversion.sites:
                     continue
                 start = time.perf_counter()
-                report = check_sites(conversion)
+                report = check_sites(distinct_sites(conversion, constant_drawer()))
                 seconds = time.perf_counter() - start
                 key = f"{path.stem} to {target}"
                 best = rows[key][1] if number > 1 else seconds

@@ -16,8 +16,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from benchmarks import verify_memory
 from onnxreduce_cli.verification import verify
-from onnxreduce_cli.verification.inputs import Drawer
-from onnxreduce_cli.verification.profiles import profile
+from onnxreduce_cli.verification.inputs.drawing import Drawer
+from onnxreduce_cli.verification.inputs.profiles import profile
 from onnxreduce_cli.verification.source import Source
 
 TRIALS = 5

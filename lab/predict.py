@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from onnx import NodeProto
+
 from lab.measured import Verdict
 from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.requirement import Target, find
-from onnxreduce_cli.targets.verdict import hits_of_model
+from onnxreduce_cli.targets.verdict import Hit, hits, own_nodes
 
 #: Names in `measured.json` that are not the targets' own; what follows a plus sign was run with it.
 _NAMES = {"pnnx": "ncnn"}
@@ -21,6 +25,12 @@ def target_of(runtime: str) -> Target:
     return find(f"{_NAMES.get(name, name)}=={version}")
 
 
+def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[NodeProto, Hit]]:
+    """Return what a target gets wrong, or refuses, of the nodes of a model as it is."""
+    for asked in own_nodes(facts):
+        yield from ((asked.node, hit) for hit in hits(target, asked, asked.source_opset))
+
+
 def predicted(target: Target, facts: Facts) -> Verdict:
     """The verdict on a model of which `facts` are known; what is refused is not computed wrong."""
     opset = default_opset(facts.model) or 1
@@ -28,7 +38,7 @@ def predicted(target: Target, facts: Facts) -> Verdict:
         return "refused"
     if target.ir_version is not None and facts.model.ir_version > target.ir_version:
         return "refused"
-    effects = {hit.effect for _, _, hit in hits_of_model(target, facts)}
+    effects = {hit.effect for _, hit in hits_of_model(target, facts)}
     if "refused" in effects:
         return "refused"
     return "wrong" if effects else "right"

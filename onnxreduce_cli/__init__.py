@@ -28,14 +28,13 @@ if TYPE_CHECKING:
         UncheckedError,
         UsageError,
     )
-    from onnxreduce_cli.verification.compare import Tolerance
+    from onnxreduce_cli.verification.compare.values import Tolerance
     from onnxreduce_cli.verification.errors import (
         CannotRunError,
         InputError,
         RunFailedError,
-        VerificationError,
     )
-    from onnxreduce_cli.verification.results import VerifyReport
+    from onnxreduce_cli.verification.whole.results import VerificationError, VerifyReport
 
 __version__ = "0.1.0"
 
@@ -91,11 +90,11 @@ _HOMES = {
     "PreparationOptions": "api.by_name",
     "RunFailedError": "verification.errors",
     "Specialised": "engine.description",
-    "Tolerance": "verification.compare",
+    "Tolerance": "verification.compare.values",
     "UncheckedError": "errors",
     "UsageError": "errors",
-    "VerificationError": "verification.errors",
-    "VerifyReport": "verification.results",
+    "VerificationError": "verification.whole.results",
+    "VerifyReport": "verification.whole.results",
     "convert": "api.library",
     "convert_file": "api.library",
     "convert_version": "api.library",

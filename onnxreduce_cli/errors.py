@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import (
     common_text,

@@ -11,7 +11,7 @@ from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.engine import avoidance, carry, contraction
+from onnxreduce_cli.engine import avoidance, contraction, node_converter
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
@@ -23,16 +23,20 @@ T = TypeVar("T")
 
 def watch() -> None:
     """Have everything that is asked to write nodes in a node's place checked after it did."""
-    next_step, body, alternatives = carry.next_step, carry.body, avoidance.alternatives
-    emit, fit_types = contraction.Contraction.emit, carry.fit_types
+    next_step, body, alternatives = (
+        node_converter.next_step,
+        node_converter.body,
+        avoidance.alternatives,
+    )
+    emit, fit_types = contraction.Contraction.emit, node_converter.fit_types
 
     def watched_step(op_type: str, opset: int, target: int) -> NextStep | None:
         step = next_step(op_type, opset, target)
         return None if step is None else step._replace(take=_watched(step.take))
 
-    def watched_alternatives(op_type: str, form: str) -> list[Alternative]:
-        found = alternatives(op_type, form)
-        return [item._replace(apply=_watched(item.apply)) for item in found]
+    def watched_alternatives(op_type: str, form: str) -> Iterator[Alternative]:
+        for item in alternatives(op_type, form):
+            yield item._replace(apply=_watched(item.apply))
 
     def watched_emit(self: contraction.Contraction, context: Context, site: Site) -> None:
         emit(self, context, site)
@@ -42,9 +46,9 @@ def watch() -> None:
         fit_types(context, *rest)
         check(context)
 
-    carry.next_step = watched_step
-    carry.fit_types = watched_fit
-    carry.body = lambda op_type: _watched(body(op_type))
+    node_converter.next_step = watched_step
+    node_converter.fit_types = watched_fit
+    node_converter.body = lambda op_type: _watched(body(op_type))
     avoidance.alternatives = watched_alternatives
     contraction.Contraction.emit = watched_emit
 

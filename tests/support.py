@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,9 +25,13 @@ import onnxreduce_cli
 from onnxreduce_cli import executor, schemas
 from onnxreduce_cli.emit.builder import fill
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.distinct import distinct_sites
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.executor import ExecutionError
 from onnxreduce_cli.model.gate import admit
+from onnxreduce_cli.verification.inputs.profiles import constant_drawer
+from onnxreduce_cli.verification.sites import checking as sites
+from onnxreduce_cli.verification.sites.report import SiteReport
 
 ort.set_default_logger_severity(4)
 
@@ -50,6 +55,11 @@ def conversions(found: ModelProto) -> list[Conversion]:
     facts = admit(found)
     opsets = range(1, schemas.newest_opset() + 1)
     return [Conversion(found, opset, facts=facts) for opset in opsets]
+
+
+def check_sites(conversion: Conversion, **options: Any) -> SiteReport:
+    """Check each distinct site of a conversion that is not applied yet."""
+    return sites.check_sites(distinct_sites(conversion, constant_drawer()), **options)
 
 
 def several_times(found: ModelProto, times: int) -> ModelProto:
@@ -212,6 +222,48 @@ def converts(
         for name in expected:
             assert_same(expected[name], actual[name], name, exact=exact)
     return result
+
+
+def converts_from_9(
+    source: ModelProto, opset: int, *feeds: Mapping[str, Any], **options: Any
+) -> None:
+    """Convert as `converts` does; below opset 9 it blocks, as it would count up to a size.
+
+    Args:
+        source: the model, with sizes or ranks that are only known at run time.
+        opset: the opset to reach.
+        feeds: sets of inputs.
+        options: as for `converts`.
+    """
+    if opset >= 9:
+        converts(source, opset, *feeds, **options)
+        return
+    _must_count(source, opset)
+
+
+def converts_or_counts(
+    source: ModelProto, opset: int, *feeds: Mapping[str, Any], **options: Any
+) -> ModelProto | None:
+    """Convert as `converts` does; below opset 9 it may block, as it would count up to a size.
+
+    Args:
+        source: the model.
+        opset: the opset to reach.
+        feeds: sets of inputs.
+        options: as for `converts`.
+    """
+    if opset < 9 and onnxreduce_cli.plan(source, opset, emulate=True).blockers:
+        _must_count(source, opset)
+        return None
+    return converts(source, opset, *feeds, **options)
+
+
+def _must_count(source: ModelProto, opset: int) -> None:
+    """A conversion below opset 9 blocks at sizes or ranks that are only known at run time."""
+    for blocker in blockers(source, opset):
+        counts = "before opset 9 only a Loop counts" in blocker.reason
+        assert counts or "before opset 8 only a Loop gives both one rank" in blocker.reason
+        assert re.match(r"choose opset [89] or later(, or state the shapes|$)", blocker.advice)
 
 
 def assert_same(expected: Any, actual: Any, name: str = "", *, exact: bool = False) -> None:

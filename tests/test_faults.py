@@ -22,8 +22,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from onnxreduce_cli.api.file_conversion import convert_file
-from onnxreduce_cli.api.options import Options
-from onnxreduce_cli.api.save import Placement
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import byte_ranges, files
 
@@ -88,7 +87,7 @@ WORKS: dict[str, list[tuple[str, int, dict[str, object]]]] = {
 
 
 def convert(folder: Path, target: Path, name: str, opset: int, placed: dict[str, object]) -> None:
-    options = Options(opset, force=True, check=False, placement=Placement(**placed))
+    options = Options(opset, force=True, check=False, **placed)
     with pytest.MonkeyPatch.context() as patch:
         # As if the model were a large one.
         patch.setattr(files, "_OUTLINED", 0)

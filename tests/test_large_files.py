@@ -16,8 +16,7 @@ from onnx import TensorProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.api.file_conversion import convert_file
-from onnxreduce_cli.api.options import Options
-from onnxreduce_cli.api.save import Placement
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.model import wire
 
@@ -146,7 +145,7 @@ def test_in_another_folder_data_goes_along(large: Path, tmp_path: Path, way) -> 
     target = tmp_path / "out" / "model.onnx"
     target.parent.mkdir()
     start, memory = time.monotonic(), peak()
-    options = Options(18, placement=Placement(external_data=way))
+    options = Options(18, external_data=way)
     done = convert_file(str(large), str(target), options)
     assert time.monotonic() - start < SECONDS
     assert peak() - memory < 100_000
@@ -167,7 +166,7 @@ def test_library_and_inspection_do_not_read_it_either(large: Path) -> None:
 def test_what_does_not_fit_into_one_file_is_refused(large: Path, tmp_path: Path) -> None:
     target = tmp_path / "inline.onnx"
     with pytest.raises(InvalidModelError, match=r"21\.47 GB and protobuf holds no more"):
-        convert_file(str(large), str(target), Options(18, placement=Placement(inline=True)))
+        convert_file(str(large), str(target), Options(18, inline=True))
     assert not target.exists()
 
 

@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from onnxreduce_cli.errors import CheckError
-from onnxreduce_cli.verification import checking
+from onnxreduce_cli.verification.sites import checking
 from tests import node_cases
 from tests.node_cases import (
     Case,

@@ -12,6 +12,7 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.executor import ExecutorError, UnsupportedError
 from tests.steps.checklist import newest_declared
 from tests.support import Expected
@@ -50,7 +51,7 @@ def round_trip(source: ModelProto, feeds: dict[str, object], counts: Counter[str
             return
         copy = ModelProto()
         copy.CopyFrom(converted)
-        Conversion(copy, target, emulate=True).apply()
+        Conversion(copy, target, Options(emulate=True)).apply()
         converted = copy
         onnx.checker.check_model(converted, full_check=True)
         try:

@@ -12,24 +12,24 @@ import onnx
 import pytest
 from onnx import ModelProto, TensorProto, helper
 
-from onnxreduce_cli.engine import carry
+from onnxreduce_cli.engine import inspection, node_converter
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.passes import inlining
 from onnxreduce_cli.engine.passes.inlining import inline_functions
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.executor import ExecutionError, Executor
-from onnxreduce_cli.model import called_types, shape_inference, specialisation
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model import specialisation
 from onnxreduce_cli.model.order import misplaced
 from onnxreduce_cli.model.scope import scopes
 from onnxreduce_cli.model.skeleton import call_skeleton
 from onnxreduce_cli.model.specialisation import Specialisation
-from onnxreduce_cli.verification.randomness import random_outputs
-from onnxreduce_cli.verification.sites import check_sites
+from onnxreduce_cli.model.types import called_types, shape_inference
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.verification.source import Source
-from tests.support import conversions
-from tests.verification.test_site_nesting import nested as nested_apart
+from onnxreduce_cli.verification.whole.randomness import random_outputs
+from tests.engine.pairs.test_bodies import nested as nested_apart
+from tests.support import check_sites, conversions
 
 
 def operations(work: Callable[[], object]) -> int:
@@ -205,6 +205,17 @@ def test_four_times_the_model_is_four_times_the_work(
     )
 
 
+@pytest.mark.parametrize("make", [chain, functions, branches])
+def test_inspection_of_four_times_the_model_is_four_times_the_work(
+    make: Callable[[int], ModelProto],
+) -> None:
+    small, large = make(20), make(80)
+    inspection.inspect(make(5))
+    assert operations(lambda: inspection.inspect(large)) < 4.3 * operations(
+        lambda: inspection.inspect(small)
+    )
+
+
 def sizes_apart(count: int) -> ModelProto:
     """Functions that each call the next one with two sizes: the last with 2 ** `count`."""
     made = []
@@ -246,7 +257,7 @@ def test_functions_that_have_no_end_of_copies_stay(monkeypatch: pytest.MonkeyPat
     facts = Facts(found, scopes(found))
     copies = Specialisation(found, facts.scopes, found.functions[-1:], facts)
     assert sum(len(scope.nodes) for scope in copies.scopes) < 150
-    given = Subject.of(found, "")
+    given = ConversionInput.of(found, "")
     blocked: Any = SimpleNamespace(blocked_functions=found.functions[-1:])
     assert list(inline_functions(given, blocked)) == []
 
@@ -346,7 +357,7 @@ def test_axes_of_data_of_high_rank_are_not_gone_through_one_by_one() -> None:
 
 
 def test_no_node_becomes_more_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(carry, "MOST_NODES", 50)
+    monkeypatch.setattr(node_converter, "MOST_NODES", 50)
     info = helper.make_tensor_value_info
     inputs = [info("x", TensorProto.FLOAT, [1] * 30), info("axes", TensorProto.INT64, [1])]
     node = helper.make_node("ReduceMax", ["x", "axes"], ["y"])

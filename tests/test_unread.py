@@ -9,6 +9,7 @@ from onnx import ModelProto, helper, parser
 
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.dead_values import without_unread
 from onnxreduce_cli.steps.registry import STEPS
 from tests import contract, node_cases
@@ -35,7 +36,7 @@ def gather_nd() -> ModelProto:
 
 def test_a_question_leaves_nothing_behind() -> None:
     # How many dimensions are indexed is not known, which must be asked and not computed.
-    conversion = Conversion(gather_nd(), 10, emulate=True)
+    conversion = Conversion(gather_nd(), 10, Options(emulate=True))
     assert not conversion.blockers
     assert conversion.sites[0].result
     assert unread(conversion) == []
@@ -81,7 +82,7 @@ def test_a_sample_of_node_cases() -> None:
     sample = [case for case in cases if case.name.startswith("test_cumsum_1d")]
     for case in [*sample, *random.Random(1).sample(cases, 40)]:
         for target in TARGETS:
-            conversion = Conversion(case.model, target, emulate=True)
+            conversion = Conversion(case.model, target, Options(emulate=True))
             assert unread(conversion) == [], f"{case.name} to {target}"
             swept += conversion.swept
     assert swept

@@ -1,26 +1,22 @@
-"""What functions of the library take by name, for type checkers and documentation."""
+"""What functions of the library take by name, for type checkers and documentation.
+
+Each name is a field of `Options`, whose docstring says what it means.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
-from typing import Literal, TypedDict
+from inspect import cleandoc
+from typing import Any, Literal, TypedDict
 
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.metadata import Strip
 
 
 class PreparationOptions(TypedDict, total=False):
-    """What is done to a whole model first, before it is moved to an opset.
-
-    Attributes:
-        strip_metadata: of what to drop metadata and doc strings: ``"nodes"``, ``"functions"`` with
-            all in them, or ``"all"``.
-        inline_functions: put the bodies of model-local functions in the place of their calls.
-        dims: sizes by the names of symbolic dimensions, which are fixed: ``{"batch": 1}``; those
-            without a name are ``input[axis]``.
-        dtypes: dtypes to change in values, weights and attributes: ``{"bfloat16": "float"}``.
-        keep_interface: let inputs and outputs keep their dtypes, by a Cast each.
-    """
+    """What is done to a whole model first, before it is moved to an opset."""
 
     strip_metadata: Strip | None
     inline_functions: bool
@@ -29,18 +25,8 @@ class PreparationOptions(TypedDict, total=False):
     keep_interface: bool
 
 
-class RequestOptions(PreparationOptions, total=False):
-    """The parts of a `Request` but the opset, each by itself.
-
-    Attributes:
-        runtime: where the model is to run, as ``"onnxruntime==1.8"``.
-        allow_ops: the only operators that may be left.
-        expand: operators to replace by their function bodies.
-        contract: operators, or groups, to put in place of nodes that stand for them.
-        ir_version: the IR version of a model that changes.
-        types: the types of values where nothing else tells.
-        emulate: let control flow, or very many nodes, stand for a node.
-    """
+class PlanOptions(PreparationOptions, total=False):
+    """What `plan` takes by name."""
 
     runtime: str | None
     allow_ops: Collection[str]
@@ -51,43 +37,16 @@ class RequestOptions(PreparationOptions, total=False):
     emulate: bool
 
 
-class ConvertOptions(RequestOptions, total=False):
-    """What `convert` takes by name.
-
-    Attributes:
-        in_place: edit the given model and return it.
-        check: run each distinct node that changes, before against after.
-        strict: refuse a conversion of which some node could not be checked.
-    """
+class ConvertOptions(PlanOptions, total=False):
+    """What `convert` takes by name."""
 
     in_place: bool
     check: bool
     strict: bool
 
 
-class FileOptions(RequestOptions, total=False):
-    """What `convert_file` takes by name.
-
-    Attributes:
-        dry_run: write nothing: only plan, or also compare with `verify`.
-        force: overwrite a file that exists.
-        in_place: let the output be the input.
-        check: run each distinct node that changes, before against after; the default.
-        strict: write nothing if some node could not be checked.
-        verify: compare the whole models, too.
-        pairs: real data to compare with, ``name=file.npy`` each.
-        inputs: real data to compare with: an .npz file or a test_data_set folder.
-        trials: how many sets of inputs to draw.
-        seed: of what is drawn.
-        rtol: the relative tolerance of the comparison; None for the dtype's own.
-        atol: the absolute tolerance of the comparison; None for the dtype's own.
-        timeout: the seconds that a whole model may take to load, and to run.
-        memory: the bytes of memory that running a whole model may take.
-        external_data: how external data goes along to another folder.
-        allow_outside: let external data lie outside the model's folder.
-        threshold: weights of at least so many bytes become external data; None to leave them.
-        inline: put external data into the model's file.
-    """
+class FileOptions(PlanOptions, total=False):
+    """What `convert_file` takes by name."""
 
     dry_run: bool
     force: bool
@@ -107,3 +66,15 @@ class FileOptions(RequestOptions, total=False):
     allow_outside: bool
     threshold: int | None
     inline: bool
+
+
+def _document(owner: Any) -> None:
+    """Add to the docstring of a class what that of `Options` says of each of its names."""
+    said = cleandoc(Options.__doc__ or "").partition("Attributes:\n")[2]
+    entries = re.findall(r"^    (\w+): (.*\n(?:     +.*\n)*)", said + "\n", re.MULTILINE)
+    lines = [f"    {name}: {text}" for name, text in entries if name in owner.__annotations__]
+    owner.__doc__ = f"{owner.__doc__}\n\nAttributes:\n{''.join(lines)}"
+
+
+for _owner in (PreparationOptions, PlanOptions, ConvertOptions, FileOptions):
+    _document(_owner)

@@ -5,21 +5,20 @@ What brings ONNX Runtime is imported where it is called: a model that nothing ch
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from onnxreduce_cli.engine.conversion import Conversion
-
 if TYPE_CHECKING:
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.engine.conversion import Conversion
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 
 def prepare_checks() -> None:
-    """Let a process that checks start while this one reads and plans, if none has."""
-    from onnxreduce_cli.verification.pair_process import prepared
-    from onnxreduce_cli.verification.process import prepare
+    """Let the worker import ONNX Runtime while this process reads and plans."""
+    from onnxreduce_cli.worker.process import current
 
-    if prepared() is None:
-        prepare("onnxruntime")
+    with suppress(OSError):  # Whoever needs it is told.
+        current(("onnxruntime", "onnxreduce_cli.verification.sessions"))
 
 
 def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | None:
@@ -35,6 +34,8 @@ def check_conversion(conversion: Conversion, *, strict: bool) -> SiteReport | No
     """
     if not conversion.rewrites_nodes or conversion.blockers:
         return None
-    from onnxreduce_cli.verification.checking import check
+    from onnxreduce_cli.engine.pairs.distinct import distinct_sites
+    from onnxreduce_cli.verification.inputs.profiles import constant_drawer
+    from onnxreduce_cli.verification.sites.checking import check
 
-    return check(conversion, strict=strict)
+    return check(distinct_sites(conversion, constant_drawer()), strict=strict)

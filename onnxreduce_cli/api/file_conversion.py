@@ -8,16 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import IO, TYPE_CHECKING
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
-from onnxreduce_cli.api.options import Options
+from onnxreduce_cli.api.conversion import converting
 from onnxreduce_cli.api.output import check_path, output_path
-from onnxreduce_cli.api.request import converting
 from onnxreduce_cli.api.save import SavedData, check_placement, save, try_out
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.description import Plan
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.errors import (
     CheckError,
@@ -28,14 +28,13 @@ from onnxreduce_cli.errors import (
 from onnxreduce_cli.model.files import STREAM, Document, load, make_folder
 from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.model.stated_shapes import FalseShape
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import Serializable
-from onnxreduce_cli.verification.limits import limited
+from onnxreduce_cli.verification.limits import Limits, limited
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.comparison import Comparison
     from onnxreduce_cli.verification import VerifyReport
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 
 #: Looks at a conversion while its model is as it was, and at what checking its sites found; None
@@ -115,11 +114,15 @@ def convert_file(
     if options.check and not options.only_plans:
         prepare_checks()
     document = load(source, stdin if source == STREAM else None)
-    opset = options.opset_of(document)
-    path = output_path(source, target, opset, options.runtime, in_place=options.in_place)
+    path = output_path(source, target, options.opset_of(document.model), options)
     if not options.dry_run:
-        _check_output(source, path, options, stdout)
-    comparison = _comparison(document, source, options, progress)
+        check_path(source, path, options, stdout)
+        check_placement(path, options)
+    comparison = None
+    if options.verify:
+        from onnxreduce_cli.api.comparison import Comparison
+
+        comparison = Comparison(document, source, options, progress)
     with converting(document, options) as conversion:
         checked = _check(Converted(source, path, conversion.plan()), conversion, options, seen)
         if options.only_plans or (options.dry_run and checked.plan.blockers):
@@ -158,37 +161,6 @@ def _check(
     return replace(done, checks=sites)
 
 
-def _check_output(source: str, path: str, options: Options, stdout: IO[bytes] | None) -> None:
-    """Refuse an output, or a file beside it, that may not be written.
-
-    Raises:
-        UsageError: what is in the way.
-    """
-    check_path(
-        source,
-        path,
-        in_place=options.in_place,
-        force=options.force,
-        stdout=stdout,
-    )
-    check_placement(path, options.placement, force=options.force)
-
-
-def _comparison(
-    document: Document, source: str, options: Options, progress: Progress | None
-) -> Comparison | None:
-    """Return the comparison of the whole models; None where none is asked for.
-
-    Raises:
-        InputError: real data cannot be read, or does not fit the model.
-    """
-    if not options.verify:
-        return None
-    from onnxreduce_cli.api.comparison import comparison_of
-
-    return comparison_of(document, source, options, progress)
-
-
 def _try_out(
     checked: Converted,
     document: Document,
@@ -203,8 +175,8 @@ def _try_out(
         VerificationError: the whole models are not equal, or nothing could tell.
     """
     assert comparison is not None
-    with limited(options.limits):
-        try_out(document, conversion, options.placement, comparison)
+    with limited(Limits(options.timeout, options.memory)):
+        try_out(document, conversion, options, comparison)
     return replace(checked, verified=comparison.report)
 
 
@@ -231,13 +203,12 @@ def _write(
     if path != STREAM:
         make_folder(os.path.dirname(os.path.abspath(path)))
     given = 0 if STREAM in (checked.source, path) else os.path.getsize(checked.source)
-    with limited(options.limits):
+    with limited(Limits(options.timeout, options.memory)):
         data = save(
             document,
             conversion,
             path,
-            options.placement,
-            force=options.force,
+            options,
             stdout=stdout,
             verify=comparison,
             progress=copying,

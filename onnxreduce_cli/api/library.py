@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, overload
 from onnx import ModelProto
 
 from onnxreduce_cli.api.checks import check_conversion, prepare_checks
+from onnxreduce_cli.api.conversion import converting
 from onnxreduce_cli.api.ir_models import from_ir, is_ir_model, to_ir
-from onnxreduce_cli.api.request import Request, converting
 from onnxreduce_cli.engine.description import Plan
-from onnxreduce_cli.engine.preparation import Preparation
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.files import Document, load
@@ -71,7 +71,7 @@ def convert(
             with, or the least that the model needs; ``"keep"`` for its own; else a number.
         types: the types of values where nothing else tells, which the model then states:
             ``{"y": "uint8"}``, or with a shape ``{"y": "float[N,3,224]"}``.
-        emulate: let control flow, or more than 128 nodes, stand for a node; else that blocks.
+        emulate: let control flow that was not there stand for a node; else that blocks.
         allow_ops: the only operators that may be left, ``["Add", "Resize@11-"]``; all if empty.
         in_place: edit the given model and return it; else it is left untouched.
         check: run each distinct node that changes, before against after, on small inputs.
@@ -84,24 +84,35 @@ def convert(
         InvalidModelError: the file cannot be read, or the model contradicts itself.
         UsageError: no such opset, runtime, operator, value, dtype or dimension; nothing to edit.
     """
-    wanted = (opset, runtime, allow_ops, expand, contract, ir_version, types or {}, emulate)
-    request = Request(*wanted, Preparation(**whole))
+    options = Options(
+        opset=opset,
+        runtime=runtime,
+        expand=expand,
+        contract=contract,
+        ir_version=ir_version,
+        types=types,
+        emulate=emulate,
+        allow_ops=allow_ops,
+        check=check or strict,
+        strict=strict,
+        **whole,
+    )
     if in_place and not isinstance(model_or_path, ModelProto):
         raise UsageError("only a ModelProto can be edited in place")
     # What is prepared is a copy: what fails later leaves the model as it is.
-    document = _read(model_or_path, copied=not in_place or request.preparation.wanted)
-    _convert(document, request, check=check or strict, strict=strict)
+    document = _read(model_or_path, copied=not in_place or options.prepares)
+    _convert(document, options)
     return _given_back(document, model_or_path, in_place=in_place)
 
 
-def _convert(document: Document, request: Request, *, check: bool, strict: bool) -> None:
+def _convert(document: Document, options: Options) -> None:
     """Convert a document in place."""
-    request.validate()
-    if check and request.opset != default_opset(document.model):
+    options.validate()
+    if options.check and options.opset != default_opset(document.model):
         prepare_checks()
-    with converting(document, request) as conversion:
-        if check:
-            check_conversion(conversion, strict=strict)
+    with converting(document, options) as conversion:
+        if options.check:
+            check_conversion(conversion, strict=options.strict)
         conversion.apply()
 
 
@@ -145,10 +156,9 @@ def convert_file(
         OSError: the output cannot be written; what was there is as it was.
     """
     from onnxreduce_cli.api.file_conversion import convert_file as convert
-    from onnxreduce_cli.api.options import Options
 
     target = None if out is None else os.fspath(out)
-    return convert(os.fspath(path), target, Options.of(opset=opset, **options))
+    return convert(os.fspath(path), target, Options(opset=opset, **options))
 
 
 def _given_back(
@@ -182,11 +192,20 @@ def plan(
     Args and exceptions are those of `convert`, but blockers are part of the result. The model is
     not touched.
     """
-    wanted = (opset, runtime, allow_ops, expand, contract, ir_version, types or {}, emulate)
-    request = Request(*wanted, Preparation(**whole))
-    request.validate()
-    document = _read(model_or_path, copied=request.preparation.wanted)
-    with converting(document, request, keep=False) as conversion:
+    options = Options(
+        opset=opset,
+        runtime=runtime,
+        expand=expand,
+        contract=contract,
+        ir_version=ir_version,
+        types=types,
+        emulate=emulate,
+        allow_ops=allow_ops,
+        **whole,
+    )
+    options.validate()
+    document = _read(model_or_path, copied=options.prepares)
+    with converting(document, options, keep=False) as conversion:
         return conversion.plan()
 
 

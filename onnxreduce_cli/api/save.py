@@ -5,42 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import IO, Literal, NamedTuple
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.model.byte_ranges import ByteRange, write
 from onnxreduce_cli.model.external import DataFile, brought, data_files, destinations, relocate
 from onnxreduce_cli.model.files import STREAM, Document, format_of, replacing, temporary
 from onnxreduce_cli.model.progress import Progress
-from onnxreduce_cli.records import dataclass
 
 #: Of external data that was converted so much at least becomes external data again.
 _MOVED = 1024
-
-
-@dataclass(frozen=True)
-class Placement:
-    """The choice of where a model's weights go: into its file, or into external data.
-
-    Attributes:
-        external_data: how external data goes along to another folder: as hard links, as copies
-            (which share blocks where the file system can do that), or not at all.
-        allow_outside: whether external data may lie outside the model's folder.
-        threshold: weights of at least so many bytes become external data; None to leave them.
-        inline: whether external data goes into the model's file.
-    """
-
-    external_data: Literal["link", "copy", "keep"] = "copy"
-    allow_outside: bool = False
-    threshold: int | None = None
-    inline: bool = False
-
-    @property
-    def way(self) -> Literal["link", "copy"]:
-        """The way in which external data gets to the other folder: as hard links or copies."""
-        return "link" if self.external_data == "link" else "copy"
 
 
 @dataclass(frozen=True)
@@ -65,28 +42,27 @@ class SavedData:
         return (*(target for _, target in self.brought), *filter(None, [self.made]))
 
 
-def check_placement(path: str, placement: Placement, *, force: bool) -> None:
+def check_placement(path: str, options: Options) -> None:
     """Refuse what cannot be done, before any work.
 
     Raises:
         UsageError: the options contradict each other, or a file is in the way.
     """
-    if placement.threshold is None:
+    if options.threshold is None:
         return
-    if placement.inline:
+    if options.inline:
         raise UsageError("say either --inline or --external-data-threshold")
     if path == STREAM:
         raise UsageError("external data needs a file beside the model's: -o FILE")
-    _data_path(path, force=force)
+    _data_path(path, force=options.force)
 
 
 def save(
     document: Document,
     conversion: Conversion,
     path: str,
-    placement: Placement,
+    options: Options,
     *,
-    force: bool = False,
     stdout: IO[bytes] | None = None,
     verify: Callable[[str], None] | None = None,
     progress: Progress | None = None,
@@ -97,8 +73,7 @@ def save(
         document: the model as it was read.
         conversion: what is to become of it.
         path: where to write; ``-`` for `stdout`.
-        placement: where weights go.
-        force: whether existing files may be overwritten.
+        options: where weights go, and whether existing files may be overwritten.
         stdout: what ``-`` is written to.
         verify: is called with the path of the written model, its data beside it, before it gets
             its own name; what it raises stops the writing.
@@ -110,18 +85,19 @@ def save(
             large, or a file changed while it was read.
         OSError: something cannot be written; what was there is as it was.
     """
-    placement = _with_converted(placement, conversion, path)
+    options = _with_converted(options, conversion, path)
     folder = document.base_dir if path == STREAM else os.path.dirname(os.path.abspath(path))
-    files = _data_files(document, placement)
+    files = _data_files(document, options)
     _check_apart(path, folder, files)
-    going = _going_along(document, folder, placement, files)
+    going = _going_along(document, folder, options, files)
     if rewritten := not conversion.changes_nothing:
         conversion.apply()
-    moved, new = _place_weights(document, path, placement, files, force=force)
+    moved, new = _place_weights(document, path, options, files)
     renamed = relocate(document, going, folder)
     content = _content(document, path, changed=rewritten or moved or renamed)
     with ExitStack() as stack:
-        linked = stack.enter_context(brought(going, folder, placement.way, progress))
+        way: Literal["link", "copy"] = "link" if options.external_data == "link" else "copy"
+        linked = stack.enter_context(brought(going, folder, way, progress))
         if new.content:
             # Where the model takes the place of another, its weights may be nowhere else.
             stack.enter_context(_new_file(new, lasting=os.path.exists(path)))
@@ -131,14 +107,14 @@ def save(
 
 
 def try_out(
-    document: Document, conversion: Conversion, placement: Placement, verify: Callable[[str], None]
+    document: Document, conversion: Conversion, options: Options, verify: Callable[[str], None]
 ) -> None:
     """Apply a conversion and let `verify` see the model, which nothing is left of on the disk.
 
     Args:
         document: the model as it was read.
         conversion: what is to become of it.
-        placement: whether external data may be outside the model's folder.
+        options: whether external data may be outside the model's folder.
         verify: is called with the path of a temporary file, beside external data that it has.
 
     Raises:
@@ -146,7 +122,7 @@ def try_out(
             large.
         OSError: the temporary file cannot be written.
     """
-    files = _data_files(document, placement)
+    files = _data_files(document, options)
     if not conversion.changes_nothing:
         conversion.apply()
     content = document.byte_ranges("protobuf")
@@ -154,12 +130,12 @@ def try_out(
         verify(path)
 
 
-def _with_converted(placement: Placement, conversion: Conversion, path: str) -> Placement:
+def _with_converted(options: Options, conversion: Conversion, path: str) -> Options:
     """Put weights that were external data, and are within the model now, out of it again."""
-    if not conversion.prepared.moved or placement.inline or path == STREAM:
-        return placement
-    threshold = _MOVED if placement.threshold is None else placement.threshold
-    return replace(placement, threshold=threshold)
+    if not conversion.prepared.moved or options.inline or path == STREAM:
+        return options
+    threshold = _MOVED if options.threshold is None else options.threshold
+    return replace(options, threshold=threshold)
 
 
 class _NewData(NamedTuple):
@@ -169,27 +145,27 @@ class _NewData(NamedTuple):
     content: Sequence[ByteRange] = ()
 
 
-def _data_files(document: Document, placement: Placement) -> list[DataFile]:
+def _data_files(document: Document, options: Options) -> list[DataFile]:
     """Return the files that hold a model's external data, as far as they are needed.
 
     Raises:
         InvalidModelError: one is outside the model's folder, or not there.
     """
-    if document.base_dir or placement.inline:
-        return data_files(document, allow_outside=placement.allow_outside)
+    if document.base_dir or options.inline:
+        return data_files(document, allow_outside=options.allow_outside)
     return []
 
 
 def _going_along(
-    document: Document, folder: str, placement: Placement, files: list[DataFile]
+    document: Document, folder: str, options: Options, files: list[DataFile]
 ) -> list[DataFile]:
     """Return those of the files that are linked or copied to the output's folder."""
     stays = os.path.realpath(folder) == os.path.realpath(document.base_dir or folder)
-    return [] if stays or placement.inline or placement.external_data == "keep" else files
+    return [] if stays or options.inline or options.external_data == "keep" else files
 
 
 def _place_weights(
-    document: Document, path: str, placement: Placement, files: list[DataFile], *, force: bool
+    document: Document, path: str, options: Options, files: list[DataFile]
 ) -> tuple[bool, _NewData]:
     """Move weights into the model's file or out of it.
 
@@ -199,16 +175,16 @@ def _place_weights(
     Raises:
         UsageError: another file is where they would go.
     """
-    if placement.inline:
+    if options.inline:
         from onnxreduce_cli.model.weights import move_in
 
         return move_in(document, files), _NewData()
-    if placement.threshold is None:
+    if options.threshold is None:
         return False, _NewData()
     from onnxreduce_cli.model.weights import move_out
 
-    data_path = _data_path(path, force=force)
-    content = move_out(document, placement.threshold, os.path.basename(data_path))
+    data_path = _data_path(path, force=options.force)
+    content = move_out(document, options.threshold, os.path.basename(data_path))
     return (True, _NewData(data_path, content)) if content else (False, _NewData())
 
 

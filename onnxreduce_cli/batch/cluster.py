@@ -247,7 +247,7 @@ def convert_model(
     limit = worker.memory_manager.memory_limit or 1 << 62
     pool = _processes(folder if os.path.isdir(folder) else None, worker.state.nthreads)
     with _memory(need, limit):
-        return pool.submit(function, *arguments).result()
+        return pool.submit_large(need, function, *arguments).result()
 
 
 @cache

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Executor, Future
+from dataclasses import dataclass
 from itertools import islice
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
-
-from onnxreduce_cli.records import dataclass
 
 #: In seconds: so long is waited for a result before signals are looked at.
 _PAUSE = 0.5
@@ -17,15 +16,17 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Died:
     """The result of a call in whose middle its process ended.
 
     Attributes:
         how: what ended it, such as ``SIGSEGV`` or ``exit code 1``.
+        room: the bytes of memory that it took more than, if it was ended for that.
     """
 
     how: str
+    room: int | None = None
 
 
 class Pool(Executor):

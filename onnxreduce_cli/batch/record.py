@@ -18,10 +18,10 @@ import json
 import os
 import stat
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from typing import Any, BinaryIO
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.records import dataclass
 
 #: Its name in the folder of the outputs.
 NAME = ".onnxreduce.jsonl"
@@ -38,7 +38,7 @@ _FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(o
 Stamps = dict[str, tuple[int, int]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Made:
     """The recipe and the files of one output.
 
@@ -177,7 +177,7 @@ class Record:
 
     def finish(self, output: str, made: Made) -> None:
         """Note how an output was made."""
-        self._add({"output": output, "made": vars(made)})
+        self._add({"output": output, "made": asdict(made)})
         self.made[output] = made
 
     def withdraw(self, output: str) -> None:

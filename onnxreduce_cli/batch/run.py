@@ -5,43 +5,38 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import asdict, field, replace
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import onnx
 
 from onnxreduce_cli import __version__
 from onnxreduce_cli.api.file_conversion import Converted, convert_file
-from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.batch.pool import Died, Pool, call_apart
 from onnxreduce_cli.batch.record import Made, Record, digest, stamps
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import OutOfMemoryError, blocker_lines
 from onnxreduce_cli.model.files import make_folder
-from onnxreduce_cli.model.memory import data_limited
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.plan import check_lines, headline, remarks
 from onnxreduce_cli.text import joined, printable
-from onnxreduce_cli.verification.limits import Limits, current, limited, size_text
+from onnxreduce_cli.verification.limits import size_text
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.conversion import Conversion
     from onnxreduce_cli.report.data import ConvertedModel
     from onnxreduce_cli.report.drawing import ModelPicture
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 #: What is told of each model beside the result: nothing, all data, or pictures as well.
 Telling = Literal["", "data", "pictures"]
-
-#: How many times the memory that a model is expected to take it may take.
-_ROOM = 8
 
 #: Options that decide whether an output may be written, not what it holds.
 _PERMISSIONS = ("dry_run", "force", "in_place")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of one model.
 
@@ -77,7 +72,7 @@ class Outcome:
         return ConvertedModel(self.source, self.target, self.state, self.code, problem=problem)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Task:
     """One model to convert, as it goes to a process.
 
@@ -89,7 +84,6 @@ class _Task:
         recipe: what else decides what the output holds.
         made: how an earlier run made it; None to convert it in any case.
         telling: what is wanted beside the result.
-        limits: what running its model may take.
     """
 
     source: str
@@ -99,7 +93,6 @@ class _Task:
     recipe: dict[str, Any]
     made: Made | None = None
     telling: Telling = ""
-    limits: Limits = field(default_factory=Limits)
 
 
 def convert_many(
@@ -136,7 +129,7 @@ def convert_many(
     drawn = _tasks(
         sources, targets, options, out_dir, record, resume=resume, repeating=pool.repeats
     )
-    tasks = (replace(task, telling=telling, limits=current()) for task in drawn)
+    tasks = (replace(task, telling=telling) for task in drawn)
     done: list[Outcome] = []
     # Closed at once when this is left early: else processes go on, and are waited for.
     with closing(call_apart(_convert, tasks, pool)) as results:
@@ -203,23 +196,6 @@ def memory_needed(task: _Task) -> int:
     return 500_000_000 + size * (3 if task.options.verify else 1)
 
 
-@contextmanager
-def _room(size: int) -> Iterator[None]:
-    """Let a conversion end that takes more memory, before the machine ends others for it.
-
-    Raises:
-        OutOfMemoryError: it has.
-    """
-    try:
-        with data_limited(size):
-            yield
-    except MemoryError as error:
-        raise OutOfMemoryError(
-            f"it takes more than {size_text(size)} of memory, which is what one of many models of "
-            "its size may take; convert it by itself"
-        ) from error
-
-
 def _recipe(options: Options) -> dict[str, Any]:
     """Return the options and versions that determine an output, as JSON would give them back."""
     found = {name: value for name, value in asdict(options).items() if name not in _PERMISSIONS}
@@ -246,8 +222,7 @@ def _convert(task: _Task) -> Outcome:
         # Before it is read: what changes in between is then noticed the next time.
         known = digest(source) if task.folder is not None and not task.options.dry_run else ""
         seen = draw if task.telling == "pictures" else None
-        with limited(task.limits), _room(_ROOM * memory_needed(task)):
-            done = convert_file(source, task.target, task.options, seen=seen)
+        done = convert_file(source, task.target, task.options, seen=seen)
         found = _converted(task, done, known)
     except Exception as error:
         found = _failed(task, error)
@@ -307,6 +282,12 @@ def _spoilt(outcome: Outcome) -> Outcome:
 
 
 def _crashed(task: _Task, how: Died) -> Outcome:
+    if how.room is not None:
+        what = (
+            f"it takes more than {size_text(how.room)} of memory, which is what one of many models "
+            "of its size may take; convert it by itself"
+        )
+        return _failed(task, OutOfMemoryError(what))
     detail = f"the process that converted it ended with {how.how}"
     advice = "if that was ONNX Runtime checking the changed nodes, --no-check does without"
     note = joined([f"{task.source}: {detail}; {advice}"])

@@ -9,30 +9,32 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from onnxreduce_cli.cli.comparing import comparing_options
-from onnxreduce_cli.cli.completing import contracted, operators, runtimes
-from onnxreduce_cli.cli.limits import limit_options
 from onnxreduce_cli.cli.many import check_cluster, many_options, pool
-from onnxreduce_cli.cli.placing import placement_options
-from onnxreduce_cli.cli.preparing import preparation_options
-from onnxreduce_cli.cli.progress import progress_bar
+from onnxreduce_cli.cli.options import (
+    comparing_options,
+    complete_contracted,
+    complete_operators,
+    complete_runtimes,
+    limit_options,
+    placement_options,
+    preparation_options,
+    type_option,
+)
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
-from onnxreduce_cli.cli.starting import end_prepared, prepared
-from onnxreduce_cli.cli.stating import type_option
-from onnxreduce_cli.cli.streams import say, standard_input, standard_output
+from onnxreduce_cli.cli.streams import progress_bar, say, standard_input, standard_output
 from onnxreduce_cli.errors import ConversionError, errors_about
 from onnxreduce_cli.text import LINE, joined, wrapped
 
 if TYPE_CHECKING:
     from onnxreduce_cli.api.file_conversion import Converted
-    from onnxreduce_cli.api.options import Options
     from onnxreduce_cli.batch.pool import Pool
     from onnxreduce_cli.engine.conversion import Conversion
+    from onnxreduce_cli.engine.options import Options
     from onnxreduce_cli.model.ir_version import Wanted
     from onnxreduce_cli.report.data import Conversions
     from onnxreduce_cli.report.drawing import ModelPicture
-    from onnxreduce_cli.verification.site_report import SiteReport
+    from onnxreduce_cli.verification.sites.report import SiteReport
 
 
 def _ir_version(_: click.Context, __: click.Parameter, value: str) -> Wanted:
@@ -71,7 +73,7 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @click.option(
     "--for",
     "runtime",
-    shell_complete=runtimes,
+    shell_complete=complete_runtimes,
     metavar="RUNTIME",
     help="Where the model is to run: onnxruntime==1.8, 'opencv>=4.6,<5', installed. Opset and IR "
     "version are ones that it takes, and what it gets wrong or refuses is written in another way; "
@@ -97,14 +99,14 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 )
 @click.option(
     "--expand",
-    shell_complete=operators,
+    shell_complete=complete_operators,
     multiple=True,
     metavar="OPERATOR",
     help="Write this operator out in others. May be given several times.",
 )
 @click.option(
     "--contract",
-    shell_complete=contracted,
+    shell_complete=complete_contracted,
     callback=_names,
     default="",
     metavar="OPERATOR,...|GROUP",
@@ -123,7 +125,8 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @click.option(
     "--emulate",
     is_flag=True,
-    help="Accept what brings control flow that was not there, or more than 128 nodes for one.",
+    help="Accept control flow that was not there, for scatters with a reduction and sequences, and "
+    "below opset 11 for the Reduce and Softmax family.",
 )
 @click.option(
     "--ir-version",
@@ -148,7 +151,6 @@ def _operators(_: click.Context, __: click.Parameter, value: str | None) -> tupl
 @click.option("-v", "--verbose", is_flag=True, help="List each change and each blocker.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @limit_options
-@prepared
 @reporting("convert", "junit", "code_quality", "html")
 def command(
     telling: Telling,
@@ -170,12 +172,17 @@ def command(
     Of several models, each is converted by itself; a table shows what became of them. The exit
     code is then 1 if any cannot be converted, else 2 if any cannot be read or written.
     """
-    from onnxreduce_cli.api.options import Options
+    from onnxreduce_cli.api.checks import prepare_checks
 
-    options = Options.of(**given, check=not no_check)
-    sources = _sources(models, output, out_dir, options)
     alone = jobs is None and cluster is None and not resume
-    if len(sources) == 1 and out_dir is None and alone:
+    alone = alone and len(models) == 1 and out_dir is None
+    if alone and not no_check and (given["verify"] or not given["dry_run"]):
+        prepare_checks()  # Before what takes long to import.
+    from onnxreduce_cli.engine.options import Options
+
+    options = Options(**given, check=not no_check)
+    sources = _sources(models, output, out_dir, options)
+    if len(sources) == 1 and alone:
         return _convert_one(telling, sources[0], output, options, verbose=verbose, quiet=quiet)
     _check_many(sources, output, out_dir, options, resume=resume)
     check_cluster(cluster, jobs, out_dir)
@@ -331,8 +338,9 @@ def _convert_many(
 ) -> int:
     from onnxreduce_cli.batch.run import convert_many, exit_code
     from onnxreduce_cli.batch.summary import summary_text
+    from onnxreduce_cli.worker.process import end_current
 
-    end_prepared()  # What was started to check one model is of no use: each pool has its own.
+    end_current()  # What was started to check one model is of no use: each pool has its own.
     outcomes = {}
     results = convert_many(
         list(places),

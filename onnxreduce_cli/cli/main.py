@@ -18,18 +18,8 @@ from onnxreduce_cli.cli.reporting import refuse
 from onnxreduce_cli.cli.streams import prepare, say
 from onnxreduce_cli.text import joined, wrapped
 
-#: Subcommands, by the module of this package that holds them.
+#: Subcommands, each held by the module of this package that has its name, and what they do.
 _COMMANDS = {
-    "convert": "convert",
-    "diff": "diff",
-    "inspect": "inspect",
-    "ops": "ops",
-    "run": "run",
-    "targets": "targets",
-    "verify": "verify",
-}
-
-_SUMMARIES = {
     "convert": "Move a model to another opset.",
     "diff": "Show what differs between two models as graphs.",
     "inspect": "Show a model's opsets and operators, and which opsets it can reach.",
@@ -49,7 +39,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"onnxreduce_cli.cli.{_COMMANDS[cmd_name]}")
+        module = import_module(f"onnxreduce_cli.cli.{cmd_name}")
         command: click.Command = module.command
         return command
 
@@ -87,7 +77,7 @@ class _Group(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(_SUMMARIES.items()))
+            formatter.write_dl(list(_COMMANDS.items()))
 
 
 def _refused(error: click.UsageError, typed: list[str]) -> click.UsageError:

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from onnxreduce_cli.cli.stacks import each_of
+from onnxreduce_cli.cli.options import each_of
 from onnxreduce_cli.cli.streams import say
 from onnxreduce_cli.text import joined
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.api.options import Options
     from onnxreduce_cli.batch.pool import Pool
+    from onnxreduce_cli.engine.options import Options
 
 
 _OPTIONS = (
@@ -55,12 +55,13 @@ def pool(
     quiet: bool,
 ) -> Pool:
     """Where models are converted: in processes here, or on a cluster that was looked at."""
+    from onnxreduce_cli.batch.run import memory_needed
+
     if address is None:
         from onnxreduce_cli.batch.processes import Processes
 
-        return Processes(jobs or 1)
+        return Processes(jobs or 1, memory=memory_needed)
     from onnxreduce_cli.batch.cluster import Cluster
-    from onnxreduce_cli.batch.run import memory_needed
     from onnxreduce_cli.model.files import make_folder
 
     cluster = Cluster(address, memory_needed)

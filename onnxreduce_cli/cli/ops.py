@@ -6,13 +6,13 @@ import difflib
 
 import click
 
-from onnxreduce_cli.cli.completing import operators as operator_names
+from onnxreduce_cli.cli.options import complete_operators
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.streams import standard_input
 
 
 @click.command(name="ops", cls=WithOptionalValues)
-@click.argument("operator", required=False, shell_complete=operator_names)
+@click.argument("operator", required=False, shell_complete=complete_operators)
 @click.option(
     "--of", "model", type=click.Path(), metavar="MODEL", help="List the operators of a model."
 )

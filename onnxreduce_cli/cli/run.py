@@ -6,7 +6,7 @@ import zipfile
 
 import click
 
-from onnxreduce_cli.cli.limits import limit_options
+from onnxreduce_cli.cli.options import limit_options
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 
 
@@ -35,13 +35,15 @@ def command(
     pairs: tuple[str, ...],
     inputs: str | None,
     output: str | None,
+    timeout: float,
+    memory: int,
 ) -> int:
     """Run MODEL once and show, or keep, its outputs."""
     import numpy as np
 
     from onnxreduce_cli.model.files import load, replacing
     from onnxreduce_cli.report.outputs import outputs_text, run_outputs
-    from onnxreduce_cli.verification import read_inputs, run
+    from onnxreduce_cli.verification import Limits, limited, read_inputs, run
 
     found = load(model).model
     sets = read_inputs(found, pairs, inputs)
@@ -53,7 +55,8 @@ def command(
         raise click.UsageError(
             f"no data for input {missing[0]!r}; give it: -i {missing[0]}=FILE.npy"
         )
-    outputs = run(model, sets[0], executor=executor)
+    with limited(Limits(timeout, memory)):
+        outputs = run(model, sets[0], executor=executor)
     telling.content = lambda: run_outputs(model, executor, outputs)
     if output is None:
         telling.say(outputs_text(run_outputs(model, executor, outputs)))

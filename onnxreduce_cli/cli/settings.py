@@ -45,26 +45,6 @@ def _number(value: object) -> float:
     return float(value)
 
 
-def _check(parameter: str, value: Any) -> None:
-    """Look whether there is such a runtime, or are such operators or dtypes.
-
-    Raises:
-        UsageError: there is not.
-    """
-    if parameter == "runtime":
-        from onnxreduce_cli.targets.requirement import find
-
-        find(value)
-    elif parameter == "contract":
-        from onnxreduce_cli.idioms.registry import operators
-
-        operators(value)
-    elif parameter == "dtypes":
-        from onnxreduce_cli.engine.passes.dtypes import dtype_pairs
-
-        dtype_pairs(value)
-
-
 #: What the table may say: the parameter that it stands for, how it is read, and the options that
 #: say something else, each of which leaves it out.
 _SETTINGS: Mapping[str, tuple[str, Callable[[object], Any], tuple[str, ...]]] = {
@@ -94,8 +74,11 @@ def with_settings(command: Callable[..., None]) -> Callable[..., None]:
             # Tolerances are for comparing whole models, which a conversion only does if asked to.
             if parameter in ("rtol", "atol") and not given.get("verify", True):
                 continue
+            # Not above: what it brings takes longer than most projects, which state nothing.
+            from onnxreduce_cli.engine.options import Options
+
             try:
-                _check(parameter, value)
+                Options(**{parameter: value}).check_names()
             except UsageError as error:
                 raise click.UsageError(f"{path}: {name} of {_TABLE}: {error}") from error
             given[parameter] = value

@@ -1,18 +1,23 @@
-"""Standard streams, which may be closed, full, or read by somebody who stops."""
+"""Standard streams, which may be closed, full, or read by somebody who stops.
+
+On a terminal they have colours, and bars that show progress.
+"""
 
 from __future__ import annotations
 
 import codecs
 import io
 import os
+import re
 import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from typing import IO
 
 import click
 
-from onnxreduce_cli.cli.colours import painted
-from onnxreduce_cli.cli.colours import wanted as colours_wanted
 from onnxreduce_cli.errors import UsageError
+from onnxreduce_cli.model.progress import Progress
 from onnxreduce_cli.text import printable
 
 #: What stands for our own signs where a stream's encoding lacks them, as on Windows in a pipe.
@@ -45,6 +50,34 @@ def prepare() -> None:
             stream.reconfigure(errors=_PLAINLY)
 
 
+#: How the lines that say how a command ended begin, or the cells of a table that say it of a model.
+#: What a model is called stands in quotes, after a colon, or further in.
+_GOOD = r"EQUIVALENT|can be converted"
+_BAD = r"NOT EQUIVALENT|NOT VERIFIED|cannot be converted|Error"
+_COLOURS = (
+    (rf"^(?:{_BAD})(?=:|\b)", "red"),
+    (rf"^(?:{_GOOD})(?=:|\b)", "green"),
+    (r"^ *[Ww]arning(?=:)", "yellow"),
+    (r"(?<=  )(?:converted|can be converted|skipped|ok)(?=  |$)", "green"),
+    (r"(?<=  )(?:cannot be converted|unreadable|crashed|failed|DIFFERENT)(?=  |$)", "red"),
+)
+
+
+def painted(line: str) -> str:
+    """A line with its first word that tells how something ended in colour."""
+    for pattern, colour in _COLOURS:
+        found = re.search(pattern, line)
+        if found:
+            text = click.style(found[0], fg=colour, bold=True)
+            return f"{line[: found.start()]}{text}{line[found.end() :]}"
+    return line
+
+
+def _coloured() -> bool | None:
+    """False where the user wants no colours; None where the stream decides: a pipe has none."""
+    return False if os.environ.get("NO_COLOR") else None
+
+
 #: Where a progress bar is drawn: back to its beginning, and clear the line.
 _CLEAR = "\r\x1b[K"
 
@@ -64,7 +97,7 @@ def say(text: str, *, err: bool = False, over_bar: bool = False) -> None:
     """
     try:
         shown = "\n".join(painted(printable(line)) for line in text.split("\n"))
-        click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err, color=colours_wanted())
+        click.echo(f"{_CLEAR}{shown}" if over_bar else shown, err=err, color=_coloured())
     except BrokenPipeError:
         stream = sys.stderr if err else sys.stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -87,3 +120,23 @@ def standard_input() -> IO[bytes]:
 def standard_output() -> IO[bytes] | None:
     """Standard output; None where it is closed."""
     return None if sys.stdout is None else sys.stdout.buffer
+
+
+@contextmanager
+def progress_bar(label: str) -> Iterator[Progress | None]:
+    """A progress bar on stderr, drawn from the first report on; None if that is no terminal."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    with ExitStack() as stack:
+        bar = click.progressbar(length=1, label=label, file=sys.stderr)
+
+        def progress(done: int, total: int, _: str) -> None:
+            if not drawn:
+                stack.enter_context(bar)
+                drawn.append(True)
+            bar.length = total
+            bar.update(done - bar.pos)
+
+        drawn: list[bool] = []
+        yield progress

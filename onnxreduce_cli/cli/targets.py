@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from onnxreduce_cli.cli.completing import runtimes
+from onnxreduce_cli.cli.options import complete_runtimes
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 
 
 @click.command(name="targets", cls=WithOptionalValues)
-@click.argument("runtime", required=False, shell_complete=runtimes)
+@click.argument("runtime", required=False, shell_complete=complete_runtimes)
 @reporting("targets")
 def command(telling: Telling, runtime: str | None) -> int:
     """Show what RUNTIME takes and what it gets wrong, or which runtimes are known.

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import click
 
-from onnxreduce_cli.cli.comparing import comparing_options
-from onnxreduce_cli.cli.limits import limit_options
-from onnxreduce_cli.cli.progress import progress_bar
+from onnxreduce_cli.cli.options import comparing_options, limit_options
 from onnxreduce_cli.cli.reporting import Telling, WithOptionalValues, reporting
 from onnxreduce_cli.cli.settings import with_settings
+from onnxreduce_cli.cli.streams import progress_bar
 from onnxreduce_cli.text import LINE, wrapped
 
 #: The executors that run, for each value of ``--executor``.
@@ -49,6 +48,8 @@ def command(
     executor: str,
     save_failure: str | None,
     verbose: bool,
+    timeout: float,
+    memory: int,
 ) -> int:
     """Check whether models A and B are the same function.
 
@@ -59,11 +60,11 @@ def command(
     from onnxreduce_cli.model.files import load
     from onnxreduce_cli.report.comparison_picture import verify_picture
     from onnxreduce_cli.report.verify import as_text
-    from onnxreduce_cli.verification import Tolerance, read_inputs
+    from onnxreduce_cli.verification import Limits, Tolerance, limited, read_inputs
     from onnxreduce_cli.verification import verify as compare
 
     given = read_inputs(load(a).model, pairs, inputs) if pairs or inputs else None
-    with progress_bar("verifying") as progress:
+    with limited(Limits(timeout, memory)), progress_bar("verifying") as progress:
         report = compare(
             a,
             b,

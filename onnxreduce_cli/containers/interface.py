@@ -12,9 +12,9 @@ from onnxreduce_cli.containers.values import (
     UnchangedContainer,
     UnwritableError,
 )
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import elem_type_of, from_proto
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from onnxreduce_cli.containers.values import UnwritableError
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.types.facts import Facts
 
 
 def as_loop(node: NodeProto, scope: Scope, facts: Facts, names: Names) -> list[NodeProto]:

@@ -14,9 +14,9 @@ from onnxreduce_cli.containers.values import (
     UnchangedContainer,
     UnwritableError,
 )
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 
 #: The containers that a graph sees by name, also in the graphs around it.
 Environment = dict[str, Container]

@@ -23,15 +23,15 @@ from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.dead_values import reads
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, scopes, subgraphs, with_inner
+from onnxreduce_cli.model.types.facts import Facts
 
 #: The nodes of a scope, each with the nodes that replace it; None where it stays.
 _Results = list[tuple[NodeProto, list[NodeProto] | None]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RewrittenNode:
     """A node that was written out.
 

@@ -26,7 +26,7 @@ class UnwritableError(Exception):
         self.advice = advice
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TensorValue:
     """A tensor as the element of an optional value."""
 
@@ -34,7 +34,7 @@ class TensorValue:
     elem_type: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ListedSequence:
     """A sequence of known length, with a tensor for each element.
 
@@ -49,7 +49,7 @@ class ListedSequence:
     dims: tuple[Dims | None, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StackedSequence:
     """A sequence of tensors of one shape, as one tensor with a new first axis.
 
@@ -64,7 +64,7 @@ class StackedSequence:
     dims: Dims
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PackedSequence:
     """A sequence of tensors of one rank, flattened and concatenated.
 
@@ -83,7 +83,7 @@ class PackedSequence:
     rank: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class UnchangedContainer:
     """An input of the model that stays a sequence or an optional value.
 
@@ -103,7 +103,7 @@ class UnchangedContainer:
 SequenceValue = ListedSequence | StackedSequence | PackedSequence | UnchangedContainer
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OptionalValue:
     """An optional value.
 

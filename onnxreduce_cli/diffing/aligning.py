@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, MutableSequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, ValueInfoProto
 
 from onnxreduce_cli.diffing.content import content_key
 from onnxreduce_cli.model.names import without_absent_last
 from onnxreduce_cli.model.scope import Scope, called_key, subgraphs, with_inner
-from onnxreduce_cli.records import dataclass
 
 #: Returns the key by which a node is paired with another; None for no pair.
 _Key = Callable[[NodeProto], Hashable]
@@ -20,7 +19,7 @@ _Key = Callable[[NodeProto], Hashable]
 Renames = dict[str, str]
 
 
-@dataclass
+@dataclass(slots=True)
 class ScopePair:
     """A scope of the first model and the one that it is compared with in the second.
 

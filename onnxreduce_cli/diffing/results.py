@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from onnxreduce_cli.engine.changes import Change
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table
 

@@ -16,9 +16,8 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
-from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
+from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES
 from onnxreduce_cli.emit.sizes import dims_of, known_dims
 from onnxreduce_cli.model.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
 
@@ -266,27 +265,18 @@ def rank_of(context: Context, name: str, elem_type: int = TensorProto.INT64) -> 
 def aligned(context: Context, name: str, other: str) -> str:
     """Return the value with dimensions of 1 before its own, to have the rank of the other one.
 
-    It keeps its rank if that is higher. Where a rank is not known, each round of a Loop inserts a
-    dimension, as a loop-carried value may change its rank.
+    It keeps its rank if that is higher.
 
     Raises:
-        Blocked: a rank is not known, and the conversion leads below opset 7.
+        Blocked: a rank is not known.
     """
-    op = context.op
     own, wanted = context.specialised_rank(name), context.specialised_rank(other)
-    if own is not None and wanted is not None:
-        return _lengthened(context, name, max(own, wanted))
-    unknown = name if own is None else other
-    reason = f"the rank of {unknown!r} is not known, and only a Loop gives values one rank"
-    need_loops(context, reason, OR_STATE_SHAPES, rank_of=unknown)
-    elem_type = context.need_elem_type(name, "it is carried through a Loop")
-    ranks = [rank_of(context, value, TensorProto.DOUBLE) for value in (other, name)]
-    apart = op.Sub(*ranks)
-    missing = cast(context, op.Relu(apart), TensorProto.INT64)
-
-    def unsqueezed(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
-        return [body.Unsqueeze(*body.values, axes=[0])], []
-
-    carried = [LoopValue(name, elem_type, None)]
-    inputs, body = loop(context, missing, carried, unsqueezed, "that gives values one rank")
-    return op.Loop(*inputs, like=tensor_type(elem_type, None), body=body)
+    if own is None or wanted is None:
+        unknown = name if own is None else other
+        raise Blocked(
+            f"the rank of {unknown!r} is not known, and before opset 8 nothing gives values of "
+            "unknown ranks one rank",
+            f"choose opset 8 or later{OR_STATE_SHAPES}",
+            rank_of=unknown,
+        )
+    return _lengthened(context, name, max(own, wanted))

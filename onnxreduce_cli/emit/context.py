@@ -58,6 +58,7 @@ class Context(NodeFacts):
 
     Attributes:
         target_opset: the opset that the whole conversion leads to.
+        may_loop: whether control flow may be emitted that was not there.
         op: the operators of the opset by which emitted nodes are read; see `Operators`.
         emitted: the nodes that replace it, in order.
         initializers: the initializers that replace it.
@@ -76,9 +77,12 @@ class Context(NodeFacts):
         base: str,
         workspace: Workspace,
         lookups: Lookups,
+        *,
+        may_loop: bool = False,
     ) -> None:
         super().__init__(node, scope, source_opset, workspace, lookups)
         self.target_opset = target_opset
+        self.may_loop = may_loop
         self.emitted: list[EmittedNode] = []
         self.initializers: list[TensorProto] = []
         self.warnings: list[str] = []
@@ -125,13 +129,11 @@ class Context(NodeFacts):
 
     def fresh(self, hint: str) -> Value:
         """Return a new value name, derived from the node's own."""
-        self._lookups.alone = True
+        self._lookups.note(more=True)
         return Value(self._fresh(hint), self)
 
     def _fresh(self, hint: str) -> str:
-        name = self._workspace.names.fresh(f"{self._base}_{hint}")
-        self._lookups.made.add(name)
-        return name
+        return self._workspace.names.fresh(f"{self._base}_{hint}")
 
     def replace(
         self,
@@ -228,7 +230,6 @@ class Context(NodeFacts):
             quick = (tuple(values),)
             name = self._constants.get(quick)
             if name is not None:
-                self._lookups.made.add(name)
                 return Value(name, self)
         array = np.asarray(values) if quick is None else as_array(values, np.dtype(np.int64))
         elem_type = helper.np_dtype_to_tensor_dtype(array.dtype)
@@ -242,7 +243,6 @@ class Context(NodeFacts):
             self._workspace.facts.define(self.scope, name, array, elem_type)
         if quick is not None:
             self._constants.add(quick, name)
-        self._lookups.made.add(name)
         return Value(name, self)
 
     def scalar(self, value: float, hint: str, elem_type: int = 0) -> Value:
@@ -273,8 +273,7 @@ class Context(NodeFacts):
         self.emitted.append(EmittedNode(node, self._opset))
         own = list(self.node.output)
         names = [name for name in node.output if name not in own]
-        self._lookups.alone = True
-        self._lookups.made.update(names)
+        self._lookups.note(more=True)
         self._workspace.facts.declare(self.scope, node, self._opset, names)
 
 
@@ -286,7 +285,7 @@ class Builder(Operators):
         self._context = context
 
     def _fresh(self, op_type: str) -> str:
-        self._context._lookups.alone = True
+        self._context._lookups.note(more=True)
         return self._context._fresh(op_type)
 
     def _new(self) -> NodeProto:

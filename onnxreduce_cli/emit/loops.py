@@ -11,7 +11,6 @@ from onnx import GraphProto, NodeProto, TensorProto, ValueInfoProto, helper
 from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.builder import Operators, Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.model.values import Dims, ValueType
 
 
@@ -146,17 +145,15 @@ def loop(
 ) -> tuple[list[str], GraphProto]:
     """Return the inputs and the body of a Loop, and add it to the node's description.
 
+    See `need_loops` for when there may be one.
+
     Args:
         context: the node.
         count: the number of rounds, an int64 of one element.
         carried: the loop-carried values.
         write: emits the nodes of a round.
         purpose: the end of the description, as in ``a Loop over its indices``.
-
-    Raises:
-        Blocked: the conversion leads below opset 7.
     """
-    need_loops(context)
     context.description = f"a Loop {purpose}"
     body = LoopBody(context, carried)
     following, collected = write(body)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy.typing as npt
@@ -14,12 +14,11 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.calls import UNKNOWN
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.edit import Constants
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import ValueType
-from onnxreduce_cli.records import dataclass
 
 Array = npt.NDArray[Any]
 
@@ -46,32 +45,25 @@ class Workspace(NamedTuple):
 class Lookups:
     """A record of the facts that the steps of one node have looked up so far.
 
+    Each question of `NodeFacts` notes itself here.
+
     Attributes:
-        constants: the names of the values whose elements were; plain strings, as a `Value` would
-            make a reference cycle.
+        constants: the names of the values whose elements were looked up; plain strings, as a
+            `Value` would make a reference cycle.
         types: whether the type or the shape of any value was.
-        shapes: the names of the values whose shapes were.
-        more: whether the emitted nodes depend on more than the node's operator and attributes, the
-            elements of `constants`, the types of `shapes` and, with `types`, the types of its
-            inputs and outputs.
-        alone: whether the emitted nodes fit this node only, as they have new names.
-        made: the names of the emitted values and constants.
+        more: whether the emitted nodes may depend on more than the node's operator and attributes,
+            the elements of `constants`, and the types of its inputs and outputs.
     """
 
     constants: set[str] = field(default_factory=set)
     types: bool = False
-    shapes: set[str] = field(default_factory=set)
     more: bool = False
-    alone: bool = False
-    made: set[str] = field(default_factory=set)
 
-    def are_own(self, inputs: Collection[str], outputs: Collection[str]) -> bool:
-        """Return whether all look-ups were of a node's own inputs and outputs."""
-        return (
-            not (self.more or self.alone)
-            and self.constants.issubset(inputs)
-            and self.shapes.issubset((*inputs, *outputs))
-        )
+    def note(self, *constants: str, types: bool = False, more: bool = False) -> None:
+        """Note the constants that a question reads, and whether it asks for types or for more."""
+        self.constants.update(map(str, constants))
+        self.types |= types
+        self.more |= more
 
 
 class NodeFacts:
@@ -109,17 +101,6 @@ class NodeFacts:
 
     @property
     def _facts(self) -> ConversionFacts:
-        self._lookups.more = True
-        return self._workspace.facts
-
-    @property
-    def _typed_facts(self) -> ConversionFacts:
-        self._lookups.types = True
-        return self._facts
-
-    @property
-    def _facts_of_kinds(self) -> ConversionFacts:
-        self._lookups.types = True
         return self._workspace.facts
 
     @property
@@ -165,10 +146,10 @@ class NodeFacts:
     def known_value(self, name: str, default: Any = None) -> Any:
         """Return the attribute's value, `default` or `UNKNOWN`; see `Calls.resolve_attribute`."""
         attribute = self.attribute(name)
-        # The value of a reference depends on the calls, not on the node alone.
-        is_reference = attribute is not None and bool(attribute.ref_attr_name)
-        facts = self._facts if is_reference else self._workspace.facts
-        return facts.calls.resolve_attribute(self.scope, attribute, default)
+        if attribute is not None and attribute.ref_attr_name:
+            # The value of a reference depends on the calls, not on the node alone.
+            self._lookups.note(more=True)
+        return self._facts.calls.resolve_attribute(self.scope, attribute, default)
 
     def choice(self, name: str, default: str, choices: Collection[str]) -> str:
         """Return the value of an attribute that is one of a few words, or `default`.
@@ -191,6 +172,7 @@ class NodeFacts:
         function = self.scope.function
         if attribute is None or not attribute.ref_attr_name or function is None:
             return [self.value(name, default)]
+        self._lookups.note(more=True)
         found = [
             self._facts.calls.resolve_attribute(caller, given, default)
             for caller, given in self._facts.calls.arguments(function, attribute.ref_attr_name)
@@ -199,8 +181,8 @@ class NodeFacts:
 
     def constant(self, name: str) -> Array | None:
         """Return a value, if it is the same for every run; see `Constants.constant`."""
-        self._lookups.constants.add(str(name))
-        return self._workspace.facts.constant(self.scope, name)
+        self._lookups.note(name)
+        return self._facts.constant(self.scope, name)
 
     def elements(self, name: str) -> tuple[int | None, ...] | None:
         """Return the elements of a list of integers, None for those known at run time only.
@@ -208,50 +190,61 @@ class NodeFacts:
         Returns:
             None where their number is not known.
         """
-        self._lookups.constants.add(str(name))
+        self._lookups.note(name, more=True)
         return self._facts.elements(self.scope, name)
 
     def kept_dims(self, sizes: str, data: str) -> tuple[bool, ...]:
         """Return for each of `sizes` whether it is `data`'s dimension of the same index."""
-        return self._typed_facts.kept_dims(self.scope, sizes, data)
+        self._lookups.note(types=True, more=True)
+        return self._facts.kept_dims(self.scope, sizes, data)
 
     def producer(self, name: str) -> NodeProto | None:
         """Return the node of the model that computes the value; None if none does."""
-        self._lookups.more = True
+        self._lookups.note(more=True)
         owner = self.scope.resolve(name) if name else None
         return None if owner is None else owner.producer(name)
 
     def maker(self, name: str) -> NodeProto | None:
         """Return the node that computes the value, emitted or the model's; None if none does."""
+        self._lookups.note(more=True)
         emitted = self._facts.generated(self.scope, name)
         return self.producer(name) if emitted is None else emitted[1]
 
     def is_read(self, name: str) -> bool:
         """Return whether anything in the model reads the value."""
-        return bool(name) and self._facts.model.is_read(self.scope, name)
+        if not name:
+            return False
+        self._lookups.note(more=True)
+        return self._facts.model.is_read(self.scope, name)
 
     def readers(self, name: str) -> Sequence[NodeProto] | None:
         """Return the nodes that read the value; None if they are not known, as for new values."""
-        if self.scope.function is not None or self._facts.generated(self.scope, name) is not None:
+        if self.scope.function is not None:
+            return None
+        self._lookups.note(more=True)
+        if self._facts.generated(self.scope, name) is not None:
             return None
         return self._facts.model.readers(self.scope, name)
 
     def type(self, name: str) -> ValueType | None:
         """Return the value's type as far as it is known."""
-        self._lookups.shapes.add(str(name))
-        return self._facts_of_kinds.type(self.scope, name)
+        self._lookups.note(types=True, more=True)
+        return self._facts.type(self.scope, name)
 
     def elem_type(self, name: str) -> int | None:
         """Return a tensor's `TensorProto.DataType`, if known."""
-        return self._facts_of_kinds.elem_type(self.scope, name)
+        self._lookups.note(types=True)
+        return self._facts.elem_type(self.scope, name)
 
     def kind(self, name: str) -> str | None:
         """Return the value's type as schemas spell it, if known."""
-        return self._facts_of_kinds.kind(self.scope, name)
+        self._lookups.note(types=True)
+        return self._facts.kind(self.scope, name)
 
     def allowed_kinds(self, name: str) -> frozenset[str] | None:
         """Return the types that a value of unknown type may have, as schemas spell them."""
-        return self._typed_facts.model.allowed_kinds(self.scope, name)
+        self._lookups.note(types=True, more=True)
+        return self._facts.allowed_kinds(self.scope, name)
 
     def rank(self, name: str) -> int | None:
         """Return the value's rank, if known."""
@@ -282,6 +275,7 @@ class NodeFacts:
             return
         from onnxreduce_cli.model.specialisation import could_know_more
 
+        self._lookups.note(more=True)
         if could_know_more(self._facts.model, function):
             raise Blocked(
                 f"{fact} is not the same in all calls of the function", "inline the function"
@@ -338,6 +332,7 @@ class NodeFacts:
         """
         function = self.scope.function
         assert isinstance(function, FunctionProto)
+        self._lookups.note(more=True)
         given = {value is not None for _, value in self._facts.calls.arguments(function, name)}
         if len(given) > 1:
             raise Blocked(
@@ -350,13 +345,14 @@ class NodeFacts:
         """Return the types of the outputs of the graph in attribute `name`, as far as known."""
         attribute = self.attribute(name)
         assert attribute is not None
-        facts, graph = self._typed_facts, attribute.g
+        self._lookups.note(types=True, more=True)
+        facts, graph = self._facts, attribute.g
         inner = facts.model.inner(graph) or Scope(graph, self.scope, self.source_opset, name)
         return [facts.type(inner, output.name) for output in graph.output]
 
     def tensor(self, name: str) -> TensorProto | None:
         """Return the tensor of a constant of any size; None where there is none."""
-        self._lookups.more = True
+        self._lookups.note(more=True)
         owner = self.scope.resolve(name) if name else None
         if owner is None or name in owner.inputs:
             return None
@@ -370,7 +366,7 @@ class NodeFacts:
         """Return the attribute reference that a Constant node holds; None where it has none."""
         if self.scope.function is None:
             return None  # References exist in function bodies only.
-        self._lookups.more = True
+        self._lookups.note(more=True)
         reference = self._constants.references.get(name)
         if reference is not None:
             return reference

@@ -8,6 +8,7 @@ read, so that unread results never are.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -21,7 +22,6 @@ from onnxreduce_cli.emit.context import Context, as_array
 from onnxreduce_cli.emit.dtypes import INTEGERS
 from onnxreduce_cli.emit.node_facts import Array
 from onnxreduce_cli.model.values import numpy_dtype
-from onnxreduce_cli.records import dataclass
 
 #: Up to how many elements constants are written into a model; larger ones are computed by nodes.
 LARGEST_CONSTANT = 1 << 20
@@ -42,7 +42,7 @@ class LazyTensor:
         return self._write()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Term:
     """A tensor in a formula, known at conversion or computed by nodes.
 

@@ -1,4 +1,4 @@
-"""Reasons and advice of steps that block, above all where they would need a Loop."""
+"""Reasons and advice of steps that block, above all where they would need control flow."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from onnxreduce_cli.emit.context import Context
 
 #: Below this opset no Loop is emitted for other operators.
 LOOPS_FROM = 7
+#: From this opset on numbers are counted up to a size without a Loop, by NonZero.
+COUNTING_FROM = 9
 
-#: When a step blocks that emits a Loop for its operator.
-NO_LOOP = f"it leads below opset {LOOPS_FROM}, as it takes a Loop"
 #: When a step blocks that counts up to a size, which takes a Loop before opset 9.
-NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {LOOPS_FROM}"
+NO_COUNTING = f"a size or rank is only known at run time and it leads below opset {COUNTING_FROM}"
 #: When a step blocks that needs a Loop for tensors of unknown rank only.
 NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
 
@@ -30,26 +30,22 @@ def refuse(context: Context, what: str) -> Blocked:
 
 
 def need_loops(
-    context: Context,
-    reason: str = "only a Loop could stand for it",
-    advice: str = "",
-    *,
-    rank_of: str = "",
+    context: Context, reason: str, since: int, advice: str = "", *, rank_of: str = ""
 ) -> None:
-    """Raise `Blocked` where the conversion leads to an opset for which no Loop is emitted.
+    """Raise `Blocked` unless control flow that was not there may be emitted for the node.
 
     Args:
         context: the node.
-        reason: why a Loop is needed.
+        reason: what only control flow could do, and before which opset.
+        since: the first opset at which none is needed.
         advice: what helps besides a later opset, as the end of a sentence.
-        rank_of: the value whose unknown rank is the reason for the Loop, if any.
+        rank_of: the value whose unknown rank is the reason, if any.
     """
-    if context.target_opset < LOOPS_FROM:
-        raise Blocked(
-            f"{reason}, and below opset {LOOPS_FROM} none is written",
-            f"choose opset {LOOPS_FROM} or later{advice}",
-            rank_of=rank_of,
-        )
+    if context.may_loop and context.target_opset >= LOOPS_FROM:
+        return
+    if context.may_loop:
+        reason, since = f"{reason}, and below opset {LOOPS_FROM} none is written", LOOPS_FROM
+    raise Blocked(reason, f"choose opset {since} or later{advice}", rank_of=rank_of)
 
 
 #: Advice for what is known at run time only.

@@ -14,10 +14,8 @@ from onnxreduce_cli.emit.axes import reduced, squeezed, unsqueezed
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import Number, as_name, sizes
-from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
-from onnxreduce_cli.emit.sizes import END, arange, dims_of, known_dims, sliced
+from onnxreduce_cli.emit.sizes import END, arange, sliced
 from onnxreduce_cli.model.values import Dims, ValueType, tensor_type
 
 OPSET = 15
@@ -159,37 +157,6 @@ def reshaped(
         like=None if output or dims is None else _like(context, name, dims),
         allowzero=1,
     )
-
-
-def reshaped_like(context: Context, name: str, data: str, shape: str, output: str) -> None:
-    """Reshape a tensor like `data`, which has the same number of elements and the same dtype.
-
-    `shape` is the shape of `data`, int64 of shape [rank]. Before opset 14 a Loop of one round
-    reshapes the tensor; where both are empty the Loop has no round, and its result is `data`.
-
-    Raises:
-        Blocked: the conversion leads below opset 7.
-    """
-    op = context.op
-    if context.target_opset >= 14:
-        reshaped(context, name, shape, output=output)
-        return
-    reason = f"the rank of {data!r} is not known: only a Loop gives the result its shape"
-    need_loops(context, reason, OR_STATE_SHAPES, rank_of=data)
-    elem_type = context.need_elem_type(data, "it is carried through a Loop")
-    dims = known_dims(dims_of(context, data))
-    if dims is not None:
-        count = context.array([int(0 not in dims)], "rounds")
-    else:
-        filled = cast(context, op.Size(data), TensorProto.BOOL)
-        count = cast(context, filled, TensorProto.INT64)
-
-    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
-        return [body.Reshape(name, shape)], []
-
-    carried = [LoopValue(data, elem_type, None)]
-    inputs, graph = loop(context, count, carried, write, "that gives the result its shape")
-    op.Loop(*inputs, outputs=[output], body=graph)
 
 
 def _like(context: Context, name: str, dims: Dims) -> ValueType | None:

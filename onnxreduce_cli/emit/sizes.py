@@ -20,7 +20,7 @@ from onnxreduce_cli.emit.numbers import (
     sizes,
     term,
 )
-from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES, need_loops
+from onnxreduce_cli.emit.refusals import COUNTING_FROM, OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.model.values import Dims
 
 
@@ -131,10 +131,10 @@ def arange(context: Context, count: Number) -> str:
     """Return the numbers from 0 to before `count`, int64 of shape [count].
 
     They come from a Range from opset 11 on, from a NonZero of as many ones from 9 on, and before
-    from a Loop.
+    from a Loop, where one may be emitted.
 
     Raises:
-        Blocked: the count is not known, and the conversion leads below opset 7.
+        Blocked: the count is not known, and the conversion leads below opset 9, or 7 with a Loop.
     """
     op = context.op
     if isinstance(count, int) and count <= LARGEST_CONSTANT:
@@ -142,12 +142,15 @@ def arange(context: Context, count: Number) -> str:
     oldest, name = min(op.opset, context.target_opset), as_name(context, count)
     if oldest >= 11:
         return _range(context, squeezed(context, name, [0]))
-    if oldest >= 9:
+    if oldest >= COUNTING_FROM:
         one = numpy_helper.from_array(np.ones(1, np.int64))
         ones = op.ConstantOfShape(name, value=one)
         return squeezed(context, op.NonZero(ones), [0])
-    reason = "to count up to a number only known at run time takes a Loop before opset 9"
-    need_loops(context, reason, OR_STATE_SHAPES)
+    if isinstance(count, int):
+        what = f"it takes all numbers below {count:,}"
+        need_loops(context, f"{what}, and before opset 9 only a Loop counts so far", COUNTING_FROM)
+    reason = "a size is only known at run time, and before opset 9 only a Loop counts up to it"
+    need_loops(context, reason, COUNTING_FROM, OR_STATE_SHAPES)
     rounds = squeezed(context, name, [0])
 
     def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:

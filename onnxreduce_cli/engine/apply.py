@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from onnx import GraphProto, ModelProto, NodeProto
+from onnx import GraphProto, ModelProto
 
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.stated_types import state_types, types_to_state, uninferred_types
@@ -22,67 +22,50 @@ def apply_plan(plan: SitePlan, model: ModelProto) -> None:
         model: the model.
     """
     _edit(plan)
-    if plan.subject.model is not model:
-        adopt(model, plan.subject.model)
+    if plan.input.model is not model:
+        adopt(model, plan.input.model)
 
 
 def _edit(plan: SitePlan) -> None:
-    subject, route = plan.subject, plan.route
+    model_input, request = plan.input, plan.request
     # Looked up before the first edit: facts are read from the model as it was.
-    stated = list(types_to_state(plan.facts, route.target, subject.scopes, plan.sites))
+    stated = list(types_to_state(plan.facts, request.target, model_input.scopes, plan.sites))
     if not plan.changes_nothing:
         _withdraw_shapes(plan)
-    if subject.specialisation is not None:
-        subject.specialisation.direct_calls()
+    if model_input.specialisation is not None:
+        model_input.specialisation.direct_calls()
     edits = _edits(plan)
-    for scope in subject.distinct_scopes:
+    for scope in model_input.scopes:
         constants = plan.constants.get(id(scope))
         if constants is None:
             continue
         edits[id(scope)].initializers += constants.initializers
         edits[id(scope)].first += constants.nodes
         if isinstance(scope.container, GraphProto):
-            uninferred = uninferred_types(plan.facts, route.target, scope, constants.nodes, ())
+            uninferred = uninferred_types(plan.facts, request.target, scope, constants.nodes, ())
             scope.container.value_info.extend(uninferred)
     for graph, infos in stated:
         state_types(graph, infos)
     # Inner graphs first: a node that replaces an If takes over branches that are done.
-    for scope in reversed(subject.distinct_scopes):
+    for scope in reversed(model_input.scopes):
         if id(scope) in edits:
             apply_edits(scope, edits[id(scope)])
-    set_opset(subject.model, route.target)
-    set_ir_version(subject.model, subject.scopes, plan.ir_version)
-    if subject.specialisation is not None:
-        subject.specialisation.install()
-    done = {id(scope.container) for scope in subject.alike_scopes}
-    for function in subject.model.functions:
-        if id(function) not in done:
-            set_opset(function, route.target)
+    set_opset(model_input.model, request.target)
+    set_ir_version(model_input.model, model_input.scopes, plan.ir_version)
+    if model_input.specialisation is not None:
+        model_input.specialisation.install()
+    for function in model_input.model.functions:
+        set_opset(function, request.target)
     if plan.unread:
-        remove_imports(subject.model, plan.unread)
-    if subject.alike:
-        from onnxreduce_cli.engine.alike import copy_alike
-
-        copy_alike(plan)
+        remove_imports(model_input.model, plan.unread)
 
 
 def _edits(plan: SitePlan) -> defaultdict[int, Edits]:
     """The replacements and removals by the identity of a scope."""
     edits: defaultdict[int, Edits] = defaultdict(Edits)
-    filled: dict[int, list[NodeProto]] = {}
     for site in plan.sites:
-        if site.like is not None:
-            continue
-        template = site.only_filled
-        if template is None:
-            made = (site.result, site.successors, site.taken_over, site.initializers)
-            edits[id(site.scope)].replace(site.node, *made)
-            continue
-        try:
-            filled[id(template)].append(site.node)
-        except KeyError:
-            nodes = filled[id(template)] = [site.node]
-            edits[id(site.scope)].in_place.append((template.fill, nodes))
+        made = (site.result, site.successors, site.taken_over, site.initializers)
+        edits[id(site.scope)].replace(site.node, *made)
     for scope in plan.dead.scopes:
         edits[id(scope)].remove(plan.dead.of(scope))
     return edits
@@ -95,9 +78,9 @@ def _withdraw_shapes(plan: SitePlan) -> None:
     initializer alone: ONNX Runtime plans its memory by those that are stated.
     """
     stated = plan.facts.model.stated
-    for scope in plan.subject.distinct_scopes:
+    for scope in plan.input.scopes:
         forget_negative_dims(stated_in(scope.container))
-    for scope in plan.subject.scopes if stated.overridable else ():
+    for scope in plan.input.scopes if stated.overridable else ():
         for info in scope.container.value_info:
             if info.type.tensor_type.HasField("shape") and stated.follows(scope, info.name):
                 info.type.tensor_type.ClearField("shape")

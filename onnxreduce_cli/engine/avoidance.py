@@ -10,7 +10,7 @@ from onnx import NodeProto
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.placeholders import LEARNING
+from onnxreduce_cli.model.domains import LEARNING
 from onnxreduce_cli.steps.dispatch import alternatives
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Avoidance:
         found = (quirk.operators for quirk in runtime.quirks if quirk.at(opset))
         self._operators: frozenset[str] = frozenset().union(*found)
 
-    def attends(self, op_type: str) -> bool:
+    def affects(self, op_type: str) -> bool:
         """Return whether there may be something to avoid of nodes of an operator."""
         if op_type in self._operators:
             return True
@@ -64,14 +64,13 @@ class Avoidance:
             context: the node, as it would be in the model.
         """
         op_type = context.node.op_type
-        if not self.attends(op_type):
+        if not self.affects(op_type):
             return None
         from onnxreduce_cli.targets.verdict import hits
 
         found = next(hits(self._runtime, context, self._opset), None)
         if found is not None:
-            # Nodes are told one by one.
-            site.lookups.alone = True
+            site.lookups.note(more=True)
             site.avoided += (f"{op_type}: {found.what}",)
         return found
 

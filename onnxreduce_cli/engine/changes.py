@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, NamedTuple
 
 from onnxreduce_cli.errors import node_in_scope
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import (
     LISTED,
@@ -55,14 +54,6 @@ class Change(Serializable):
     nodes: int = 1
     control_flow: tuple[str, ...] = ()
     absorbed: tuple[str, ...] = ()
-
-    def of_another(self, node: str, scope: str) -> Change:
-        """The same of another node; large models have many alike, and this is the fastest way."""
-        other = object.__new__(Change)
-        own = other.__dict__
-        own.update(self.__dict__)
-        own["node"], own["scope"] = node, scope
-        return other
 
     def followed_by(self, later: Change) -> Change:
         """What became of the node where one of those in its place changed once more.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from onnx import NodeProto
@@ -18,10 +19,9 @@ from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import node_in_scope
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError, PatternMatch, confirm, matches
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.records import dataclass
 
 if TYPE_CHECKING:
     from onnxreduce_cli.idioms.idiom import Idiom
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _FIRST_SOURCE = 7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Contraction:
     """Nodes of a scope that become one.
 
@@ -94,7 +94,7 @@ def _fit(context: Context, op_type: str, inputs: Sequence[str]) -> None:
             raise NoMatchError(f"{name!r} is {said}, which {op_type} may not take")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NearMiss:
     """A node that looks like the last one of an idiom, and is not.
 

@@ -8,7 +8,7 @@ then makes the edits in place: what no boundary touches is not touched.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -18,22 +18,21 @@ from onnx import ModelProto, NodeProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
 from onnxreduce_cli.engine.apply import apply_plan
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
 from onnxreduce_cli.engine.description import Plan, describe
+from onnxreduce_cli.engine.options import DEFAULTS, Options, check_opset
 from onnxreduce_cli.engine.pause import collector_paused
 from onnxreduce_cli.engine.planning import make_plan
 from onnxreduce_cli.engine.preparation import Prepared
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Route, Subject
-from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.domains import default_opset, is_default
 from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.model.ir_version import Wanted
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes, reveals
-from onnxreduce_cli.steps.dispatch import body
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 
 if TYPE_CHECKING:
     from onnxreduce_cli.engine.contraction import NearMiss
@@ -58,29 +57,23 @@ class Conversion:
         self,
         model: ModelProto,
         target: int,
+        options: Options = DEFAULTS,
         *,
-        expand: Collection[str] = (),
-        contract: Collection[str] = (),
-        target_ir_version: Wanted = "auto",
         base_dir: str = "",
         facts: Facts | None = None,
-        types: tuple[str, ...] = (),
-        emulate: bool = False,
         runtime: Target | None = None,
     ) -> None:
         """Plan the conversion.
 
         Args:
-            model: the model; it must not change before `apply`.
+            model: the model, which states the types that the options state; it must not change
+                before `apply`.
             target: the opset to reach.
-            expand: operators to replace by their function bodies.
-            contract: operators, or groups of them, to put in place of nodes that stand for them.
-            target_ir_version: the IR version to give the model; see `ir_version.choose`.
+            options: how.
             base_dir: the folder that external data is relative to.
             facts: the model's facts, where another conversion of it has begun to compute them.
-            types: what the user stated of types, which `model` states by now.
-            emulate: whether emulations are wanted; see `onnxreduce_cli.engine.emulation`.
-            runtime: where the model is to run: what that gets wrong blocks, or is written anew.
+            runtime: where the model is to run: what that gets wrong blocks, or is written anew; by
+                default where the options say.
 
         Raises:
             UsageError: no such opset, or an operator to expand has no function body.
@@ -88,8 +81,9 @@ class Conversion:
             ConversionError: the requested IR version is not possible, or the model's opset is newer
                 than the installed onnx.
         """
-        check_request(target, expand)
-        wanted = (target_ir_version, types, emulate, contracted(contract), runtime)
+        check_opset(target)
+        options.check_expanded()
+        contract, runtime = options.contracted(), runtime or options.target()
         self.model = model
         self.target = target
         self.false_shapes: tuple[FalseShape, ...] = ()
@@ -101,8 +95,8 @@ class Conversion:
             check_source(model, self.given_scopes)
             self.source = default_opset(model)
             self._plan = make_plan(
-                Subject(model, self.given_scopes, self.given_facts),
-                Route(self.source, target, frozenset(expand), *wanted),
+                ConversionInput(model, self.given_scopes, self.given_facts),
+                ConversionRequest(self.source, target, options, contract, runtime),
             )
 
     # What was planned: for the model, or for a copy of it that passes have edited
@@ -110,7 +104,7 @@ class Conversion:
     @property
     def scopes(self) -> Sequence[Scope]:
         """The scopes that were planned for."""
-        return self._plan.subject.scopes
+        return self._plan.input.scopes
 
     @property
     def facts(self) -> ConversionFacts:
@@ -123,19 +117,19 @@ class Conversion:
         return self._plan.sites
 
     @property
-    def expand(self) -> Collection[str]:
-        """The operators that are replaced by their function bodies."""
-        return self._plan.route.expand
+    def options(self) -> Options:
+        """How the model is converted."""
+        return self._plan.request.options
 
     @property
     def near_misses(self) -> Sequence[NearMiss]:
         """What looks like an operator to contract to, and is not."""
-        return self._plan.carrier.near_misses
+        return self._plan.converter.near_misses
 
     @property
     def swept(self) -> int:
         """The number of generated nodes removed again, as a later step stopped reading them."""
-        return self._plan.carrier.swept
+        return self._plan.converter.swept
 
     @property
     def avoided(self) -> Counter[str]:
@@ -144,7 +138,7 @@ class Conversion:
 
     def constants(self, scope: Scope) -> Constants:
         """The constants that steps add to a scope; what replaces its nodes reads them by name."""
-        return self._plan.carrier.constants(scope)
+        return self._plan.converter.constants(scope)
 
     @property
     def ir_version(self) -> int:
@@ -174,11 +168,11 @@ class Conversion:
     def nodes_after(self) -> Iterator[NodeFacts]:
         """Return the nodes of the default domain that the model will have, to be asked about."""
         plan, calls = self._plan, self.facts.calls
-        changed = [site for site in plan.sites if site.blocked is None and site.like is None]
+        changed = [site for site in plan.sites if site.blocked is None]
         gone = {*plan.dead.nodes, *(id(site.node) for site in changed)}
         after = [
             (scope, node)
-            for scope in plan.subject.distinct_scopes
+            for scope in plan.input.scopes
             for node in scope.nodes
             if id(node) not in gone and calls.function_of(node) is None
         ]
@@ -188,7 +182,7 @@ class Conversion:
             after += _with_graphs(site.scope, site.result, self.target if inner else None)
         for scope, node in after:
             if is_default(node.domain):
-                workspace = plan.carrier.workspace(scope)
+                workspace = plan.converter.workspace(scope)
                 yield NodeFacts(node, scope, self.target, workspace, Lookups())
 
     def apply(self) -> None:
@@ -242,29 +236,3 @@ def _unknown_operators(model: ModelProto, scopes: Sequence[Scope]) -> set[str]:
         for op_type, node in zip(scope.op_types, scope.nodes, strict=True)
         if is_default(node.domain) and not schemas.versions(op_type)
     } - functions
-
-
-def check_request(target: int, expand: Collection[str]) -> None:
-    """Refuse what no model can be converted to.
-
-    Raises:
-        UsageError: there is no such opset, or an operator to expand has no function body.
-    """
-    newest = schemas.newest_opset()
-    if not 1 <= target <= newest:
-        raise UsageError(f"there is no opset {target}; the installed onnx knows 1 to {newest}")
-    for op_type in expand:
-        body(op_type)
-
-
-def contracted(contract: Collection[str]) -> frozenset[str]:
-    """Return the operators to put in place of nodes, of which groups may be named.
-
-    Raises:
-        UsageError: there is no such operator or group.
-    """
-    if not contract:
-        return frozenset()
-    from onnxreduce_cli.idioms.registry import operators
-
-    return operators(contract)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from onnx import ModelProto
@@ -16,7 +17,6 @@ from onnxreduce_cli.errors import Blocker, blocker_lines
 from onnxreduce_cli.model.domains import MICROSOFT
 from onnxreduce_cli.model.edit import outer_constants
 from onnxreduce_cli.model.scope import Scope, called_key, function_key, function_label, with_inner
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.text import count, html_table, listed
 
@@ -157,28 +157,29 @@ def describe(model: ModelProto, scopes: Sequence[Scope], plan: SitePlan) -> Plan
         if function_key(function) in plan.inlined
     )
     return Plan(
-        plan.route.source,
-        plan.route.target,
+        plan.request.source,
+        plan.request.target,
         model.ir_version,
         plan.ir_version,
         (*written, *_changes(plan)),
         plan.dead.names,
         plan.blockers,
-        _specialised(plan.subject.specialisation),
+        _specialised(plan.input.specialisation),
         inlined,
         plan.ir_version_reason,
         tuple(f"{domain} {version}" for domain, version in plan.unread.items()),
-        plan.route.types,
+        plan.request.options.stated_types,
         before,
         before if plan.blocked else _nodes_after(plan),
         tuple(_near_misses(plan)),
         _foreign(model, scopes),
-        lacking=_lacking(plan.route.expand, scopes),
+        lacking=_lacking(plan.request.options.expand, scopes),
     )
 
 
-def _lacking(expand: frozenset[str], scopes: Sequence[Scope]) -> tuple[str, ...]:
-    return tuple(sorted(expand.difference(*(scope.op_types for scope in scopes)))) if expand else ()
+def _lacking(expand: Collection[str], scopes: Sequence[Scope]) -> tuple[str, ...]:
+    lacking = set(expand)
+    return tuple(sorted(lacking.difference(*(it.op_types for it in scopes)))) if lacking else ()
 
 
 def _foreign(model: ModelProto, scopes: Sequence[Scope]) -> tuple[tuple[str, int], ...]:
@@ -200,30 +201,13 @@ def _written(item: RewrittenNode) -> Change:
 
 
 def _changes(plan: SitePlan) -> Iterator[Change]:
-    first: dict[int, Change] = {}
-    #: Those of sites that others in functions may be like.
-    of_sites: dict[int, Change] = {}
-    has_alike = bool(plan.subject.alike)
     for site in plan.sites:
         if site.blocked is not None:
             continue
-        if site.like is not None:
-            known = of_sites[id(site.like)]
-            yield known.of_another(known.node, site.scope.label)
-            continue
-        name, label = site.node.name or site.scope.describe(site.node), site.scope.label
-        like = first.get(id(site.template)) if site.template is not None else None
-        if like is not None:
-            # Nodes of one template are alike.
-            change = like.of_another(name, label)
-            if has_alike:
-                of_sites[id(site)] = change
-            yield change
-            continue
-        change = Change(
-            name,
+        yield Change(
+            site.node.name or site.scope.describe(site.node),
             site.node.op_type,
-            label,
+            site.scope.label,
             (*(site.description or ()), *_differences(plan, site)),
             site.operators,
             site.warnings,
@@ -231,8 +215,6 @@ def _changes(plan: SitePlan) -> Iterator[Change]:
             site.control_flow,
             tuple(node.op_type for node in site.absorbed),
         )
-        first[id(site.template)] = of_sites[id(site)] = change
-        yield change
 
 
 def _near_misses(plan: SitePlan) -> Iterator[str]:
@@ -241,7 +223,7 @@ def _near_misses(plan: SitePlan) -> Iterator[str]:
         node for site in plan.sites if site.absorbed for node in (site.node, *site.absorbed)
     ]
     said = {(id(node), "") for node in contracted}
-    for miss in plan.carrier.near_misses:
+    for miss in plan.converter.near_misses:
         keys = {(id(miss.node), ""), (id(miss.node), miss.op_type)}
         if said.isdisjoint(keys):
             said.add((id(miss.node), miss.op_type))
@@ -249,14 +231,14 @@ def _near_misses(plan: SitePlan) -> Iterator[str]:
 
 
 def _differences(plan: SitePlan, site: Site) -> Iterator[str]:
-    arrays = plan.carrier.constants(site.scope).arrays
-    opsets = site.scope.opset or plan.route.target, plan.route.target
+    arrays = plan.converter.constants(site.scope).arrays
+    opsets = site.scope.opset or plan.request.target, plan.request.target
     return differences(site.node, site.result, opsets, arrays)
 
 
 def _nodes_after(plan: SitePlan) -> int:
     """How many nodes the model has once a finished plan without blockers is applied."""
-    total = sum(len(scope.op_types) for scope in plan.subject.scopes)
+    total = sum(len(scope.op_types) for scope in plan.input.scopes)
     total += sum(site.nodes - 1 for site in plan.sites)
     total -= sum(len(plan.dead.of(scope)[0]) for scope in plan.dead.scopes)
     total += sum(len(new.nodes) for new in plan.constants.values())
@@ -265,7 +247,7 @@ def _nodes_after(plan: SitePlan) -> int:
 
 def _nodes_of_ir_version_3(plan: SitePlan) -> int:
     """How many more nodes there are where the graphs within others have no initializers."""
-    main, *others = plan.subject.scopes
+    main, *others = plan.input.scopes
     results, added = plan.results(), plan.constants.get(id(main))
     nodes = [
         made

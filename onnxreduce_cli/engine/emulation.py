@@ -1,7 +1,6 @@
 """Emulations: replacements that are right, but seldom what anyone wants.
 
-They bring control flow that the node did not have, or very many nodes; only a user who says so gets
-them.
+They bring control flow that the node did not have; only a user who says so gets them.
 """
 
 from __future__ import annotations
@@ -10,31 +9,51 @@ from collections import Counter
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 
-#: More nodes than these in place of one are an emulation, or are told of a plan.
-MOST_NODES, MANY_NODES = 128, 32
+#: More nodes than these do not take the place of one, unless it may be emulated.
+MOST_NODES = 128
+#: More nodes than these in place of one are mentioned in a plan.
+MANY_NODES = 32
 
-#: From this opset on axes known at run time only are promised for these.
-_PROMISED_FROM = 11
-_PROMISED = frozenset({*REDUCE, *SOFTMAX})
+#: From this opset on the Reduce and Softmax family is converted without being asked.
+_FAMILY_FROM = 11
+_FAMILY = frozenset({*REDUCE, *SOFTMAX})
+
+#: The operators, besides those on sequences, for which a Loop or an If is written.
+EMULATED = _FAMILY | {"ScatterElements", "ScatterND"}
 
 
-def refuse(site: Site, target: int) -> None:
-    """Block a site whose replacement is an emulation.
+def may_loop(op_type: str) -> bool:
+    """Return whether control flow may be written for an operator, or is what it is."""
+    return op_type in EMULATED or op_type in GRAPH_OPERATORS
+
+
+def refuse(site: Site, target: int, *, emulate: bool, emulated: bool) -> None:
+    """Block a site whose replacement is an emulation that is not wanted, or is too large.
 
     Args:
         site: a node and what replaces it.
         target: the opset that the conversion leads to.
+        emulate: whether emulations are wanted.
+        emulated: whether there are any for the node.
 
     Raises:
-        Blocked: it is one; the reason says what it would take.
+        Blocked: the replacement has control flow that was not there, or too many nodes.
     """
-    if site.node.op_type in _PROMISED and target >= _PROMISED_FROM:
+    if site.node.op_type in _FAMILY and target >= _FAMILY_FROM:
         return
     nodes, control_flow = site.nodes, site.control_flow
-    if nodes <= MOST_NODES and not control_flow:
+    if (nodes <= MOST_NODES and not control_flow) or (emulate and emulated):
         return
+    site.result = ()
+    later = target < (site.scope.opset or 0)
+    if not emulated:
+        what = "control flow" if control_flow else f"{nodes:,} nodes, more than {MOST_NODES},"
+        raise Blocked(
+            f"it would take {what} at opset {target}", "choose a later opset" if later else ""
+        )
     said = site.description or ()
     rest = {
         name: number
@@ -43,9 +62,7 @@ def refuse(site: Site, target: int) -> None:
     }
     parts = [f"{number} {name}{'s' if number > 1 else ''}" for name, number in rest.items()]
     text = f"{nodes:,} nodes" + (f", with {' and '.join(parts)}" if parts else "")
-    site.result = ()
-    later = ", or choose a later opset" if target < (site.scope.opset or 0) else ""
     raise Blocked(
         f"it can only be emulated at opset {target}: {'; '.join([*said, text])}",
-        f"--emulate (emulate=True) accepts that{later}",
+        "--emulate (emulate=True) accepts that" + (", or choose a later opset" if later else ""),
     )

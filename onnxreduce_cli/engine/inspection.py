@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import ClassVar
 
 from onnx import FunctionProto, ModelProto, NodeProto
@@ -14,9 +15,8 @@ from onnxreduce_cli.engine.runtime_reach import Runtimes, runtimes_of
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, function_label
-from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.serializable import Serializable
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 
@@ -24,7 +24,7 @@ from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 FAMILY = (*REDUCE, *SOFTMAX)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FamilyNode:
     """One node of the Reduce or Softmax family.
 
@@ -73,8 +73,7 @@ def inspect(model: ModelProto, base_dir: str = "") -> Inspection:
     outcomes = {opset: reach.to(opset) for opset in range(1, schemas.newest_opset() + 1)}
     operators = Counter[str]()
     for scope in facts.scopes:
-        for group in scope.groups:
-            operators[_operator(scope.nodes[group[0]])] += len(group)
+        operators.update(map(_operator, scope.nodes))
     return Inspection(
         model.ir_version,
         _imports(model),
@@ -96,18 +95,10 @@ def _operator(node: NodeProto) -> str:
 
 def _family(facts: Facts, scope: Scope) -> Iterator[FamilyNode]:
     """The Reduce and Softmax nodes of a scope, in its order."""
-    axes: dict[int, str] = {}
-    for group in scope.groups:
-        node, op_type = scope.nodes[group[0]], scope.op_types[group[0]]
-        if op_type not in FAMILY or not is_default(node.domain):
-            continue
-        # Nodes of one group have the same attributes.
-        known = _axes_of_attributes(node)
-        for place in group:
-            axes[place] = known or _axes_of_input(facts, scope, scope.nodes[place])
-    for place, told in sorted(axes.items()):
-        described = scope.describe(scope.nodes[place])
-        yield FamilyNode(described, scope.op_types[place], scope.label, told)
+    for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
+        if op_type in FAMILY and is_default(node.domain):
+            axes = _axes_of_attributes(node) or _axes_of_input(facts, scope, node)
+            yield FamilyNode(scope.describe(node), op_type, scope.label, axes)
 
 
 def _axes_of_attributes(node: NodeProto) -> str:

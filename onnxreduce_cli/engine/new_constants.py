@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from onnx import FunctionProto, NodeProto, TensorProto, numpy_helper
 
-from onnxreduce_cli.engine.carry import Carrier
+from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.edit import constant_node, read_by, reference_node
 from onnxreduce_cli.model.ir_version import INITIALIZERS
@@ -33,15 +33,15 @@ class NewConstants(NamedTuple):
 class ConstantMaker:
     """Makes the constants of one conversion, each once."""
 
-    def __init__(self, carrier: Carrier, target: int, ir_version: int) -> None:
+    def __init__(self, converter: NodeConverter, target: int, ir_version: int) -> None:
         """Prepare; nothing is made yet.
 
         Args:
-            carrier: takes nodes to the target; it has the constants that steps added.
+            converter: takes nodes to the target; it has the constants that steps added.
             target: the opset to reach.
             ir_version: the IR version that the model will have.
         """
-        self._carrier = carrier
+        self._converter = converter
         self._opset = max(target, _CONSTANT_OPSET)
         self._ir_version = ir_version
         self._made: dict[tuple[int, str], NewConstants] = {}
@@ -63,7 +63,7 @@ class ConstantMaker:
         Raises:
             Blocked: the target has no node that makes one of them.
         """
-        constants, found = self._carrier.constants(scope), NewConstants([], [])
+        constants, found = self._converter.constants(scope), NewConstants([], [])
         known: set[str] = set()
         read = read_by(results, constants.names)
         # What makes a constant at the target may read further ones.
@@ -82,7 +82,7 @@ class ConstantMaker:
         key = (id(scope), name)
         if key in self._made:
             return self._made[key]
-        constants, made = self._carrier.constants(scope), NewConstants([], [])
+        constants, made = self._converter.constants(scope), NewConstants([], [])
         reference = constants.references.get(name)
         if reference is None:
             tensor = numpy_helper.from_array(constants.arrays[name][0], name)
@@ -93,7 +93,7 @@ class ConstantMaker:
         else:
             node = reference_node(name, reference)
         site = Site(scope, node)
-        made.nodes.extend(self._carrier.carry(site, scope, node, self._opset, ()))
+        made.nodes.extend(self._converter.cross_boundaries(site, scope, node, self._opset, ()))
         made.initializers.extend(site.initializers)
         self._made[key] = made
         return made

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import chain
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from onnx import FunctionProto, NodeProto
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.node_facts import Lookups
-from onnxreduce_cli.engine.carry import Carrier
-from onnxreduce_cli.engine.emulation import refuse
+from onnxreduce_cli.engine.conversion_request import ConversionInput, ConversionRequest
+from onnxreduce_cli.engine.emulation import may_loop, refuse
 from onnxreduce_cli.engine.new_constants import ConstantMaker, NewConstants
+from onnxreduce_cli.engine.node_converter import NodeConverter
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.engine.soundness import Soundness
 from onnxreduce_cli.engine.stated_types import uninferred_in_function
-from onnxreduce_cli.engine.subject import Route, Subject
-from onnxreduce_cli.engine.templates import Template, Templates
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.dead_values import DeadValues, dead_values
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.imports import unread_everywhere
 from onnxreduce_cli.model.ir_version import choose
 from onnxreduce_cli.model.scope import FunctionKey, Scope
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 
 if TYPE_CHECKING:
     from onnxreduce_cli.containers.rewriting import RewrittenNode
 
 #: What is said of the first node of a graph that reads what a later one makes.
 _ORDER = "it reads what a later node makes: the nodes of its graph are put in order"
-
-#: What sites have in common that are made by the thousand: objects of their own take longest.
-_NO_LOOKUPS, _NONE = Lookups(), MappingProxyType[str, Any]({})
 
 #: Domains of operators that ONNX Runtime puts in where data is to lie otherwise.
 _OF_LAYOUTS = frozenset({"com.microsoft.nchwc", "com.ms.internal.nhwc"})
@@ -44,8 +37,8 @@ class SitePlan:
     """The sites of a model: the nodes that change, each with its replacement.
 
     Attributes:
-        subject: the model.
-        route: from which opset to which, and how.
+        input: the model.
+        request: what is requested: from which opset to which, with which options.
         facts: what is known of the model's values, and of those that steps generated.
         sites: the nodes that change, and those that cannot get there.
         ir_version: the IR version that the model gets.
@@ -59,26 +52,26 @@ class SitePlan:
         soundness: refuses nodes that cannot be there.
     """
 
-    def __init__(self, subject: Subject, route: Route) -> None:
+    def __init__(self, model_input: ConversionInput, request: ConversionRequest) -> None:
         """Take every node of the model to the target."""
-        self.subject = subject
-        self.route = route
-        self.facts = ConversionFacts(subject.facts)
-        self.soundness = Soundness(subject.facts)
+        self.input = model_input
+        self.request = request
+        self.facts = ConversionFacts(model_input.facts)
+        self.soundness = Soundness(model_input.facts)
         self.ir_version, self.ir_version_reason = choose(
-            route.ir_version, subject.model, subject.scopes, route.target
+            request.options.ir_version, model_input.model, model_input.scopes, request.target
         )
-        self.carrier = Carrier(subject.scopes, self.facts, route, self.ir_version)
+        self.converter = NodeConverter(model_input.scopes, self.facts, request, self.ir_version)
         self.sites: list[Site] = []
         self.dead = DeadValues()
         self.constants: dict[int, NewConstants] = {}
-        self.maker = ConstantMaker(self.carrier, route.target, self.ir_version)
+        self.maker = ConstantMaker(self.converter, request.target, self.ir_version)
         self.unread: dict[str, int] = {}
         self.written: tuple[RewrittenNode, ...] = ()
         self.inlined: dict[FunctionKey, list[str]] = {}
-        for scope in subject.scopes:
+        for scope in model_input.scopes:
             self._plan_scope(scope)
-        if any(entry.domain in _OF_LAYOUTS for entry in subject.model.opset_import):
+        if any(entry.domain in _OF_LAYOUTS for entry in model_input.model.opset_import):
             self._block_layouts()
         self._block_other_domains()
         self._need_types(self._need_constants())
@@ -100,63 +93,31 @@ class SitePlan:
     @property
     def blocked_functions(self) -> list[FunctionProto]:
         """The model's own functions that nodes are blocked in."""
-        found = [self.subject.own_function(site.scope) for site in self.blocked]
+        found = [self.input.own_function(site.scope) for site in self.blocked]
         return [function for function in found if function is not None]
 
     def _plan_scope(self, scope: Scope) -> None:
         if scope.opset is None:
             self._plan_without_import(scope)
             return
-        contracted = self.carrier.contracted(scope)
-        templates = Templates(self.facts.model, scope)
-        nodes, op_types, signatures = scope.nodes, scope.op_types, scope.signatures
-        attended = self._attended(scope, contracted)
-        for place in attended if contracted else templates.to_ask(attended):
-            node, op_type, signature = nodes[place], op_types[place], signatures[place]
-            taken = contracted.get(id(node)) if contracted else None
+        contracted = self.converter.contracted(scope)
+        affected = {
+            op_type
+            for op_type in {*scope.op_types}
+            if op_type in self.request.options.expand
+            or self.converter.affects(op_type, scope.opset)
+        }
+        calls = self.facts.calls
+        for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
+            taken = contracted.get(id(node))
             if taken is not None:
                 alone = taken if taken.node is node else Site(scope, node, lookups=taken.lookups)
-                self.soundness.refuse_contradictions(alone, signature)
+                self.soundness.refuse_contradictions(alone)
                 self.sites += [taken] if taken.node is node else []
                 continue
-            template = templates.find(node, op_type, signature, place)
-            if template is not None:
-                if template.of_shapes and _may_be_stated(scope, place):
-                    self.soundness.refuse_false_shapes(scope, node)
-                if template.description is not None:
-                    self.sites.append(_like(scope, node, template, place))
-                continue
-            site = self._plan_node(scope, node, signature)
-            site.place = place
-            site.template = templates.add(
-                node,
-                op_type,
-                signature,
-                place,
-                site.lookups,
-                site.result if site.is_plain else (),
-                site.description,
-            )
-
-    def _attended(self, scope: Scope, contracted: Mapping[int, Site]) -> Sequence[int]:
-        """The places of the nodes that may have to change, of which some are contracted."""
-        calls, opset, attends = self.facts.calls, scope.opset, dict[str, bool]()
-        assert opset is not None
-        found: list[int] = []
-        for group in scope.groups:
-            op_type, first = scope.op_types[group[0]], scope.nodes[group[0]]
-            if op_type in calls.op_types and calls.function_at(scope, group[0]) is not None:
-                continue
-            if op_type not in attends:
-                expanded = op_type in self.route.expand
-                attends[op_type] = expanded or self.carrier.attends(op_type, opset)
-            if attends[op_type] and is_default(first.domain):
-                found += group
-        if contracted:
-            found += [i for i, node in enumerate(scope.nodes) if id(node) in contracted]
-            return sorted({*found})
-        every = range(len(scope.nodes))
-        return every if len(found) == len(every) else sorted(found)
+            called = op_type in calls.op_types and calls.function_of(node) is not None
+            if op_type in affected and is_default(node.domain) and not called:
+                self._plan_node(scope, node)
 
     def _plan_without_import(self, scope: Scope) -> None:
         for node in scope.nodes:
@@ -183,15 +144,15 @@ class SitePlan:
 
     def _block_other_domains(self) -> None:
         """Block nodes of domains that are not converted where the runtime does not take them."""
-        if self.route.runtime is None:
+        if self.request.runtime is None:
             return
         from onnxreduce_cli.engine.avoidance import blocked_by_domain
 
-        imports = {entry.domain: entry.version for entry in self.subject.model.opset_import}
+        imports = {entry.domain: entry.version for entry in self.input.model.opset_import}
         for scope, node in self._of_other_domains():
             if self.facts.calls.function_of(node) is not None:
                 continue
-            blocked = blocked_by_domain(self.route.runtime, node, imports.get(node.domain, 0))
+            blocked = blocked_by_domain(self.request.runtime, node, imports.get(node.domain, 0))
             if blocked is not None:
                 site = Site(scope, node)
                 site.blocked = blocked
@@ -199,27 +160,29 @@ class SitePlan:
 
     def _of_other_domains(self) -> Iterator[tuple[Scope, NodeProto]]:
         """The nodes whose operators are none of the default domain's."""
-        for scope in self.subject.scopes:
-            # Nodes of one group have one domain.
-            groups = [it for it in scope.groups if not is_default(scope.nodes[it[0]].domain)]
-            for place in sorted(chain.from_iterable(groups)):
-                yield scope, scope.nodes[place]
+        for scope in self.input.scopes:
+            for node in scope.nodes:
+                if not is_default(node.domain):
+                    yield scope, node
 
-    def _plan_node(self, scope: Scope, node: NodeProto, signature: Hashable) -> Site:
+    def _plan_node(self, scope: Scope, node: NodeProto) -> None:
         site = Site(scope, node)
         assert scope.opset is not None
         try:
-            site.result = self.carrier.carry(site, scope, node, scope.opset, self.route.expand)
-            if not self.route.emulate:
-                refuse(site, self.route.target)
+            site.result = self.converter.cross_boundaries(
+                site, scope, node, scope.opset, self.request.options.expand
+            )
+            emulated = may_loop(node.op_type)
+            refuse(
+                site, self.request.target, emulate=self.request.options.emulate, emulated=emulated
+            )
         except Blocked as blocked:
             site.blocked = blocked.kept()
         finally:
             # Steps trust what they look up: where it contradicts itself, so does all they did.
-            self.soundness.refuse_contradictions(site, signature)
+            self.soundness.refuse_contradictions(site)
         if site.blocked is not None or site.description is not None or site.warnings:
             self.sites.append(site)
-        return site
 
     def _need_constants(self) -> dict[int, Sequence[NodeProto]]:
         """Block nodes of which the replacement reads what no node at the target makes.
@@ -229,7 +192,7 @@ class SitePlan:
             reads, where they do not become initializers.
         """
         found: dict[int, Sequence[NodeProto]] = {}
-        scopes = {id(scope) for scope in self.subject.scopes if self.maker.as_nodes(scope)}
+        scopes = {id(scope) for scope in self.input.scopes if self.maker.as_nodes(scope)}
         for site in self.sites if scopes else ():
             if site.blocked is None and id(site.scope) in scopes:
                 try:
@@ -246,21 +209,22 @@ class SitePlan:
                 reads.
         """
         bodies = [
-            scope for scope in self.subject.scopes if isinstance(scope.container, FunctionProto)
+            scope for scope in self.input.scopes if isinstance(scope.container, FunctionProto)
         ]
         sites: dict[int, dict[int, Site]] = {id(scope): {} for scope in bodies}
         for site in self.sites if bodies else ():
             if id(site.scope) in sites:
                 sites[id(site.scope)][id(site.node)] = site
+        target = self.request.target
         for scope in bodies:
             own = sites[id(scope)]
             results = {key: [*constants.get(key, ()), *site.result] for key, site in own.items()}
-            for node, op_type in uninferred_in_function(self.route.target, scope, results):
+            for node, op_type in uninferred_in_function(target, scope, results):
                 site = own.get(id(node)) or Site(scope, node)
                 if site.blocked is not None:
                     continue
                 reason = (
-                    f"at opset {self.route.target} the type of what {op_type} gives cannot be told "
+                    f"at opset {target} the type of what {op_type} gives cannot be told "
                     "within a function"
                 )
                 site.blocked = Blocked(reason, "choose a later opset")
@@ -272,106 +236,81 @@ class SitePlan:
     def finish(self) -> None:
         """Find the values that are dead now, and the constants that new nodes read."""
         done = [site for site in self.sites if site.blocked is None]
-        filled = [site for site in done if site.template is not None and not site.made]
         self.dead = dead_values(
-            self.subject.scopes,
-            [site for site in done if site.made or site.template is None],
-            self.subject.bound(),
+            self.input.scopes,
+            done,
+            self.input.bound(),
             {id(node) for site in done for node in site.behind},
-            [site for site in filled if site.template and site.template.dropped],
         )
         if self.dead.nodes:
             self.sites = [site for site in self.sites if not self.dead.covers(site.node)]
-        if self.route.target != self.route.source:
+        if self.request.target != self.request.source:
             self._note_order()
         self._settle_ir_version()
         if not self.changes_nothing:
-            self.unread = unread_everywhere(self.subject.model, self.subject.distinct_scopes)
+            self.unread = unread_everywhere(self.input.model, self.input.scopes)
         if not self.blocked:
             self.constants = self._new_constants()
 
     @property
     def changes_nothing(self) -> bool:
         """True if the converted model equals the given one, byte for byte."""
-        same_ir_version = self.ir_version == self.subject.model.ir_version
-        return same_ir_version and not self._changes_more and not self.route.types
+        same_ir_version = self.ir_version == self.input.model.ir_version
+        return same_ir_version and not self._changes_more and not self.request.options.types
 
     @property
     def _changes_more(self) -> bool:
         """True if anything but the IR version changes."""
-        bodies = [item for item in self.subject.distinct_scopes if item.function is not None]
+        bodies = [item for item in self.input.scopes if item.function is not None]
         opsets = {scope.opset for scope in bodies}
         return (
             bool(self.written or self.inlined)
             or any(site.description is not None for site in self.sites)
-            or not opsets | {self.route.source} <= {None, self.route.target}
+            or not opsets | {self.request.source} <= {None, self.request.target}
         )
 
     def _settle_ir_version(self) -> None:
         """Look at the dtypes that are left, and keep the IR version where nothing else changes."""
         if not self.blocked:
-            subject, route = self.subject, self.route
+            model_input, request = self.input, self.request
             self.ir_version, self.ir_version_reason = choose(
-                route.ir_version, subject.model, subject.scopes, route.target, self.dead
+                request.options.ir_version,
+                model_input.model,
+                model_input.scopes,
+                request.target,
+                self.dead,
             )
-        if self.route.ir_version != "auto" or self._changes_more:
+        if self.request.options.ir_version != "auto" or self._changes_more:
             return
         found, self.ir_version_reason = self.ir_version, ""
-        self.ir_version = self.subject.model.ir_version
+        self.ir_version = self.input.model.ir_version
         if found < self.ir_version:
             self.ir_version_reason = f"nothing else changes; --ir-version {found} lowers it"
 
     def _note_order(self) -> None:
         """Say of graphs whose nodes are out of order that they are put in order."""
-        for scope in self.subject.distinct_scopes:
+        for scope in self.input.scopes:
             node = scope.misplaced
             if node is None or self.dead.covers(node):
                 continue
             site = next((site for site in self.sites if site.node is node), None)
             if site is None:
-                site = Site(scope, node, made=[node])
+                site = Site(scope, node, result=[node])
                 self.sites.append(site)
             site.say(_ORDER)
 
     def _new_constants(self) -> dict[int, NewConstants]:
         """By the identity of a scope the constants that new nodes in it read."""
         results: dict[int, list[Sequence[NodeProto]]] = {}
-        templates: set[int] = set()
         for site in self.sites:
-            # Nodes of one template read the same constants; its first node may be dead.
-            if site.like is not None or (site.template and id(site.template) in templates):
-                continue
-            templates.add(id(site.template))
             results.setdefault(id(site.scope), []).append(site.result)
         found = {
             id(scope): self.maker.read_in(scope, results[id(scope)])
-            for scope in self.subject.scopes
+            for scope in self.input.scopes
             if id(scope) in results
         }
-        alike = self.subject.alike.items()
-        found |= {key: found[id(like)] for key, like in alike if id(like) in found}
         return {key: new for key, new in found.items() if new.initializers or new.nodes}
 
     def results(self) -> Mapping[int, Sequence[NodeProto]]:
         """Return, by the identity of each node that is replaced, the nodes in its place."""
         return {id(site.node): site.result for site in self.sites if site.blocked is None}
-
-
-def _may_be_stated(scope: Scope, place: int) -> bool:
-    """Return whether the scope states the type of what a node reads, or may."""
-    inputs = scope.node_names.inputs[place]
-    return inputs is None or not scope.declared.keys().isdisjoint(inputs)
-
-
-def _like(scope: Scope, node: NodeProto, template: Template, place: int) -> Site:
-    """The site of a node that an earlier one's template is filled for, once it is asked for."""
-    return Site(
-        scope,
-        node,
-        template.description,
-        taken_over=_NONE,
-        lookups=_NO_LOOKUPS,
-        template=template,
-        dims=_NONE,
-        place=place,
-    )

@@ -1,61 +1,20 @@
 """What is done to a whole model, at its own opset, before its nodes are planned.
 
-Few want anything: what does it is imported where it is wanted.
+Few want anything: what does it is imported where it is options.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import field, replace
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 from onnxreduce_cli.engine.changes import Change
 from onnxreduce_cli.engine.description import Inlined, Plan
-from onnxreduce_cli.errors import Blocker, UsageError
+from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.files import Document
 from onnxreduce_cli.model.gate import admit
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import size_text
-
-if TYPE_CHECKING:
-    from onnxreduce_cli.model.metadata import Strip
-
-
-@dataclass(frozen=True)
-class Preparation:
-    """What is wanted of the whole model.
-
-    Attributes:
-        strip_metadata: of what metadata and doc strings go; None for nothing.
-        inline_functions: whether bodies take the place of the calls of functions.
-        dims: sizes by the names of dimensions that they are fixed to.
-        dtypes: dtypes, each with the one that takes its place.
-        keep_interface: whether inputs and outputs keep their dtypes.
-    """
-
-    strip_metadata: Strip | None = None
-    inline_functions: bool = False
-    dims: Mapping[str, int] = field(default_factory=dict)
-    dtypes: Mapping[str, str] = field(default_factory=dict)
-    keep_interface: bool = False
-
-    def check(self) -> None:
-        """Look at what makes sense for all models or for none.
-
-        Raises:
-            UsageError: there is no such dtype, or the interface is kept where nothing changes it.
-        """
-        if self.dtypes:
-            from onnxreduce_cli.engine.passes.dtypes import dtype_pairs
-
-            dtype_pairs(self.dtypes)
-        if self.keep_interface and not self.dtypes:
-            raise UsageError("--keep-interface says how to change dtypes; say --dtype FROM=TO too")
-
-    @property
-    def wanted(self) -> bool:
-        """True if there is anything to do."""
-        return bool(self.strip_metadata or self.inline_functions or self.dims or self.dtypes)
 
 
 class Prepared(NamedTuple):
@@ -66,7 +25,7 @@ class Prepared(NamedTuple):
         changes: the nodes that were rewritten.
         removed: names of values of nodes that nobody reads any more.
         inlined: the functions that were inlined.
-        nodes: how many nodes the model had; None where nothing was wanted.
+        nodes: how many nodes the model had; None where nothing was options.
         moved: whether what was external data is within the model now.
         casts: the names of the Casts by which inputs and outputs keep their dtypes.
     """
@@ -114,12 +73,12 @@ def _merged(changes: tuple[Change, ...]) -> tuple[Change, ...]:
     return tuple(found.values())
 
 
-def prepare(document: Document, wanted: Preparation) -> Prepared:
+def prepare(document: Document, options: Options) -> Prepared:
     """Do to a model what is wanted, in place.
 
     Args:
         document: the model; where an exception is raised it may be half done.
-        wanted: what to do.
+        options: what to do.
 
     Raises:
         UsageError: the model has no such dimension, or there is no such dtype.
@@ -128,14 +87,13 @@ def prepare(document: Document, wanted: Preparation) -> Prepared:
         InvalidModelError: the model contradicts itself.
         OSError: external data cannot be read.
     """
-    wanted.check()
-    if not wanted.wanted:
+    if not options.prepares:
         return Prepared()
     model, base_dir = document.model, document.base_dir
     facts = admit(model, base_dir)
     found = Prepared(nodes=sum(len(scope.nodes) for scope in facts.scopes))
     lines: list[str] = []
-    if wanted.inline_functions:
+    if options.inline_functions:
         from onnxreduce_cli.engine.passes.inlining import inline_all
 
         calls = inline_all(model, facts.calls)
@@ -143,23 +101,23 @@ def prepare(document: Document, wanted: Preparation) -> Prepared:
         found = found._replace(inlined=inlined)
         if not found.inlined:
             lines.append("no functions to inline")
-    if wanted.dims:
+    if options.dims:
         from onnxreduce_cli.engine.passes.static_shapes import fixed
 
-        shapes = fixed(model, wanted.dims, base_dir)
+        shapes = fixed(model, options.dims, base_dir)
         lines += shapes.lines
         found = found._replace(changes=shapes.changes, removed=shapes.removed)
-    if wanted.dtypes:
+    if options.dtypes:
         from onnxreduce_cli.engine.passes.dtypes import change_dtypes
 
-        dtypes = change_dtypes(document, wanted.dtypes, keep_interface=wanted.keep_interface)
+        dtypes = change_dtypes(document, options.dtypes, keep_interface=options.keep_interface)
         lines += dtypes.lines
         changes = (*found.changes, *dtypes.changes)
         found = found._replace(changes=changes, moved=dtypes.moved, casts=dtypes.casts)
-    if wanted.strip_metadata is not None:
+    if options.strip_metadata is not None:
         from onnxreduce_cli.model.metadata import strip_metadata
 
-        size = strip_metadata(model, wanted.strip_metadata)
-        of = {"all": "the model and all in it"}.get(wanted.strip_metadata, wanted.strip_metadata)
+        size = strip_metadata(model, options.strip_metadata)
+        of = {"all": "the model and all in it"}.get(options.strip_metadata, options.strip_metadata)
         lines.append(f"metadata of {of} stripped: {size_text(size)} less")
     return found._replace(lines=tuple(lines))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from dataclasses import replace
 
 from onnx import ModelProto
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.ir_version import Wanted, choose, least_for_opset
-from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.text import count, listed
 
@@ -22,29 +22,8 @@ from onnxreduce_cli.text import count, listed
 _OLDEST = 7
 
 
-@dataclass(frozen=True)
-class How:
-    """How a model is converted, whatever the opset; see `Conversion`.
-
-    Attributes:
-        expand: operators to replace by their function bodies.
-        contract: operators to put in place of nodes that stand for them.
-        ir_version: the IR version to give the model.
-        base_dir: the folder that external data is relative to.
-        types: what the user stated of types.
-        emulate: whether emulations are wanted.
-    """
-
-    expand: Collection[str] = ()
-    contract: Collection[str] = ()
-    ir_version: Wanted = "auto"
-    base_dir: str = ""
-    types: tuple[str, ...] = ()
-    emulate: bool = False
-
-
-def convert_for(model: ModelProto, runtime: Target, opset: int | None, how: How) -> Conversion:
-    """Plan the conversion of a model to where a runtime takes it and gets nothing wrong.
+def convert_for(model: ModelProto, options: Options, base_dir: str = "") -> Conversion:
+    """Plan the conversion of a model to where its runtime takes it and gets nothing wrong.
 
     The model's own opset is taken where nothing speaks against it. Else that at which the fewest
     nodes block, and of those with the fewest nodes that must be written in another way; of several
@@ -53,19 +32,26 @@ def convert_for(model: ModelProto, runtime: Target, opset: int | None, how: How)
 
     Args:
         model: the model; it must not change before the conversion is applied.
-        runtime: the runtime.
-        opset: the opset to reach; None to choose one.
-        how: how.
+        options: the runtime, the opset to reach, or None to choose one, and how.
+        base_dir: the folder that external data is relative to.
 
     Returns:
         the conversion, which says why it leads to that opset.
 
     Raises:
-        UsageError: the runtime does not take the opset.
+        UsageError: there is no such runtime, or it does not take the opset.
         ConversionError: the model cannot have an IR version that the runtime takes.
     """
-    facts = admit(model, how.base_dir)
+    runtime, opset = options.target(), options.opset
+    assert runtime is not None
+    facts = admit(model, base_dir)
     own = default_opset(model)
+
+    def planned_at(target: int) -> Conversion:
+        ir_version = _ir_version(model, facts, runtime, target, options.ir_version)
+        at = replace(options, ir_version=ir_version)
+        return Conversion(model, target, at, base_dir=base_dir, facts=facts, runtime=runtime)
+
     possible = opsets_of(runtime, own)
     if opset is not None:
         if opset not in possible:
@@ -73,13 +59,13 @@ def convert_for(model: ModelProto, runtime: Target, opset: int | None, how: How)
                 f"{runtime.label} takes opset {possible[0]} to {possible[-1]}, not {opset}; leave "
                 "--opset out, and the best one is chosen"
             )
-        found = _conversion(model, runtime, opset, how, facts)
+        found = planned_at(opset)
         found.choice = runtime.remark
         return found
     planned = {}
     for item in sorted(possible, key=lambda item: preference(item, runtime, own)):
-        planned[item] = _conversion(model, runtime, item, how, facts)
-        if not (planned[item].blockers or planned[item].avoided or how.contract):
+        planned[item] = planned_at(item)
+        if not (planned[item].blockers or planned[item].avoided or options.contract):
             break
     chosen = min(planned, key=lambda item: _cost(planned[item]))
     found = planned[chosen]
@@ -112,23 +98,6 @@ def _cost(conversion: Conversion) -> tuple[int, int, int]:
 def _contracted(conversion: Conversion) -> int:
     """How many nodes there are fewer as several became one."""
     return sum(len(site.absorbed) for site in conversion.sites)
-
-
-def _conversion(
-    model: ModelProto, runtime: Target, opset: int, how: How, facts: Facts
-) -> Conversion:
-    return Conversion(
-        model,
-        opset,
-        expand=how.expand,
-        contract=how.contract,
-        target_ir_version=_ir_version(model, facts, runtime, opset, how.ir_version),
-        base_dir=how.base_dir,
-        facts=facts,
-        types=how.types,
-        emulate=how.emulate,
-        runtime=runtime,
-    )
 
 
 def _ir_version(

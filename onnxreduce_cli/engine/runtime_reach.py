@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property
 
 from onnx import NodeProto
 
-from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts
+from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.engine.avoidance import blocked_by_domain
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.engine.reach import Outcome, Reach
 from onnxreduce_cli.engine.runtime import opsets_of, preference
 from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.scope import Scope
-from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Quirk
-from onnxreduce_cli.targets.verdict import asking
+from onnxreduce_cli.targets.verdict import own_nodes
 from onnxreduce_cli.targets.versions import Version
 
 #: Opsets that are tried for one version: where none of the likeliest will do, hardly any will.
 _TRIED = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runtimes:
     """Which runtimes take a model, of those whose opsets are known.
 
@@ -174,21 +173,14 @@ class _Form:
 
 def _as_it_is(reach: Reach) -> _Form:
     facts = reach.facts
-    model, ask = facts.model, asking(facts)
+    model = facts.model
+    nodes: dict[str, list[NodeFacts]] = {}
+    for node in own_nodes(facts):
+        nodes.setdefault(node.node.op_type, []).append(node)
     operators = {name for scope in facts.scopes for name in scope.op_types}
 
     def has(op_type: str, form: str) -> bool:
-        return any(
-            found
-            for scope in facts.scopes
-            for nodes in reach.alike(scope)
-            if nodes.op_type == op_type
-            for found in nodes.answers(partial(answer, scope, form))
-        )
-
-    def answer(scope: Scope, form: str, node: NodeProto) -> tuple[bool, Lookups]:
-        asked = ask(scope, node)
-        return has_form(asked, form), asked.lookups
+        return any(has_form(node, form) for node in nodes.get(op_type, ()))
 
     return _Form(default_opset(model), model.ir_version, operators, has, facts)
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import dataclass, field, fields
 
 from onnx import NodeProto, TensorProto
 
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.node_facts import Lookups
-from onnxreduce_cli.engine.templates import Template
 from onnxreduce_cli.errors import Blocker
 from onnxreduce_cli.model.dead_values import dropped, has_graphs
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, subgraphs, with_inner
 from onnxreduce_cli.model.values import Dims
-from onnxreduce_cli.records import dataclass
 
 
 @dataclass(slots=True)
@@ -27,14 +25,13 @@ class Site:
         description: what is said of what was done to it beside what one sees by comparing it with
             `result`; None where nothing was done.
         warnings: remarks for the user.
-        made: the nodes that replace it; none where only `template` tells. See `result`.
+        result: the nodes that replace it.
         successors: those of them that take over its subgraphs.
         taken_over: the names of graphs within them, each with that of the attribute of `node`
             whose graph it takes over.
         initializers: the initializers that replace it.
         blocked: why it cannot be converted; None if it can.
         lookups: what its steps looked up of the values around it.
-        template: what replaces it, where that is one node like that of an earlier site.
         absorbed: the nodes before it, in order, that what replaces it stands for as well.
         avoided: what the runtime that the model is for would have got wrong, or refused, of it.
         behind: those and what else it rests on, for both to be compared.
@@ -42,94 +39,38 @@ class Site:
             known of them than the model's types say.
         stabler: whether what replaces it is right too where inner values of those over- or
             underflow.
-        place: where it is in `scope.nodes`; known of those with a template.
-        like: the site in another function, like its own, that it is the same as.
-        of_like: what `dropped` gives for that one.
     """
 
     scope: Scope
     node: NodeProto
     description: tuple[str, ...] | None = None
     warnings: tuple[str, ...] = ()
-    made: Sequence[NodeProto] = ()
+    result: Sequence[NodeProto] = ()
     successors: Sequence[NodeProto] = ()
     taken_over: Mapping[str, str] = field(default_factory=dict)
     initializers: tuple[TensorProto, ...] = ()
     blocked: Blocked | None = None
     lookups: Lookups = field(default_factory=Lookups)
-    template: Template | None = None
     absorbed: Sequence[NodeProto] = ()
     avoided: tuple[str, ...] = ()
     behind: Sequence[NodeProto] = ()
     dims: Mapping[str, Dims] = field(default_factory=dict)
     stabler: bool = False
-    place: int = -1
-    like: Site | None = None
-    of_like: Sequence[str] = ()
-
-    @property
-    def result(self) -> Sequence[NodeProto]:
-        """The nodes that replace it."""
-        if not self.made and self.template is not None:
-            self.made = [self.template.filled(self.node)]
-        return self.made
-
-    @result.setter
-    def result(self, made: Sequence[NodeProto]) -> None:
-        self.made = made
-
-    @property
-    def only_filled(self) -> Template | None:
-        """The template that alone tells what replaces it; None where `made` does."""
-        return None if self.made else self.template
 
     @property
     def reads(self) -> Sequence[str]:
         """What replaces it reads, but for graphs within."""
-        template = self.only_filled
-        if template is not None:
-            return template.reads(self.node.input[:])
-        return [name for new in self.made for name in new.input[:]]
+        return [name for new in self.result for name in new.input[:]]
 
     @property
     def with_graphs(self) -> Sequence[NodeProto]:
         """The nodes with graphs that replace it."""
-        return [*filter(has_graphs, self.made)] if self.made else ()
+        return [*filter(has_graphs, self.result)]
 
     @property
     def dropped(self) -> Sequence[str]:
         """What `node` reads, and what replaces it does not."""
-        if self.like is not None:
-            return self.of_like
-        template = self.only_filled
-        if template is None:
-            return dropped(self.node, self.reads, self.with_graphs)
-        names = self.scope.node_names
-        return [names.input(self.node, self.place, place) for place in template.dropped]
-
-    def of_another(self, scope: Scope, node: NodeProto, dropped: Sequence[str]) -> Site:
-        """The same in a function that is like its own.
-
-        Args:
-            scope: that function's.
-            node: the node there.
-            dropped: the names that this one drops.
-        """
-        return Site(
-            scope,
-            node,
-            self.description,
-            self.warnings,
-            self.made,
-            lookups=self.lookups,
-            template=self.template,
-            avoided=self.avoided,
-            dims=self.dims,
-            stabler=self.stabler,
-            place=self.place,
-            like=self,
-            of_like=dropped,
-        )
+        return dropped(self.node, self.reads, self.with_graphs)
 
     def say(self, text: str) -> None:
         """Note that something was done, and what is to be said of it; maybe nothing."""
@@ -151,15 +92,11 @@ class Site:
     @property
     def operators(self) -> tuple[str, ...]:
         """The operators of the nodes that replace it."""
-        if self.template is not None:
-            return (self.template.op_type,)
         return tuple([node.op_type for node in self.result])
 
     @property
     def nodes(self) -> int:
         """How many nodes replace it, with those in graphs but for those in graphs of its own."""
-        if self.template is not None:
-            return 1
         if self.taken_over:
             return self._nodes_around(self.result)
         node = self.node
@@ -189,11 +126,6 @@ class Site:
             return ()
         found = [made.op_type for made in with_inner(self.result)]
         return tuple(sorted(op_type for op_type in found if op_type in GRAPH_OPERATORS))
-
-    @property
-    def is_plain(self) -> bool:
-        """True if the site is not blocked and has neither warnings nor initializers."""
-        return self.blocked is None and not self.warnings and not self.initializers
 
     @property
     def blocker(self) -> Blocker:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-
 from onnx import NodeProto
 
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker, InvalidModelError
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 
 
 class Soundness:
@@ -20,29 +17,26 @@ class Soundness:
     def __init__(self, facts: Facts) -> None:
         """Take the facts of the model; nothing is asked yet."""
         self._facts = facts
-        self._contradictions = Contradictions(facts, facts.model.ir_version, facts.sound)
 
-    def refuse_contradictions(self, site: Site, signature: Hashable) -> None:
+    def refuse_contradictions(self, site: Site) -> None:
         """Refuse a node that cannot be there with what its steps looked up.
 
         Args:
             site: the node's.
-            signature: its `Scope.signatures`.
 
         Raises:
             InvalidModelError: the model is invalid there.
         """
         scope, node, known = site.scope, site.node, site.lookups
-        assert scope.opset is not None
         if known.types or site.blocked is not None:
-            problem = self._contradictions.of(scope, node, scope.opset, signature)
+            problem = self._facts.contradiction(scope, node)
         elif known.constants:
-            problem = self._contradictions.of_constants(scope, node, scope.opset, known.constants)
+            problem = self._facts.contradiction_of_constants(scope, node, known.constants)
         else:
             return
         if problem is not None:
             raise _invalid(scope, node, problem)
-        if known.types and (known.more or known.alone or known.shapes):
+        if known.types and known.more:
             self.refuse_false_shapes(scope, node)
 
     def refuse_false_shapes(self, scope: Scope, node: NodeProto) -> None:
@@ -53,18 +47,16 @@ class Soundness:
         Raises:
             InvalidModelError: the model is invalid there.
         """
-        compared = self._facts.compared
         for name in node.input[:]:
             owner = scope.resolve(name) if name else None
             maker = None if owner is None else owner.producer(name)
-            if owner is None or not owner.opset or maker is None or id(maker) in compared:
+            if owner is None or not owner.opset or maker is None:
                 continue
             called = not is_default(maker.domain) or self._facts.calls.function_of(maker)
             if name in owner.declared and not called:
-                problem = self._contradictions.of(owner, maker, owner.opset, None)
+                problem = self._facts.contradiction(owner, maker)
                 if problem is not None:
                     raise _invalid(owner, maker, problem)
-            compared.add(id(maker))
 
 
 def _invalid(scope: Scope, node: NodeProto, problem: str) -> InvalidModelError:

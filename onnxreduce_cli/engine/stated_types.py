@@ -12,9 +12,9 @@ from onnx import GraphProto, NodeProto, ValueInfoProto, helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import kind_of
 
 #: Before this opset Reshape's inference gives no rank where the shape is computed.
@@ -110,9 +110,8 @@ def _uninferred(
     With them, by the identity of each node that is replaced, what takes its place, if it has such.
     """
     changed = [site for site in sites if site.blocked is None]
-    op_types = {scope.op_types[group[0]] for scope in scopes for group in scope.groups}
-    op_types |= {site.template.op_type for site in changed if site.template is not None}
-    op_types.update(name for site in changed if site.template is None for name in site.operators)
+    op_types = {name for scope in scopes for name in scope.op_types}
+    op_types.update(name for site in changed for name in site.operators)
     lacking = {name for name in op_types if not schemas.infers_types(name, target)}
     return lacking, {
         id(site.node): () if lacking.isdisjoint(site.operators) else site.result

@@ -8,33 +8,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from typing import NamedTuple
-
-from onnx import NodeProto
 
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
-from onnxreduce_cli.model.scope import Scope, subgraphs
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts, UnknownValue
 from onnxreduce_cli.model.values import elem_type_of
 
 #: An example of dimensions.
 _SHAPE = "[N,3,224]"
-
-
-class _Root(NamedTuple):
-    """The first value of unknown type, or rank, on the way to a blocked node.
-
-    Attributes:
-        scope: where it is.
-        node: the node that makes it.
-        name: the value.
-    """
-
-    scope: Scope
-    node: NodeProto
-    name: str
 
 
 def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ...]:
@@ -43,7 +25,7 @@ def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ..
     A single node behind an operator of the default domain is reported by itself.
     """
     behind: dict[tuple[int, str], list[Site]] = {}
-    roots: dict[tuple[int, str], _Root] = {}
+    roots: dict[tuple[int, str], UnknownValue] = {}
     found: list[Site | tuple[int, str]] = []
     for site in blocked:
         root = _root_of(facts, site)
@@ -61,59 +43,19 @@ def report(blocked: Sequence[Site], facts: ConversionFacts) -> tuple[Blocker, ..
     )
 
 
-def _root_of(facts: ConversionFacts, site: Site) -> _Root | None:
+def _root_of(facts: ConversionFacts, site: Site) -> UnknownValue | None:
     """Find the value that a node blocks for want of whose type; None where there is none."""
     assert site.blocked is not None
     name = site.blocked.dtype_of or site.blocked.rank_of
     if not name or site.scope.function is not None:
         return None
-    scope, dtype = site.scope, facts.kind(site.scope, name) is None
+    dtype = facts.kind(site.scope, name) is None
     if site.blocked.dtype_of and not dtype:
         return None  # It is no tensor.
-    seen: set[tuple[int, str]] = set()
-    while True:
-        made = facts.generated(scope, name) or _made(scope, name)
-        if made is None or (id(made[0]), name) in seen:
-            return None
-        place, node = made
-        seen.add((id(place), name))
-        following = _unknown_input(facts, place, node, dtype=dtype)
-        if following is None:
-            own = facts.generated(scope, name) is None and facts.calls.function_of(node) is None
-            return _Root(place, node, name) if own else None
-        scope, name = following
+    return facts.first_unknown(site.scope, name, dtype=dtype)
 
 
-def _made(scope: Scope, name: str) -> tuple[Scope, NodeProto] | None:
-    owner = scope.resolve(name)
-    node = None if owner is None else owner.producers.get(name)
-    return None if owner is None or node is None else (owner, node)
-
-
-def _unknown_input(
-    facts: ConversionFacts, scope: Scope, node: NodeProto, *, dtype: bool
-) -> tuple[Scope, str] | None:
-    """Return what a node's outputs follow from whose dtype, or else rank, is not known.
-
-    That is an input, or what a graph within the node gives.
-    """
-    if not is_default(node.domain):
-        return None
-    # The rank of what Reshape gives follows from the other input alone.
-    names = node.input[1:] if node.op_type == "Reshape" and not dtype else node.input[:]
-    read = [(scope, name) for name in names if name]
-    for _, graph in subgraphs(node):
-        inner = facts.model.inner(graph)
-        if inner is not None:
-            read += [(inner, output.name) for output in graph.output]
-    for place, name in read:
-        known = facts.type(place, name)
-        if known is None or (not dtype and known.dims is None and known.elem_type):
-            return place, name
-    return None
-
-
-def _blocker(facts: ConversionFacts, root: _Root, behind: Sequence[Site]) -> Blocker:
+def _blocker(facts: ConversionFacts, root: UnknownValue, behind: Sequence[Site]) -> Blocker:
     node, domain = root.node, root.node.domain
     if len(behind) == 1 and is_default(domain):
         return behind[0].blocker
@@ -136,10 +78,10 @@ def _blocker(facts: ConversionFacts, root: _Root, behind: Sequence[Site]) -> Blo
     )
 
 
-def _likely(facts: ConversionFacts, root: _Root) -> str:
+def _likely(facts: ConversionFacts, root: UnknownValue) -> str:
     """A dtype as an example: its own where it is known, else one that its nodes take."""
     kind = facts.kind(root.scope, root.name)
-    allowed = {kind} if kind is not None else facts.model.allowed_kinds(root.scope, root.name)
+    allowed = {kind} if kind is not None else facts.allowed_kinds(root.scope, root.name)
     tensors = {item for item in allowed or () if elem_type_of(item) is not None}
     chosen = "tensor(float)" if "tensor(float)" in tensors or not tensors else min(tensors)
     return chosen[len("tensor(") : -1]

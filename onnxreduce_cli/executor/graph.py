@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,7 +27,6 @@ from onnxreduce_cli.executor.registry import (
     OperatorDefinition,
     Subgraph,
 )
-from onnxreduce_cli.records import dataclass
 
 
 class NodeLocation(NamedTuple):

@@ -7,7 +7,7 @@ attributes, names that nothing defines, nodes that no kernel computes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,6 @@ from onnxreduce_cli.executor.registry import (
     definition,
     find_kernel,
 )
-from onnxreduce_cli.records import dataclass
 
 FunctionKey = tuple[str, str, str]
 _GRAPHS = (AttributeProto.GRAPH, AttributeProto.GRAPHS)
@@ -70,7 +69,7 @@ class DefinedNames:
         self._known.add(name)
 
 
-@dataclass
+@dataclass(slots=True)
 class PreparationContext:
     """The facts that hold for all nodes of a model's graph or of a function body.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +17,6 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from onnx import AttributeProto, defs
 
 from onnxreduce_cli.executor.dtypes import Array, RuntimeValue, sparse_to_array, to_array
-from onnxreduce_cli.records import dataclass
 
 Kernel: TypeAlias = Callable[..., Any]
 Check: TypeAlias = "Callable[[Call], None]"
@@ -104,16 +104,24 @@ def find_kernel(op: str, since: int) -> RegisteredKernel | None:
     name = _modules().get(op)
     if name is not None:
         import_module(f"{__package__}.{name}")
+    elif (op, since) not in _KERNELS:
+        _load_all()  # A kernel that is new is not in the index yet.
     return _KERNELS.get((op, since))
 
 
 def registered() -> list[tuple[str, int]]:
     """Return the (operator, since-version) pairs that have a kernel."""
+    _load_all()
+    return sorted(_KERNELS)
+
+
+@cache
+def _load_all() -> None:
+    """Import every module of the executor."""
     import pkgutil
 
     for module in pkgutil.iter_modules([str(Path(__file__).parent)]):
         import_module(f"{__package__}.{module.name}")
-    return sorted(_KERNELS)
 
 
 @cache

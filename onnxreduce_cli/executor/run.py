@@ -53,11 +53,6 @@ class Executor:
         """The graph's inputs in order, those with a default included."""
         return list(self._graph.inputs)
 
-    @property
-    def output_names(self) -> list[str]:
-        """The graph's outputs in order."""
-        return list(self._graph.outputs)
-
     def run(
         self, inputs: Mapping[str, Any], *, outputs: Sequence[str] | None = None
     ) -> dict[str, RuntimeValue]:

@@ -53,7 +53,7 @@ class SearchedScope(Protocol):
         """Return the nodes of a match without the last, and those that compute its asides."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class PatternMatch:
     """Nodes that are connected as a pattern says.
 
@@ -74,7 +74,7 @@ class PatternMatch:
         return self.names[name]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class IdiomMatch:
     """Nodes that compute what an idiom computes.
 

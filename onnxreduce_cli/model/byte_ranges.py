@@ -6,10 +6,10 @@ import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import IO, BinaryIO, NamedTuple
 
 from onnxreduce_cli.errors import InvalidModelError
-from onnxreduce_cli.records import dataclass
 
 #: So much is copied in one call, so that progress can be reported and a signal comes through.
 _CHUNK = 1 << 28
@@ -73,7 +73,7 @@ class StoredFile(NamedTuple):
             raise InvalidModelError(f"{self.path} changed while it was read; nothing was written")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FileRange:
     """The bytes of a file from `start` to before `end`."""
 
@@ -104,7 +104,7 @@ class FileRange:
                 yield file.read(min(_BUFFER, self.end - start))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Recoded:
     """The bytes of a file's part in another form, of which `size` there are.
 

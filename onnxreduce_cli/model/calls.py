@@ -10,10 +10,13 @@ from typing import Any
 from onnx import AttributeProto, FunctionProto, NodeProto, helper
 
 from onnxreduce_cli.model import attributes
-from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, subgraphs
+from onnxreduce_cli.model.scope import FunctionKey, Scope, called_key, subgraphs, with_inner
 
 #: The identity of a function, and the name of one of its attributes.
 _Reference = tuple[int, str]
+
+#: What a function that calls itself counts as, in nodes.
+_ENDLESS = 1 << 62
 
 #: A node that calls a model-local function, with the scope it stands in.
 Call = tuple[Scope, NodeProto]
@@ -57,11 +60,6 @@ class Calls:
         """The model-local function that a node calls, if it is such a call."""
         return self._redirected.get(id(node)) or self.functions.get(called_key(node))
 
-    def function_at(self, scope: Scope, place: int) -> FunctionProto | None:
-        """The same of the node at a place of a scope."""
-        redirected = self._redirected.get(id(scope.nodes[place])) if self._redirected else None
-        return redirected or self.functions.get(scope.called_keys[place])
-
     @property
     def all(self) -> Mapping[int, Sequence[Call]]:
         """By the identity of a function every node that calls it."""
@@ -81,18 +79,11 @@ class Calls:
 
     def _find(self, found: Iterable[Scope]) -> None:
         assert self._calls is not None
-        #: Of functions of which others are alike, whether their bodies call any.
-        calling: dict[int, bool] = {}
         for scope in found if self.functions else ():
-            if scope.like is not None and not calling.get(id(scope.like), True):
-                continue
-            called = False
-            for place, node in enumerate(scope.nodes):
-                function = self.function_at(scope, place)
+            for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
+                function = self.function_of(node) if op_type in self.op_types else None
                 if function is not None:
                     self._calls[id(function)].append((scope, node))
-                    called = True
-            calling[id(scope)] = called
 
     def redirect(self, calls: Sequence[Call], function: FunctionProto) -> None:
         """Let nodes call another function than the one they name, a copy of it.
@@ -230,3 +221,29 @@ class Calls:
 
 def _default(function: FunctionProto, name: str) -> AttributeProto | None:
     return next((item for item in function.attribute_proto if item.name == name), None)
+
+
+def sizes_of_calls(functions: Mapping[FunctionKey, FunctionProto]) -> dict[FunctionKey, int]:
+    """Return for each function the nodes that one call of it stands for, those it calls included.
+
+    A function that calls itself counts as more than any other.
+    """
+    found: dict[FunctionKey, int] = {}
+    under_way = set[FunctionKey]()
+    for first in functions:
+        waiting = [first]
+        while waiting:
+            key = waiting[-1]
+            if key in found:
+                waiting.pop()
+                continue
+            called = list(map(called_key, with_inner(functions[key].node)))
+            inner = [item for item in called if item in functions]
+            missing = [item for item in inner if item not in found]
+            if missing and key not in under_way:
+                under_way.add(key)
+                waiting += missing
+                continue
+            found[key] = len(called) + sum(found.get(item, _ENDLESS) for item in inner)
+            waiting.pop()
+    return found

@@ -32,28 +32,8 @@ Work = Generator[tuple[Scope, str], Folded | None, Folded | None]
 _FOLDED = folding.OPERATORS | {"Constant", "Shape", "Size"}
 
 
-#: Those that may tell something of which nothing is known of the inputs.
-_BEGINNING = frozenset({"Constant", "Shape", "Size"})
-
-
-def maybe_known(scope: Scope) -> set[str]:
-    """The values in reach of a graph that may be known before the run, in whole or in part.
-
-    No more is looked at than operators. In a function those that calls give may be known.
-    """
-    found = set() if scope.parent is None else maybe_known(scope.parent)
-    found.update(scope.initializers, scope.inputs if scope.function is not None else ())
-    rows = zip(scope.op_types, scope.nodes, scope.node_names.inputs, strict=True)
-    for op_type, node, inputs in rows:
-        if op_type in _FOLDED and (
-            op_type in _BEGINNING or not found.isdisjoint(inputs or node.input[:])
-        ):
-            found.update(node.output)
-    return found
-
-
 class KnownTypes(Protocol):
-    """The types of values as far as they are known; see `onnxreduce_cli.model.facts.Facts`."""
+    """The types of values as far as they are known; see `model.types.facts.Facts`."""
 
     def type(self, scope: Scope, name: str) -> ValueType | None:
         """A value's type as far as it is known."""

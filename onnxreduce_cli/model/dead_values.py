@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from itertools import chain
 from typing import Protocol
 
@@ -95,26 +94,21 @@ def dead_values(
     replaced: Sequence[Replaced],
     bound: Iterable[str] = (),
     absorbed: Collection[int] = (),
-    filled: Sequence[Replaced] = (),
 ) -> DeadValues:
     """Find the values and nodes that are dead once nodes are replaced.
 
     Args:
         scopes: every scope of the model, the main graph's first.
-        replaced: the replaced nodes, but for those of which all that they read is read on.
+        replaced: the replaced nodes.
         bound: names that the model refers to outside its graphs.
         absorbed: the identities of nodes that go with those that are replaced.
-        filled: more of the former, of which what takes their place reads nothing else of the
-            model's, nor has graphs.
     """
     found = DeadValues()
     by_id = {id(scope): scope for scope in scopes}
-    drops = _dropped_names(filled)
-    dropped = chain(_values(_dropped_names(replaced), by_id), _values(drops, by_id))
-    candidates = deque(dict.fromkeys(dropped))
+    candidates = deque(dict.fromkeys(_dropped_values(replaced)))
     if not candidates:
         return found
-    readers = _Readers(by_id, replaced, filled, absorbed, drops)
+    readers = _Readers(by_id, replaced, absorbed)
     readers.count(readers.behind(candidates), bound)
     while candidates:
         value = candidates.popleft()
@@ -147,21 +141,11 @@ def without_unread(nodes: Sequence[NodeProto], outputs: Iterable[str]) -> list[N
     return kept[::-1]
 
 
-def _dropped_names(replaced: Iterable[Replaced]) -> dict[int, Counter[str]]:
-    """The names that replaced nodes read no longer, by a scope's identity, with how often."""
-    names: defaultdict[int, list[str]] = defaultdict(list)
+def _dropped_values(replaced: Iterable[Replaced]) -> Iterator[Value]:
+    """The values that replaced nodes read and what takes their place does not, some repeatedly."""
     for item in replaced:
-        gone = item.dropped
-        if gone:
-            names[id(item.scope)] += gone
-    return {scope: Counter(own) for scope, own in names.items()}
-
-
-def _values(names: Mapping[int, Iterable[str]], scopes: Mapping[int, Scope]) -> Iterator[Value]:
-    """The values that have the names in some scopes, some more than once."""
-    for scope, own in names.items():
-        for name in own:
-            owner = scopes[scope].resolve(name)
+        for name in item.dropped:
+            owner = item.scope.resolve(name)
             if owner is not None:
                 yield id(owner), name
 
@@ -207,22 +191,14 @@ class _Readers:
         self,
         scopes: Mapping[int, Scope],
         replaced: Sequence[Replaced],
-        filled: Sequence[Replaced],
         absorbed: Collection[int],
-        drops: Mapping[int, Mapping[str, int]],
     ) -> None:
-        """Take what is replaced, and what those that are filled drop: they count as they were."""
         self._scopes = scopes
-        self._replaced, self._filled = replaced, filled
+        #: What takes the place of nodes, by their identities.
+        self._replacements = {id(item.node): item for item in replaced}
         self._absorbed = absorbed
-        self._drops = drops
         self._counts: Counter[Value] = Counter()
         self._resolved: defaultdict[int, dict[str, int]] = defaultdict(dict)
-
-    @cached_property
-    def _replacements(self) -> dict[int, Replaced]:
-        """What takes the place of nodes, by their identities."""
-        return {id(item.node): item for item in (*self._replaced, *self._filled)}
 
     def may_go(self, node: NodeProto) -> bool:
         """Return whether a node goes when nothing reads what it makes."""
@@ -255,25 +231,14 @@ class _Readers:
             names: the names; reads of others are not counted.
             bound: names that the model refers to outside its graphs.
         """
-        anew: defaultdict[int, dict[int, NodeProto]] = defaultdict(dict)
-        for item in self._replaced:
-            anew[id(item.scope)][id(item.node)] = item.node
         for index, scope in enumerate(self._scopes.values()):
-            told, own = scope.node_names, anew[id(scope)].values()
             read = chain(
                 bound if index == 0 else (),
                 scope.outputs,
                 _parameters(scope),
-                chain.from_iterable(scope.nodes[place].input[:] for place in told.untold),
-                chain.from_iterable(map(self._reads_of, own)),
+                chain.from_iterable(map(self._reads_of, scope.nodes)),
             )
-            counts = Counter(filter(names.__contains__, read))
-            told.count_reads(names, counts)
-            given = chain.from_iterable(node.input[:] for node in own)
-            counts.subtract(filter(names.__contains__, given))
-            for name, number in self._drops.get(id(scope), {}).items():
-                counts[name] -= number
-            self._count(scope, counts)
+            self._count(scope, Counter(filter(names.__contains__, read)))
 
     def _reads_of(self, node: NodeProto) -> list[str]:
         """Return the reads of a node or of its replacement, without the model's subgraphs."""

@@ -11,6 +11,9 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 #: The domain of the operators that ONNX Runtime adds, most of them when it optimises a model.
 MICROSOFT = "com.microsoft"
 
+#: The domain of the operators of classical machine learning.
+LEARNING = "ai.onnx.ml"
+
 
 def is_default(domain: str) -> bool:
     """Return whether `domain` names the default operator set, which has two spellings."""

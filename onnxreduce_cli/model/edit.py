@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy.typing as npt
@@ -43,10 +43,6 @@ class Constants:
         return self._names.get(key)
 
 
-#: What changes nodes as they stand, and the nodes.
-_InPlace = tuple[Callable[[Sequence[NodeProto]], None], Sequence[NodeProto]]
-
-
 class Edits:
     """The edits of one scope.
 
@@ -58,7 +54,6 @@ class Edits:
             each with that of the attribute whose graph it takes over.
         initializers: those that take the place of nodes.
         first: nodes to put before all others.
-        in_place: what changes nodes as they stand, with those nodes.
         removed_nodes: identities of the nodes to remove.
         removed_values: names of the values to remove, with all that the graph states of them.
     """
@@ -70,7 +65,6 @@ class Edits:
         self.taken_over: dict[int, Mapping[str, str]] = {}
         self.initializers: list[TensorProto] = []
         self.first: list[NodeProto] = []
-        self.in_place: list[_InPlace] = []
         self.removed_nodes: set[int] = set()
         self.removed_values: set[str] = set()
 
@@ -102,8 +96,6 @@ def apply_edits(scope: Scope, edits: Edits) -> None:
     container = scope.container
     if isinstance(container, GraphProto):
         container.initializer.extend(edits.initializers)
-    for change, nodes in edits.in_place:
-        change(nodes)
     _edit_nodes(scope, edits)
     if edits.removed_values:
         _remove_values(container, edits.removed_values)

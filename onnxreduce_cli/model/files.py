@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
@@ -25,7 +25,6 @@ from onnxreduce_cli.model import nesting
 from onnxreduce_cli.model.byte_ranges import ByteRange, FileRange, StoredFile, size_of, write
 from onnxreduce_cli.model.outline import Outline
 from onnxreduce_cli.model.tensors import tensors
-from onnxreduce_cli.records import dataclass
 
 #: Stands for standard input and output.
 STREAM = "-"
@@ -47,7 +46,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 _EXTERNAL_MARK = b"location"
 
 
-@dataclass
+@dataclass(slots=True)
 class Document:
     """A model, as it was read where it comes from a file or a stream.
 

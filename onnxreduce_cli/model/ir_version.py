@@ -141,17 +141,9 @@ def _features(
         if key in helper.OP_SET_ID_VERSION_MAP:
             yield int(helper.OP_SET_ID_VERSION_MAP[key]), f"opset {key[1]} of {key[0]}"
     yield from _function_features(scopes)
-    #: Of functions that are alike, whether any operator is to be looked at.
-    looked_at: dict[int, bool] = {}
     for scope in scopes:
-        if scope.like is not None and looked_at.get(id(scope.like)) is False:
-            continue
         if dead is not None:
-            operators = _with_tensors(scope)
-            looked_at[id(scope)] = bool(operators)
-            yield from _tensor_features(scope, dead, operators)
-        elif scope.like is None:
-            looked_at[id(scope)] = False
+            yield from _tensor_features(scope, dead, _with_tensors(scope))
         yield from _scope_features(scope)
 
 
@@ -165,8 +157,7 @@ def _function_features(scopes: Sequence[Scope]) -> Iterator[Feature]:
         if not least:
             least = 8
             yield least, f"model-local function {name!r}"
-        # Those that are alike have the same attributes.
-        function = scope.container if least < 9 and scope.like is None else None
+        function = scope.container if least < 9 else None
         if isinstance(function, FunctionProto) and function.attribute_proto:
             least = 9
             yield least, f"default attributes of function {name!r}"

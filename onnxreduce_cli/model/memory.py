@@ -8,24 +8,8 @@ from contextlib import contextmanager
 
 _LINUX = sys.platform == "linux"
 
-#: The columns of ``/proc/self/statm``: what is in memory, and what the limit on data counts.
-RESIDENT, _DATA = 1, 5
-
-
-def limit_data(memory: int | None) -> None:
-    """Let allocations fail beyond so many bytes; None for no limit but that of the system.
-
-    Files that are mapped to be read don't count.
-    """
-    if not _LINUX:
-        return
-    import resource
-
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = most if memory is None else memory
-    if most != resource.RLIM_INFINITY:
-        limit = min(limit, most)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, most))
+#: The column of ``/proc/self/statm`` of what the limit on data counts.
+_DATA = 5
 
 
 @contextmanager
@@ -34,15 +18,15 @@ def data_limited(room: int) -> Iterator[None]:
 
     What limits there were hold on. Where nothing tells how many it has, there is no other.
     """
-    taken = counted(_DATA)
+    taken = _taken()
     if taken is None:
         yield
         return
     import resource
 
     before = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = taken + room
-    limit_data(limit if before[0] == resource.RLIM_INFINITY else min(limit, before[0]))
+    bounds = [limit for limit in before if limit != resource.RLIM_INFINITY]
+    resource.setrlimit(resource.RLIMIT_DATA, (min([taken + room, *bounds]), before[1]))
     try:
         yield
     except MemoryError:
@@ -52,8 +36,8 @@ def data_limited(room: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, before)
 
 
-def counted(column: int) -> int | None:
-    """The bytes that a column of Linux's ``statm`` counts of this process; None if none is there.
+def _taken() -> int | None:
+    """The bytes of data that this process has; None if nothing tells.
 
     It may not be: without ``/proc``, and for a process that has given up its rights.
     """
@@ -63,7 +47,7 @@ def counted(column: int) -> int | None:
 
     try:
         with open("/proc/self/statm", "rb") as file:
-            return int(file.read().split()[column]) * resource.getpagesize()
+            return int(file.read().split()[_DATA]) * resource.getpagesize()
     except OSError:
         return None
 

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
-from itertools import chain
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto
 
-from onnxreduce_cli.model.alike_functions import body_key
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, default_opset, is_default
-from onnxreduce_cli.model.node_names import NodeNames
 from onnxreduce_cli.model.order import in_order, misplaced
-from onnxreduce_cli.model.signatures import Walked, domain_and_overload, walked
 from onnxreduce_cli.model.values import ValueType, from_proto, tensor_type
 from onnxreduce_cli.text import shortened
 
 #: Operators of the default domain that carry graphs; of other domains any may.
 GRAPH_OPERATORS = frozenset({"If", "Loop", "Scan", "SequenceMap"})
-
-
-#: Operators whose nodes are large, and hardly ever alike.
-_UNLIKE = GRAPH_OPERATORS | {"Constant"}
-
-#: Of so many nodes those that are alike are found sooner than each is asked.
-_MANY = 1000
 
 #: A function's domain, name and overload.
 FunctionKey = tuple[str, str, str]
@@ -44,7 +33,6 @@ class Scope:
         subgraph: whether it is a graph within another.
         owner: the node whose attribute holds it; None where no node does.
         function: the function that it belongs to, if any.
-        like: the scope of a function before this one that differs in its name alone, if any.
         function_key: what nodes name the function by whose scope it is.
     """
 
@@ -56,7 +44,6 @@ class Scope:
         label: str,
         subgraph: bool = False,
         owner: NodeProto | None = None,
-        like: Scope | None = None,
     ) -> None:
         self.container = container
         self.parent = parent
@@ -64,9 +51,6 @@ class Scope:
         self.label = label
         self.subgraph = subgraph
         self.owner = owner
-        self.like = like
-        if like is not None:
-            self.op_types = like.op_types
         # None for its own sake: an object that refers to itself is not freed at once.
         self._root = None if parent is None else parent.root
         self.function: FunctionProto | None = None
@@ -89,8 +73,6 @@ class Scope:
     @cached_property
     def nodes(self) -> list[NodeProto]:
         """The nodes before any change, in topological order."""
-        if self.like is not None:
-            return list(self.container.node)
         return self._given if self.misplaced is None else in_order(self._given)
 
     @cached_property
@@ -108,95 +90,19 @@ class Scope:
     @cached_property
     def op_types(self) -> list[str]:
         """The operator of each of `nodes`."""
-        if not self._is_walked_first:
-            return [node.op_type for node in self.nodes]
-        told = self._walked.op_types
-        return [
-            node.op_type if name is None else name
-            for node, name in zip(self.nodes, told, strict=True)
-        ]
-
-    @property
-    def _is_walked_first(self) -> bool:
-        """Whether operators follow from the walk, and not which nodes are walked over from them.
-
-        Then large nodes are serialised, too: those of graphs within once for each around them.
-        """
-        return self.parent is None and len(self.nodes) >= _MANY
-
-    @cached_property
-    def signatures(self) -> list[Hashable]:
-        """For each of `nodes` its signature, or None; see `model.signatures`."""
-        return self._walked.signatures
-
-    @property
-    def node_names(self) -> NodeNames:
-        """What `nodes` read and make, by numbers."""
-        return self._walked.names
-
-    @cached_property
-    def groups(self) -> list[list[int]]:
-        """The places in `nodes` of those of equal signatures; a node without one is alone."""
-        if self.like is not None:
-            return self.like.groups
-        found: dict[Hashable, list[int]] = {}
-        for place, signature in enumerate(map(id, self.signatures)):
-            try:
-                found[signature].append(place)
-            except KeyError:
-                found[signature] = [place]
-        unlike = found.pop(id(None), [])
-        if not unlike:
-            return [*found.values()]
-        return sorted([*found.values(), *([place] for place in unlike)])
-
-    @cached_property
-    def called_keys(self) -> list[FunctionKey]:
-        """What each of `nodes` calls, a function or an operator."""
-        told = map(domain_and_overload, self.signatures)
-        return [
-            called_key(node) if own is None else (own[0], op_type, own[1])
-            for node, op_type, own in zip(self.nodes, self.op_types, told, strict=True)
-        ]
-
-    @cached_property
-    def _walked(self) -> Walked:
-        """What a walk over the nodes finds, but for those that are unlike any other."""
-        if self.like is not None:
-            return self.like._walked
-        if self._is_walked_first:
-            return walked(self.nodes, _UNLIKE)
-        unlike = not _UNLIKE.isdisjoint(self.op_types)
-        alike = [i for i, name in enumerate(self.op_types) if name not in _UNLIKE] if unlike else ()
-        some = walked([self.nodes[index] for index in alike] if unlike else self.nodes)
-        return some.among(alike, len(self.nodes)) if unlike else some
+        return [node.op_type for node in self.nodes]
 
     def producer(self, name: str) -> NodeProto | None:
-        """The node that makes a value: of a few values this is sooner told than of all."""
-        if self._is_walked_first:
-            places = self.node_names.makers(name, self.nodes)
-            if places is not None:
-                return self.nodes[places[-1]] if places else None
-        self.__dict__["producer"] = self.producers.get
+        """The node that makes a value."""
         return self.producers.get(name)
 
     @cached_property
     def producers(self) -> dict[str, NodeProto]:
         """The node that makes each value."""
-        # Those that were walked over tell their only output, which else takes longest to ask for.
-        walked = "_walked" in self.__dict__
-        known = self.node_names.outputs if walked else [None] * len(self.nodes)
         found: dict[str, NodeProto] = {}
-        for node, name in zip(self.nodes, known, strict=True):
-            if name is not None:
+        for node in self.nodes:
+            for name in node.output[:]:
                 found[name] = node
-                continue
-            outputs = node.output
-            # Nearly all nodes have one; asking for it alone costs half of walking the field.
-            if len(outputs) == 1:
-                found[outputs[0]] = node
-            else:
-                found.update(dict.fromkeys(outputs, node))
         found.pop("", None)
         return found
 
@@ -210,8 +116,6 @@ class Scope:
     @cached_property
     def inputs(self) -> frozenset[str]:
         """Names of the graph's or the function's formal inputs."""
-        if self.like is not None:
-            return self.like.inputs
         if isinstance(self.container, FunctionProto):
             return frozenset(self.container.input)
         return frozenset(value.name for value in self.container.input)
@@ -219,8 +123,6 @@ class Scope:
     @cached_property
     def outputs(self) -> frozenset[str]:
         """Names of the graph's or the function's formal outputs."""
-        if self.like is not None:
-            return self.like.outputs
         if isinstance(self.container, FunctionProto):
             return frozenset(self.container.output)
         return frozenset(value.name for value in self.container.output)
@@ -241,8 +143,6 @@ class Scope:
     @cached_property
     def declared(self) -> dict[str, ValueType]:
         """The types that the container itself states, by the values' names."""
-        if self.like is not None:
-            return self.like.declared
         container = self.container
         found: dict[str, ValueType] = {}
         infos = list(container.value_info)
@@ -260,8 +160,7 @@ class Scope:
         """The nearest scope, from here outwards, that defines `name`."""
         scope: Scope | None = self
         while scope is not None:
-            # Those that nodes make are asked for last: finding them takes longest.
-            if name in scope.initializers or name in scope.inputs or scope.producer(name):
+            if name in scope.initializers or name in scope.inputs or name in scope.producers:
                 return scope
             scope = scope.parent
         return None
@@ -315,25 +214,9 @@ def scopes(model: ModelProto, *, ordered: bool = False) -> list[Scope]:
                 label = f"training_info[{index}].{field}"
                 graph: GraphProto = getattr(training, field)
                 found += _with_subgraphs(Scope(graph, main, opset, label, subgraph=True), ordered)
-    bodies: dict[bytes, Scope] = {}
     for function in model.functions:
-        found += _in_function(function, bodies)
+        found += function_scopes(function, f"function {function_label(function)}")
     return found
-
-
-def _in_function(function: FunctionProto, bodies: dict[bytes, Scope]) -> list[Scope]:
-    """A function's scopes; one without graphs in it may be like one of the `bodies` before."""
-    names = function_key(function)
-    label, key = f"function {_label(*names)}", body_key(function, names[2])
-    like = bodies.get(key)
-    if like is not None:
-        found = Scope(function, None, like.opset, label, like=like)
-        found.function_key = names
-        return [found]
-    tree = function_scopes(function, label)
-    if len(tree) == 1:
-        bodies[key] = tree[0]
-    return tree
 
 
 def function_scopes(function: FunctionProto, label: str) -> list[Scope]:
@@ -377,23 +260,12 @@ def _with_subgraphs(root: Scope, ordered: bool = False) -> Iterator[Scope]:
             scope.misplaced = None
         yield scope
         inner = []
-        for node in _with_graphs(scope):
-            for name, graph in subgraphs(node) if node.attribute else ():
+        for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
+            # Of others than the default domain's operators any may hold graphs.
+            if op_type not in GRAPH_OPERATORS and node.domain in DEFAULT_DOMAINS:
+                continue
+            for name, graph in subgraphs(node):
                 where = f"{node.name or node.op_type}.{name}"
                 label = f"{scope.label} > {where}" if scope.label else where
                 inner.append(Scope(graph, scope, scope.opset, shortened(label, LABEL), True, node))
         waiting += reversed(inner)
-
-
-def _with_graphs(scope: Scope) -> Iterable[NodeProto]:
-    """The nodes that may hold graphs: of others than the default domain's operators any may."""
-    nodes, op_types = scope.nodes, scope.op_types
-
-    def may(place: int) -> bool:
-        return op_types[place] in GRAPH_OPERATORS or nodes[place].domain not in DEFAULT_DOMAINS
-
-    if len(nodes) < _MANY:
-        return [nodes[place] for place in range(len(nodes)) if may(place)]
-    # Of those that are alike one is asked.
-    found = chain.from_iterable(group for group in scope.groups if may(group[0]))
-    return [nodes[place] for place in sorted(found)]

@@ -18,8 +18,8 @@ from onnx import (
 
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.folding import LIMIT
-from onnxreduce_cli.model.placeholders import put_placeholders
 from onnxreduce_cli.model.scope import FunctionKey, function_key, with_inner
+from onnxreduce_cli.model.types.placeholders import put_placeholders
 from onnxreduce_cli.model.values import ValueType
 
 #: A domain of which shape inference knows no operator.

@@ -8,21 +8,23 @@ where in the function itself only what all calls agree on holds. The model is no
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from onnx import FunctionProto, ModelProto
 
-from onnxreduce_cli.model.alike_functions import call_key
+from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.calls import Call
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.constants import Array
 from onnxreduce_cli.model.scope import LABEL, Scope, by_root, function_label, function_scopes
-from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.text import shortened
 
 #: Nodes that copies of functions may have together; functions for which it is not enough stay.
 MOST_NODES = 20_000
 
 
-@dataclass
+@dataclass(slots=True)
 class FunctionCopy:
     """A function for some of its calls.
 
@@ -216,8 +218,41 @@ def _by_signature(facts: Facts, function: FunctionProto) -> list[list[Call]]:
     """The calls of a function, those together of which the same is known."""
     groups: dict[Hashable, list[Call]] = {}
     for call in facts.calls.of(function):
-        groups.setdefault(call_key(facts, function, call), []).append(call)
+        groups.setdefault(_call_key(facts, function, call), []).append(call)
     return list(groups.values())
+
+
+def _call_key(facts: Facts, function: FunctionProto, call: Call) -> Hashable:
+    """Return a key of a call: types and constants of its inputs, values of its attributes."""
+    scope, node = call
+    inputs = []
+    for position, _ in enumerate(function.input):
+        name = node.input[position] if position < len(node.input) else ""
+        array = facts.constant(scope, name)
+        inputs.append(
+            (bool(name), facts.type(scope, name), None if array is None else _array_key(array))
+        )
+    defaults = {item.name: item for item in function.attribute_proto}
+    values = []
+    for name in (*function.attribute, *defaults):
+        given = attributes.find(node, name) or defaults.get(name)
+        value = None if given is None else facts.calls.resolve_attribute(scope, given)
+        values.append(None if given is None else _frozen(value))
+    return tuple(inputs), tuple(values)
+
+
+def _array_key(array: Array) -> Hashable:
+    content = repr(array.tolist()) if array.dtype == object else array.tobytes()
+    return array.dtype.str, array.shape, content
+
+
+def _frozen(value: Any) -> Hashable:
+    """An attribute's value in a form that can be compared: messages as bytes, others as text."""
+    if isinstance(value, tuple):
+        return tuple(_frozen(item) for item in value)
+    if hasattr(value, "SerializeToString"):
+        return bytes(value.SerializeToString(deterministic=True))
+    return repr(value)
 
 
 def could_know_more(facts: Facts, function: FunctionProto) -> bool:

@@ -8,6 +8,7 @@ opset at which inference contradicts it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
@@ -18,13 +19,12 @@ from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import model_skeleton
 from onnxreduce_cli.model.values import Dims, ValueType, from_proto
-from onnxreduce_cli.records import dataclass
 
 #: From this opset on Reshape's inference gives a rank from the length of a computed shape.
 _RESHAPE_INFERS = 14
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FalseShape:
     """A stated shape that was mended.
 
@@ -57,8 +57,6 @@ def reveals(found: list[Scope], source: int, target: int) -> bool:
     if target <= source:
         return False
     for scope in found:
-        if scope.like is not None:
-            continue
         op_types = set(scope.op_types)
         if any(
             not schemas.infers_types(op_type, source) and schemas.infers_types(op_type, target)

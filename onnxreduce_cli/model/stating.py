@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from onnx import GraphProto, ModelProto, TensorProto, TypeProto, ValueInfoProto, helper
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import Dims, ValueType, dtype_name, from_proto, numpy_dtype
 
 
@@ -56,7 +56,7 @@ def _dims(text: str, inner: str) -> Iterator[int | str | None]:
 @contextmanager
 def stating(
     model: ModelProto, types: Mapping[str, str], base_dir: str, *, keep: bool = True
-) -> Iterator[tuple[str, ...]]:
+) -> Iterator[None]:
     """Let a model state types, which it still does at the end if `keep`, and if all went well.
 
     Args:
@@ -64,9 +64,6 @@ def stating(
         types: by the names of values their types, as `parse_type` reads them.
         base_dir: the folder that external data is relative to.
         keep: False to take them back at the end.
-
-    Yields:
-        what is stated, as text.
 
     Raises:
         UsageError: there is no such value or dtype, or it contradicts what is known of the value.
@@ -88,7 +85,7 @@ def stating(
                 else:
                     before.append((info, info.SerializeToString()))
                 info.type.CopyFrom(merged)
-        yield tuple(f"{name}={text}" for name, text in types.items())
+        yield
         done = keep
     finally:
         if not done:

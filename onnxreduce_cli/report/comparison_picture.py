@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from onnx import ModelProto, NodeProto
 
 from onnxreduce_cli.diffing.results import Diff
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.drawing import (
     DRAWN,
     NODES,
@@ -20,7 +20,7 @@ from onnxreduce_cli.report.drawing import (
     rows,
     sides,
 )
-from onnxreduce_cli.verification.results import VerifyReport
+from onnxreduce_cli.verification.whole.results import VerifyReport
 
 #: The mark of the nodes that compute the first value that differs.
 _FIRST = "makes what differs first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from onnx import TensorProto
 
@@ -13,7 +14,6 @@ from onnxreduce_cli.model.external import data_files
 from onnxreduce_cli.model.files import STREAM, Document
 from onnxreduce_cli.model.scope import function_label
 from onnxreduce_cli.model.values import dtype_name
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import as_text, count, joined, listed, quoted, shortened, size_text
 
@@ -21,7 +21,7 @@ from onnxreduce_cli.text import as_text, count, joined, listed, quoted, shortene
 _SHOWN = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class GraphValue:
     """An input or output.
 
@@ -36,7 +36,7 @@ class GraphValue:
     default: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ExternalFile:
     """A file with weights beside the model's own.
 
@@ -49,7 +49,7 @@ class ExternalFile:
     size: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ModelContents:
     """What a model holds beside its nodes.
 

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnxreduce_cli.api.file_conversion import Converted
 from onnxreduce_cli.engine.description import Plan
 from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import Runtimes
 from onnxreduce_cli.errors import Blocker
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.report.contents import ModelContents
 from onnxreduce_cli.report.failures import failure
 from onnxreduce_cli.report.inspection import opsets_by_blockers
 from onnxreduce_cli.report.plan import remarks
-from onnxreduce_cli.verification.results import VerifyReport
-from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites.report import SiteReport
+from onnxreduce_cli.verification.whole.results import VerifyReport
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Why a command, or one of the models that it was given, failed.
 
@@ -31,12 +32,12 @@ class Problem:
     blockers: tuple[Blocker, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class WrongUsage:
     """The result where no command was named: ``problem`` says what is wrong."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ConvertedModel:
     """The result for one model.
 
@@ -65,7 +66,7 @@ class ConvertedModel:
     problem: Problem | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Conversions:
     """The results of `convert`.
 
@@ -78,7 +79,7 @@ class Conversions:
     models: tuple[ConvertedModel, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BlockedOpsets:
     """Opsets that a model cannot reach for the same reasons.
 
@@ -91,7 +92,7 @@ class BlockedOpsets:
     blockers: tuple[Blocker, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class InspectedModel:
     """The results of `inspect`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from onnx import AttributeProto, ModelProto, NodeProto
@@ -13,9 +13,8 @@ from onnxreduce_cli.engine.inspection import Inspection
 from onnxreduce_cli.engine.runtime_reach import runtimes_taking
 from onnxreduce_cli.engine.sites import Site
 from onnxreduce_cli.model.scope import Scope, scopes
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import as_text, count, shortened
-from onnxreduce_cli.verification.site_report import SiteReport
+from onnxreduce_cli.verification.sites.report import SiteReport
 
 #: How many changes of a model, and how many nodes of a change, are drawn at most.
 DRAWN, NODES = 200, 60
@@ -32,7 +31,7 @@ _LISTED = 20
 Part = Literal["old", "new", "around"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class DrawnNode:
     """A node of a drawing.
 
@@ -53,7 +52,7 @@ class DrawnNode:
     attributes: dict[str, str]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChangeDrawing:
     """A change as two graphs.
 
@@ -78,7 +77,7 @@ class ChangeDrawing:
     titles: tuple[str, str] = ("before", "after")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ModelPicture:
     """A model as a page shows it.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from onnxreduce_cli.errors import OnnxreduceError
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import joined
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Failure:
     """The message and the exit code of a failure.
 
@@ -40,7 +41,7 @@ def failure(error: Exception) -> Failure:
 
 
 def _text(error: OnnxreduceError) -> str:
-    from onnxreduce_cli.verification.errors import VerificationError
+    from onnxreduce_cli.verification.whole.results import VerificationError
 
     if not isinstance(error, VerificationError):
         return f"{error.prefix}{error}"

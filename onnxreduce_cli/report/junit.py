@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from onnxreduce_cli.errors import node_in_scope
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import joined, shortened
 
 #: The characters that XML 1.0 does not allow, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class JUnitCase:
     """A test case: a model, an output or a site that a command judged.
 

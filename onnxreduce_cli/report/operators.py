@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from onnxreduce_cli import schemas
 from onnxreduce_cli.engine.emulation import MOST_NODES
 from onnxreduce_cli.model.domains import default_opset, is_default
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.emulated import may_be_emulated
 from onnxreduce_cli.report.schema_changes import schema_changes
 from onnxreduce_cli.steps import audit
@@ -132,8 +132,9 @@ def operators_markdown() -> str:
         "opset at which its definition changed. *Unchanged*: the node stays as it is, its dtypes "
         "are checked. *Step*: it is rewritten. *Conditional*: it is rewritten or stays, or blocks "
         "under the condition given. *Impossible*: it always blocks. *Emulation*: for some nodes "
-        f"it takes control flow, or more than {MOST_NODES} nodes: those block without `--emulate` "
-        "(the Reduce and Softmax family does not down to opset 11). Written by "
+        "it takes control flow that was not there: those block without `--emulate` (the Reduce and "
+        f"Softmax family does not down to opset 11). More than {MOST_NODES} nodes for one always "
+        "block. Written by "
         "`python -m onnxreduce_cli.report.operators`.",
         "",
         _totals() + ".",

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, joined, shortened
 
 #: Up to how many elements the values of an output are shown.
 _FEW = 64
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ModelOutput:
     """One output of a model that was run.
 
@@ -41,7 +41,7 @@ class ModelOutput:
     values: object = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RunOutputs:
     """The results of `run`.
 

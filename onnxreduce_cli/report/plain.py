@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.serializable import as_plain_data
 
 #: The version of the form of reports. It grows where a key goes or changes its meaning, not where
@@ -14,7 +14,7 @@ from onnxreduce_cli.serializable import as_plain_data
 FORMAT = 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Report:
     """The results of a command, of which JSON, JUnit, annotations and pages are renderings.
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import default_opset
-from onnxreduce_cli.model.facts import Facts
-from onnxreduce_cli.records import dataclass
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
 from onnxreduce_cli.report.targets import span
 from onnxreduce_cli.steps.registry import Direction, Status, Step
@@ -16,7 +16,7 @@ from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Fact, Quirk, Row, Runtime, Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class BoundaryStep:
     """A step across a boundary, up or down.
 
@@ -33,7 +33,7 @@ class BoundaryStep:
     place: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Boundary:
     """An opset at which an operator's definition changed.
 
@@ -48,7 +48,7 @@ class Boundary:
     steps: tuple[BoundaryStep, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operator:
     """An operator of the default domain.
 
@@ -63,7 +63,7 @@ class Operator:
     boundaries: tuple[Boundary, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OperatorList:
     """The results of `ops`.
 
@@ -80,7 +80,7 @@ class OperatorList:
     used: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RuntimeVersions:
     """The facts of a series of versions of a runtime, which hold up to the next series.
 
@@ -95,7 +95,7 @@ class RuntimeVersions:
     note: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RuntimeFlaw:
     """Nodes that a runtime computes wrong or refuses, although it takes their opset.
 
@@ -120,7 +120,7 @@ class RuntimeFlaw:
     source: Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class RuntimeDescription:
     """A runtime and what is known of it.
 
@@ -139,7 +139,7 @@ class RuntimeDescription:
     flaws: tuple[RuntimeFlaw, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TargetList:
     """The results of `targets`.
 

@@ -15,7 +15,7 @@ from onnxreduce_cli.report.outputs import RunOutputs
 from onnxreduce_cli.report.plain import FORMAT
 from onnxreduce_cli.report.reference import OperatorList, TargetList
 from onnxreduce_cli.serializable import field_names
-from onnxreduce_cli.verification.results import VerifyReport
+from onnxreduce_cli.verification.whole.results import VerifyReport
 
 Schema = dict[str, Any]
 

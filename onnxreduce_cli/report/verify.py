@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from onnxreduce_cli.report.table import table
 from onnxreduce_cli.text import count, joined
-from onnxreduce_cli.verification.compare import Errors
-from onnxreduce_cli.verification.results import Comparison, Divergence, VerifyReport
+from onnxreduce_cli.verification.compare.values import Errors
+from onnxreduce_cli.verification.whole.results import Comparison, Divergence, VerifyReport
 
 
 def as_text(report: VerifyReport, *, verbose: bool = False) -> str:

@@ -47,25 +47,6 @@ def change(op_type: str, boundary: int) -> Change | None:
 
 
 @cache
-def boundaries() -> Mapping[str, Mapping[int, Change]]:
-    """Return every declared change by operator and opset, both ascending.
-
-    Raises:
-        ValueError: the file declares a boundary twice.
-    """
-    declared: dict[str, dict[int, Change]] = {}
-    for opset, records in _records().items():
-        for record in records:
-            read = _read(record)
-            for op_type in record["operators"]:
-                changes = declared.setdefault(op_type, {})
-                if int(opset) in changes:
-                    raise ValueError(f"two changes of {op_type} at opset {opset}")
-                changes[int(opset)] = read
-    return {op_type: dict(sorted(declared[op_type].items())) for op_type in sorted(declared)}
-
-
-@cache
 def _records() -> Mapping[str, Sequence[Mapping[str, Any]]]:
     """What the file says, by opset; read once."""
     text = Path(__file__).with_name("audit.json").read_text(encoding="utf-8")

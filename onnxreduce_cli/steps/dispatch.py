@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -105,9 +105,17 @@ def _removed(op_type: str) -> NextStep | None:
 def step_for(op_type: str, boundary: int, direction: Direction) -> Step:
     """Return the step across one boundary: from code, or else what the audit says of it."""
     load_step(op_type, boundary, direction)
-    step = STEPS.get((op_type, boundary, direction))
-    if step is not None:
-        return step
+    key = (op_type, boundary, direction)
+    step = STEPS.get(key) or _audited(op_type, boundary, direction)
+    if step.apply is None and step.status != "unchanged" and key not in STEPS:
+        # A step that is new is not in the index yet.
+        load_all()
+        return STEPS.get(key, step)
+    return step
+
+
+def _audited(op_type: str, boundary: int, direction: Direction) -> Step:
+    """Return what the audit says of a boundary for which there is no code."""
     since = schemas.versions(op_type)
     if boundary == since[0]:
         description = f"{op_type} does not exist before opset {boundary}"
@@ -194,8 +202,8 @@ def _written_out() -> tuple[str, ...]:
     return tuple(sorted(came | BODIES.keys()))
 
 
-def alternatives(op_type: str, form: str) -> list[Alternative]:
-    """Return what else can stand for a node of an operator in a form, in the order to try it.
+def alternatives(op_type: str, form: str) -> Iterator[Alternative]:
+    """Yield what else can stand for a node of an operator in a form, in the order to try it.
 
     After what is registered for the form that is how the node was written before its operator last
     changed, or came, and then its function body.
@@ -203,7 +211,7 @@ def alternatives(op_type: str, form: str) -> list[Alternative]:
     from onnxreduce_cli.steps.reduction.function_bodies import BODIES
 
     load_alternatives(op_type)
-    found = [item for item in ALTERNATIVES.get(op_type, ()) if form in item.forms]
+    registered = [item for item in ALTERNATIVES.get(op_type, ()) if form in item.forms]
 
     def before(context: Context) -> None:
         _as_before(op_type, context)
@@ -211,18 +219,24 @@ def alternatives(op_type: str, form: str) -> list[Alternative]:
     def written_out(context: Context) -> None:
         BODIES[op_type](context.at(BODY_OPSET))
 
-    found.append(Alternative(frozenset({form}), "written as at an older opset", before))
+    yield from registered
+    yield Alternative(frozenset({form}), "written as at an older opset", before)
     if op_type in BODIES:
-        found.append(Alternative(frozenset({form}), "written in other operators", written_out))
-    return found
+        yield Alternative(frozenset({form}), "written in other operators", written_out)
+    # What is new is not in the index yet.
+    load_all()
+    for item in ALTERNATIVES.get(op_type, ()):
+        if form in item.forms and item not in registered:
+            yield item
 
 
 def _as_before(op_type: str, context: Context) -> str:
     """Replace a node as below the opset at which its operator last changed, or came."""
     for boundary in reversed(schemas.versions(op_type)):
-        load_step(op_type, boundary, "down")
-        step = STEPS.get((op_type, boundary, "down"))
-        if boundary <= context.source_opset and step is not None and step.apply is not None:
+        if not 1 < boundary <= context.source_opset:
+            continue
+        step = step_for(op_type, boundary, "down")
+        if step.apply is not None:
             step.apply(context.at(boundary - 1))
             if not context.unchanged:
                 return context.description

@@ -1,6 +1,6 @@
 """Function operators: those that the specification defines by a function body, which replaces them.
 
-CausalConvWithState, CenterCropPad, DynamicQuantizeLinear, LinearAttention, losses and windows. The
+CausalConvWithState, CenterCropPad, DynamicQuantizeLinear, losses and windows. The
 body is that of the operator's first version, read by the opset it is written for; the steps of its
 own nodes take it on. Operators whose official body loses precision have steps elsewhere.
 """
@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import onnx
-from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, helper, numpy_helper
+from onnx import AttributeProto, FunctionProto, NodeProto, helper, numpy_helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import LOOPS_FROM, need_loops
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, subgraphs
 from onnxreduce_cli.model.skeleton import bind
-from onnxreduce_cli.model.values import tensor_type
 from onnxreduce_cli.steps.registry import introduced
 
 #: Operators by the opset that introduced them.
@@ -31,7 +28,7 @@ _OPERATORS = {
     12: ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
     17: ("BlackmanWindow", "HammingWindow", "HannWindow"),
     18: ("CenterCropPad",),
-    27: ("CausalConvWithState", "LinearAttention"),
+    27: ("CausalConvWithState",),
 }
 
 
@@ -46,7 +43,6 @@ def inline(context: Context) -> None:
     """
     check_causal(context)
     function = _body(context)
-    _share_states(context, function)
     context = context.at(default_opset(function) or context.op.opset)
     actual_inputs = dict(zip(function.input, context.node.input, strict=False))
     names = {name: actual_inputs.get(name, "") for name in function.input}
@@ -96,30 +92,6 @@ def check_definition(context: Context, *, grouped: bool) -> None:
     raise Blocked(f"the function body that the installed onnx has for it {what}", _NEWER)
 
 
-def _share_states(context: Context, function: FunctionProto) -> None:
-    """Let a LinearAttention gather the state that several heads of queries share.
-
-    The body's Scan repeats it by Unsqueeze, Expand and Reshape. The rank of what these give cannot
-    be inferred before opset 14, and ONNX Runtime must know it.
-    """
-    if context.node.op_type != "LinearAttention":
-        return
-    count, shared = (context.value(name) for name in ("q_num_heads", "kv_num_heads"))
-    if count == shared:
-        return
-    heads = context.array(np.repeat(np.arange(shared), count // shared), "heads")
-    scan = next(node for node in function.node if node.op_type == "Scan")
-    body = next(attribute.g for attribute in scan.attribute if attribute.name == "body")
-    makers = {node.output[0]: node for node in body.node}
-    expand = next(node for node in body.node if node.op_type == "Expand")
-    unsqueeze = makers[expand.input[0]]
-    reshape = next(node for node in body.node if expand.output[0] in node.input)
-    gather = helper.make_node("Gather", [unsqueeze.input[0], heads], list(reshape.output), axis=1)
-    reshape.CopyFrom(gather)
-    body.node.remove(expand)
-    body.node.remove(unsqueeze)
-
-
 def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str]) -> None:
     """Emit a body's nodes.
 
@@ -146,12 +118,12 @@ def _emit_all(context: Context, nodes: Iterable[NodeProto], names: dict[str, str
                 _emit_branch(context, node, bool(condition), names)
                 continue
         if node.op_type in GRAPH_OPERATORS:
-            need_loops(context, f"its function body has the operator {node.op_type}")
-        _rename(context, node, names)
-        if node.op_type == "Scan":
-            _state_types(context, node)
+            raise Blocked(
+                f"its function body has the operator {node.op_type}, and no control flow is added",
+                f"choose opset {schemas.versions(context.node.op_type)[0]} or later",
+            )
         values: dict[str, Any] = {attribute.name: attribute for attribute in node.attribute}
-        inputs, outputs = list(node.input), list(node.output)
+        inputs, outputs = ([names.get(it, it) for it in part] for part in (node.input, node.output))
         if context.node.output[0] in outputs:
             context.replace(node.op_type, inputs, outputs, keep=(), **values)
         else:
@@ -258,47 +230,6 @@ def _constant(node: NodeProto) -> onnx.TensorProto | None:
     return helper.make_tensor(attribute.name, elem_type, dims, value if dims else [value])
 
 
-def _rename(context: Context, node: NodeProto, names: Mapping[str, str]) -> None:
-    """Rename what a body's node reads and gives; what its graphs define gets new names."""
-    node.input[:] = [names.get(name, name) for name in node.input]
-    node.output[:] = [names.get(name, name) for name in node.output]
-    for _, graph in subgraphs(node):
-        _rename_graph(context, graph, names)
-
-
-def _rename_graph(context: Context, graph: GraphProto, outer: Mapping[str, str]) -> None:
-    names = dict(outer)
-    for value in graph.input:
-        names[value.name] = context.fresh(value.name)
-        value.name = names[value.name]
-    for node in graph.node:
-        for name in node.output:
-            if name:
-                names[name] = context.fresh(name)
-        _rename(context, node, names)
-        node.name = node.output[0]
-    for value in graph.output:
-        value.name = names[value.name]
-
-
-def _state_types(context: Context, node: NodeProto) -> None:
-    """State the types of the inputs of a Scan's body, which follow from the Scan's own inputs.
-
-    States have the same types; of what is scanned the body gets slices along the first axis.
-    """
-    body = next(attribute.g for attribute in node.attribute if attribute.name == "body")
-    (scanned,) = (a for a in node.attribute if a.name == "num_scan_inputs")
-    count = len(node.input) - attributes.value(scanned)
-    for index, (name, value) in enumerate(zip(node.input, body.input, strict=True)):
-        known = context.type(name)
-        if known is not None and known.elem_type:
-            dims = known.dims if known.dims is None or index < count else known.dims[1:]
-            value.type.CopyFrom(tensor_type(known.elem_type, dims).to_proto())
-
-
-BLOCKS = (
-    "the type of an input is not known, or its body has operators that block, or that have graphs, "
-    f"and it leads below opset {LOOPS_FROM}"
-)
+BLOCKS = "the type of an input is not known, or its body has operators that block"
 for _opset, _op_types in _OPERATORS.items():
     introduced(_op_types, _opset, "the operator's function body", blocks=BLOCKS)(inline)

@@ -44,7 +44,7 @@ def computes_integers(node: NodeFacts) -> bool:
 
 
 def has_smaller_constant(node: NodeFacts) -> bool:
-    """An operand is constant, and broadcast along more than the channels of the other.
+    """Return whether an operand is constant and broadcast along more than channels of the other.
 
     Scalars and what has one value for each channel, [1, C, 1, 1], are so common that every runtime
     takes them.
@@ -94,7 +94,7 @@ def _is_within(smaller: Dims, larger: Dims) -> bool:
 
 
 def is_smaller_first(node: NodeFacts) -> bool:
-    """None of two operands is constant, and the first one is broadcast."""
+    """Return whether neither of two operands is constant and the first is broadcast."""
     shapes = _broadcast(node)
     found = node.type(node.input(0))
     return shapes is not None and found is not None and found.dims == shapes[0]
@@ -115,7 +115,7 @@ def _broadcast(node: NodeFacts) -> tuple[Dims, Dims] | None:
 
 
 def has_constant_operand(node: NodeFacts) -> bool:
-    """An operand is constant."""
+    """Return whether an operand is constant."""
     return any(node.constant(name) is not None for name in node.node.input)
 
 
@@ -154,7 +154,7 @@ def _per_channel(shape: tuple[int, ...], rank: int) -> bool:
 
 
 def has_operand_of_rank_1(node: NodeFacts) -> bool:
-    """An operand that is not constant is of rank 1, and another of a higher rank."""
+    """Return whether an operand that is not constant is of rank 1 and another of a higher rank."""
     found = [(name, node.type(name)) for name in node.node.input]
     ranks = {name: None if known is None else known.rank for name, known in found}
     small = any(rank == 1 and node.constant(name) is None for name, rank in ranks.items())
@@ -162,12 +162,12 @@ def has_operand_of_rank_1(node: NodeFacts) -> bool:
 
 
 def has_more_than_two(node: NodeFacts) -> bool:
-    """It has more than two operands."""
+    """Return whether there are more than two operands."""
     return len(node.node.input) > 2
 
 
 def is_broadcast_of_rank_5(node: NodeFacts) -> bool:
-    """An operand of rank 5 or more is broadcast, but not along its first dimension."""
+    """Return whether an operand of rank 5 or more is broadcast, but not along its first axis."""
     shapes = _broadcast(node)
     if shapes is None:
         return False
@@ -216,7 +216,7 @@ def _norm(node: NodeFacts) -> _Norm | None:
 
 
 def _made_by(node: NodeFacts, name: str, chain: Sequence[str]) -> list[NodeProto]:
-    """The nodes of some operators that make a value one after the other, the last one first."""
+    """Return the nodes of some operators that make a value one after another, the last first."""
     maker = node.maker(name)
     if maker is None or maker.op_type != chain[0]:
         return []

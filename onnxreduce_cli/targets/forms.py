@@ -24,7 +24,7 @@ def is_any(node: NodeFacts) -> bool:
 
 
 def follows_transpose(node: NodeFacts) -> bool:
-    """What it reads is what a Transpose makes."""
+    """Return whether the first input is made by a Transpose."""
     maker = node.maker(node.input(0))
     return maker is not None and maker.op_type == "Transpose"
 
@@ -65,7 +65,7 @@ def has_num_outputs(node: NodeFacts) -> bool:
 
 
 def has_no_epsilon(node: NodeFacts) -> bool:
-    """The epsilon of a normalization is left to its default."""
+    """Return whether the epsilon of a normalization is left to its default."""
     return node.attribute("epsilon") is None
 
 
@@ -76,19 +76,19 @@ def states_beta(node: NodeFacts) -> bool:
 
 
 def passes_input_on(node: NodeFacts) -> bool:
-    """It makes an output of the model of an input."""
+    """Return whether the node makes an output of the model from an input of it."""
     scope = node.scope
     inputs = node.in_main_graph and node.input(0) in scope.inputs
     return inputs and node.node.output[0] in scope.outputs
 
 
 def is_of_halves(node: NodeFacts) -> bool:
-    """Its data are known to be float16 or bfloat16."""
+    """Return whether the data is known to be float16 or bfloat16."""
     return node.elem_type(node.input(0)) in (TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 def has_several_indices(node: NodeFacts) -> bool:
-    """The indices of a Gather are not one number."""
+    """Return whether the indices of a Gather are more than one number."""
     indices = node.constant(node.input(1))
     return indices is None or indices.size != 1
 

@@ -1,6 +1,6 @@
-"""Reads the runtimes' files.
+"""Reads the runtimes' files: `data/NAME.toml`, or a table ``[NAME]`` of `data/others.toml`.
 
-title = "OpenCV dnn"
+title = "OpenCV dnn"               # a title and a row are all that has to be there
 aliases = ["cv2"]
 
 [sources.lab]                      # every fact names its source
@@ -9,13 +9,14 @@ where = "one-node models in wheels"
 date = "2026-11-22"
 
 [every]                            # facts of all rows that do not say otherwise
-functions = "not known"
+best = { value = 11, source = "lab" }
 
-[[row]]                            # the oldest first
+[[row]]                            # the oldest first; what none says is not known
 version = "4.6"
 source = "lab"                     # of the facts of this row that name no other
 newest = 23
 oldest = { value = 7, source = "docs" }
+best = "not known"
 
 [[quirk]]
 versions = ">=4.6,<4.8"            # all where it is left out
@@ -34,6 +35,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets.forms import FORMS
 from onnxreduce_cli.targets.rows import (
     FACTS,
@@ -56,6 +58,9 @@ else:
 _DATA = Path(__file__).with_name("data")
 _SUFFIX = ".toml"
 
+#: The file that has a table for each runtime of which little is known.
+_OTHERS = "others"
+
 #: The value of a fact that nobody knows.
 UNKNOWN = "not known"
 
@@ -69,59 +74,78 @@ GROUPS = {
 }
 
 
-class DataError(ValueError):
-    """A runtime's file is not complete, or says what nothing understands."""
-
-
 @cache
 def names() -> tuple[str, ...]:
-    """The names of all runtimes that there are files of, sorted."""
-    return tuple(sorted(path.stem for path in _DATA.iterdir() if path.suffix == _SUFFIX))
+    """Return the names of all runtimes that there are files of, sorted."""
+    files = {path.stem for path in _DATA.iterdir() if path.suffix == _SUFFIX}
+    return tuple(sorted(files - {_OTHERS} | _others().keys()))
 
 
 @cache
 def runtime(name: str) -> Runtime:
-    """The runtime of a name that `names` has.
+    """Return the runtime of a name that `names` has.
 
     Raises:
-        DataError: its file is wrong.
+        UsageError: its file is wrong.
     """
-    return parsed(name, text_of(name))
+    if name in _others():
+        return _runtime(name, _OTHERS, _others()[name])
+    return parsed(name, _text_of(name))
 
 
-def text_of(name: str) -> str:
-    """The file of a runtime of a name that `names` has."""
-    return (_DATA / f"{name}{_SUFFIX}").read_text(encoding="utf-8")
+@cache
+def _others() -> dict[str, Any]:
+    """Return by their names the tables of the runtimes that have no file of their own."""
+    return _loaded(_OTHERS, _text_of(_OTHERS))
+
+
+def _text_of(file: str) -> str:
+    return (_DATA / f"{file}{_SUFFIX}").read_text(encoding="utf-8")
 
 
 def parsed(name: str, text: str) -> Runtime:
     """Read the file of a runtime.
 
     Raises:
-        DataError: it is wrong.
+        UsageError: it is wrong.
     """
-    data = tomllib.loads(text)
+    return _runtime(name, name, _loaded(name, text))
+
+
+def _loaded(file: str, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"{file}{_SUFFIX}: {error}") from error
+
+
+def _runtime(name: str, file: str, data: dict[str, Any]) -> Runtime:
+    """Read what a file says of a runtime, and say where that is wrong."""
     try:
         _only(data, "file", {"title", "aliases", "sources", "every", "row", "quirk"})
-        sources = {key: _source(given) for key, given in data["sources"].items()}
+        sources = {key: _source(given) for key, given in data.get("sources", {}).items()}
         quirks = [_quirk(given, sources) for given in data.get("quirk", [])]
         rows = [_row(given, data.get("every", {}), sources, quirks) for given in data["row"]]
         versions = [row.version for row in rows]
         if versions != sorted(set(versions)):
-            raise DataError("rows are not in order, or twice there")
+            raise ValueError("rows are not in order, or twice there")
         return Runtime(name, data["title"], rows, tuple(data.get("aliases", ())))
-    except (KeyError, ValueError) as error:
-        raise DataError(f"{name}{_SUFFIX}: {error}") from error
+    except KeyError as error:
+        raise UsageError(f"{file}{_SUFFIX}: {name} lacks {error}") from error
+    except (AttributeError, TypeError) as error:
+        raise UsageError(f"{file}{_SUFFIX}: {name} has a value of a wrong type: {error}") from error
+    except ValueError as error:
+        raise UsageError(f"{file}{_SUFFIX}: {name}: {error}") from error
 
 
 def _only(given: dict[str, Any], what: str, known: set[str]) -> None:
     if odd := set(given) - known:
-        raise DataError(f"a {what} has no {', '.join(sorted(odd))}")
+        raise ValueError(f"a {what} has no {', '.join(sorted(odd))}")
 
 
 def _one_of(value: str, known: tuple[str, ...]) -> Any:
     if value not in known:
-        raise DataError(f"{value!r} is none of {', '.join(known)}")
+        raise ValueError(f"{value!r} is none of {', '.join(known)}")
     return value
 
 
@@ -142,9 +166,8 @@ def _row(
     facts = {}
     for name in FACTS:
         side = given if name in given else every
-        if name not in side:
-            raise DataError(f"row {version} says nothing of {name}; say {UNKNOWN!r}")
-        facts[name] = _fact(side[name], side.get("source", given.get("source")), sources)
+        source = side.get("source", given.get("source"))
+        facts[name] = _fact(side.get(name, UNKNOWN), source, sources)
     own = [quirk for quirk in quirks if allowed(version, quirk.versions)]
     return Row(version, facts, own, given.get("note", ""))
 
@@ -156,7 +179,7 @@ def _fact(given: Any, source: str | None, sources: dict[str, Source]) -> Fact:
     if given == UNKNOWN:
         return Fact(None, None)
     if source is None:
-        raise DataError(f"{given!r} has no source")
+        raise ValueError(f"{given!r} has no source")
     return Fact(tuple(given) if isinstance(given, list) else given, sources[source])
 
 

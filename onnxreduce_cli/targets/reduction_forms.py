@@ -14,7 +14,7 @@ def _axes_input(node: NodeFacts) -> str:
 
 
 def has_axes_input(node: NodeFacts) -> bool:
-    """The axes are an input, and not an empty one."""
+    """Return whether the axes are an input that may not be empty."""
     name = _axes_input(node)
     if not name:
         return False
@@ -23,12 +23,12 @@ def has_axes_input(node: NodeFacts) -> bool:
 
 
 def has_axes_attribute(node: NodeFacts) -> bool:
-    """The axes are an attribute."""
+    """Return whether the axes are an attribute."""
     return bool(node.value("axes"))
 
 
 def is_noop(node: NodeFacts) -> bool:
-    """It reduces over none: noop_with_empty_axes=1, and no axes, or maybe none at run time."""
+    """Return whether nothing may be reduced: noop_with_empty_axes=1, and no or unknown axes."""
     if not node.value("noop_with_empty_axes", 0):
         return False
     name = _axes_input(node)
@@ -133,29 +133,29 @@ def reduces_three_not_last(node: NodeFacts) -> bool:
 
 
 def makes_a_vector(node: NodeFacts) -> bool:
-    """It takes one dimension away from a matrix, keepdims=0."""
+    """Return whether one dimension is taken away from a matrix, keepdims=0."""
     dims = _dims(node)
     return not node.value("keepdims", 1) and (dims is None or len(dims) == 2)
 
 
 def drops_by_negative_axes(node: NodeFacts) -> bool:
-    """It drops several dimensions by an attribute, of which not only the first is negative."""
+    """Return whether an attribute drops several dimensions, and a later one by a negative axis."""
     later = node.value("axes", ())[1:]
     return not node.value("keepdims", 1) and any(axis < 0 for axis in later)
 
 
 def keeps_dims(node: NodeFacts) -> bool:
-    """It leaves the dimensions that it reduces as 1."""
+    """Return whether reduced dimensions are kept as 1."""
     return bool(node.value("keepdims", 1))
 
 
 def has_several_axes(node: NodeFacts) -> bool:
-    """It names more than one axis, or maybe does."""
+    """Return whether more than one axis is named, or may be."""
     return _count_of_axes(node) not in (0, 1)
 
 
 def _count_of_axes(node: NodeFacts) -> int | None:
-    """How many axes a reduction names; None if that is not known."""
+    """Return how many axes a reduction names; None if that is not known."""
     if _names_no_axes(node):
         return 0
     array = node.constant(_axes_input(node)) if _axes_input(node) else None
@@ -166,7 +166,7 @@ def _count_of_axes(node: NodeFacts) -> int | None:
 
 
 def axes_of(node: NodeFacts) -> tuple[int, ...] | None:
-    """The axes of a reduction, counted from the front; none for all, None if not known."""
+    """Return the axes of a reduction as non-negative integers; empty for all, None if not known."""
     if _names_no_axes(node):
         return ()
     name, dims = _axes_input(node), _dims(node)

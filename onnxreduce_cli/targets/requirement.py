@@ -19,9 +19,9 @@ _HERE = "onnxruntime"
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][A-Za-z0-9._-]*)\s*(.*?)\s*")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Target:
-    """The versions of a runtime that a model is to run in: all of them.
+    """All versions of a runtime that a model is to run in.
 
     Attributes:
         runtime: the runtime.
@@ -43,37 +43,37 @@ class Target:
 
     @property
     def oldest(self) -> int:
-        """The oldest opset that all take; 1 where it is not known."""
+        """Return the oldest opset that all take; 1 where it is not known."""
         return max(self._numbers("oldest"), default=1)
 
     @property
     def newest(self) -> int | None:
-        """The newest opset that all take; None where it is not known."""
+        """Return the newest opset that all take; None where it is not known."""
         return min(self._numbers("newest"), default=None)
 
     @property
     def best(self) -> int | None:
-        """The opset at which they are right most often, where they agree on one."""
+        """Return the opset at which they are right most often, where they agree on one."""
         found = set(self._numbers("best"))
         return found.pop() if len(found) == 1 else None
 
     @property
     def ir_version(self) -> int | None:
-        """The newest IR version that all take; None where it is not known."""
+        """Return the newest IR version that all take; None where it is not known."""
         return min(self._numbers("ir"), default=None)
 
     @property
     def ml_version(self) -> int | None:
-        """The newest ai.onnx.ml that all take; None where it is not known."""
+        """Return the newest ai.onnx.ml that all take; None where it is not known."""
         return min(self._numbers("ml"), default=None)
 
     def lacks(self, op_type: str, opset: int) -> Fact | None:
-        """Return what says that one of them does not take an operator at an opset."""
+        """Return the fact that one of them lacks an operator at an opset; None if all have it."""
         return next((said for row in self.rows if (said := row.lacks(op_type, opset))), None)
 
     @property
     def quirks(self) -> Sequence[Quirk]:
-        """What any of them gets wrong, or refuses."""
+        """Return what any of them gets wrong, or refuses."""
         return list({id(quirk): quirk for row in self.rows for quirk in row.quirks}.values())
 
     def _numbers(self, name: str) -> Iterator[int]:
@@ -107,7 +107,7 @@ def find(text: str) -> Target:
 
 
 def _meant(known: Runtime, conditions: str) -> str:
-    """What may have been meant by something that is no condition: ``opencv==4.*`` by ``4.x``."""
+    """Return the requirement that was probably meant: ``opencv==4.*`` for ``4.x``."""
     found = re.search(r"(\d+(?:\.\d+)*)(\.x\b)?", conditions, re.IGNORECASE)
     if found is None:
         return f"{known.name}=={known.rows[-1].version}"
@@ -124,7 +124,7 @@ def _installed() -> str:
 
 
 def _name(given: str) -> str:
-    """The name of the runtime that a user names, whatever its case."""
+    """Return the name of the runtime that a user names, whatever its case."""
     spelled = {_plain(alias): name for name in names() for alias in (name, *runtime(name).aliases)}
     found = spelled.get(_plain(given))
     if found is not None:
@@ -173,7 +173,7 @@ def _target(known: Runtime, conditions: str, wanted: tuple[Clause, ...]) -> Targ
 
 
 def _taken_for(label: str, row: Row) -> str:
-    """What is said where a row stands for versions that it is not of."""
+    """Return the remark on a row that stands for versions of no row of their own."""
     if _is_for_all(row):
         return ""
     return f"nothing is known of {label}: taken for {row.version}, the nearest older version"
@@ -205,7 +205,7 @@ def row_of(known: Runtime, version: Version) -> Row:
 
 
 def _rows(known: Runtime, wanted: tuple[Clause, ...]) -> Iterable[Row]:
-    """The rows of versions that meet all conditions: those that they name, and those between."""
+    """Return the rows of all versions that the conditions name or allow."""
     named = [
         row_of(known, clause.version)
         for clause in wanted

@@ -1,4 +1,4 @@
-"""What is known of runtimes, as data: rows of versions, facts with their sources, and quirks."""
+"""Runtimes as data: rows of versions, facts with their sources, and quirks."""
 
 from __future__ import annotations
 
@@ -6,16 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from onnxreduce_cli.targets.spans import span
 from onnxreduce_cli.targets.versions import Clause, Version
 
 Kind = Literal["measured", "document", "error text"]
 Effect = Literal["wrong", "refused"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Source:
-    """Where a fact comes from.
+    """The source of a fact.
 
     Attributes:
         kind: how it is known.
@@ -32,7 +31,7 @@ class Source:
         return f"{self.kind}, {self.date}: {self.where}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One thing known of some versions of a runtime.
 
@@ -67,9 +66,9 @@ FACTS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Quirk:
-    """What a runtime gets wrong, or refuses, though the opset is one that it takes.
+    """Something that a runtime gets wrong, or refuses, though it takes the opset.
 
     Attributes:
         versions: of which versions of the runtime.
@@ -95,7 +94,7 @@ class Quirk:
 
     @property
     def where(self) -> str:
-        """The opsets, as text; empty for all."""
+        """Return the opsets as text; empty for all."""
         first, last = self.opsets
         if last is None:
             return f"from opset {first} on" if first > 1 else ""
@@ -104,9 +103,9 @@ class Quirk:
         return f"at opsets {first} to {last}" if first > 1 else f"up to opset {last}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Row:
-    """Some versions of a runtime: one series, and those after it up to the next row.
+    """The facts of one series of versions, and of those after it up to the next row.
 
     Attributes:
         version: the series, such as 1.14 for 1.14.0 and 1.14.1.
@@ -121,12 +120,12 @@ class Row:
     note: str = ""
 
     def number(self, name: str) -> int | None:
-        """A fact that is a number; None where it is not known."""
+        """Return a fact that is a number; None where it is not known."""
         value = self.facts[name].value
         return value if isinstance(value, int) else None
 
     def lacks(self, op_type: str, opset: int) -> Fact | None:
-        """Return what says that an operator is not taken at an opset; None if it is."""
+        """Return the fact that an operator is not taken at an opset; None if it is."""
         fact = self.facts["operators"]
         if not isinstance(fact.value, tuple):
             return None
@@ -155,7 +154,7 @@ def is_within(opset: int, opsets: tuple[int, int | None]) -> bool:
     return first <= opset and (last is None or opset <= last)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Runtime:
     """A runtime.
 
@@ -172,5 +171,14 @@ class Runtime:
     aliases: Sequence[str] = ()
 
     def span(self, versions: Collection[Version]) -> str:
-        """Some versions that rows have, as ``2022.1, 2025.4 to 2026.4``; empty for all."""
-        return span([row.version for row in self.rows], versions)
+        """Return versions as text, such as ``2022.1, 2025.4 to 2026.4``; empty for all rows'."""
+        if len(versions) == len(self.rows):
+            return ""
+        runs: list[list[Version]] = [[]]
+        for row in self.rows:
+            if row.version in versions:
+                runs[-1].append(row.version)
+            elif runs[-1]:
+                runs.append([])
+        ends = [(run[0], run[-1]) for run in runs if run]
+        return ", ".join(str(a) if a == b else f"{a} to {b}" for a, b in ends)

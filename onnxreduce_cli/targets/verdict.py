@@ -1,4 +1,4 @@
-"""What a target makes of a model's nodes: nothing special, or what it gets wrong or refuses."""
+"""The nodes of a model that a target gets wrong or refuses."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from onnx import GraphProto, NodeProto
 
 from onnxreduce_cli.emit.node_facts import Lookups, NodeFacts, Workspace
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Constants
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.targets.forms import has_form
 from onnxreduce_cli.targets.requirement import Target
 from onnxreduce_cli.targets.rows import Effect, Quirk, Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Hit:
-    """Something that a target gets wrong, or refuses, of one node.
+    """One thing that a target gets wrong, or refuses, about a node.
 
     Attributes:
         effect: whether it computes something else, or refuses the model.
@@ -37,7 +37,7 @@ class Hit:
 
 
 def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
-    """What a target gets wrong, or refuses, of one node of the default domain.
+    """Yield what a target gets wrong, or refuses, about a node of the default domain.
 
     Args:
         target: the target.
@@ -53,15 +53,8 @@ def hits(target: Target, node: NodeFacts, opset: int) -> Iterator[Hit]:
             yield Hit(quirk.effect, quirk.what, quirk.source, quirk)
 
 
-def hits_of_model(target: Target, facts: Facts) -> Iterator[tuple[Scope, NodeProto, Hit]]:
-    """What a target gets wrong, or refuses, of the nodes of a model as it is."""
-    for asked in own_nodes(facts):
-        for hit in hits(target, asked, asked.source_opset):
-            yield asked.scope, asked.node, hit
-
-
 def own_nodes(facts: Facts) -> Iterator[NodeFacts]:
-    """The nodes of a model that are of the default domain."""
+    """Yield the nodes of a model that are of the default domain."""
     ask = asking(facts)
     for scope in facts.scopes:
         for node in scope.nodes:
@@ -70,7 +63,7 @@ def own_nodes(facts: Facts) -> Iterator[NodeFacts]:
 
 
 def asking(facts: Facts) -> Callable[[Scope, NodeProto], NodeFacts]:
-    """Return what gives a node of a model, in its scope, to be asked about."""
+    """Return a function that gives the facts of a node of a model, by its scope and the node."""
     known = ConversionFacts(facts)
     workspaces: dict[int, Workspace] = {}
 

@@ -20,7 +20,7 @@ _CLAUSE = re.compile(r"(==|!=|>=|<=|~=|>|<)\s*([^\s,<>=!~]+)")
 _EARLY = {"a": 0, "alpha": 0, "b": 1, "beta": 1}
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, slots=True)
 class Version:
     """A version, such as ``1.14.1`` or ``0.27.0.post1``.
 
@@ -60,7 +60,7 @@ class Version:
         return Version(text.strip(), numbers, (release, stage))
 
     def __str__(self) -> str:
-        """As it was written."""
+        """Return the version as it was written."""
         return self.text
 
     def is_of(self, series: Version) -> bool:
@@ -70,7 +70,7 @@ class Version:
         return padded[:count] == series.numbers
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Clause:
     """One condition on a version, such as ``>=1.8``.
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onnxreduce_cli.verification.compare import Errors, Tolerance
-    from onnxreduce_cli.verification.data import read_inputs, write_inputs
-    from onnxreduce_cli.verification.equivalence import run, verify
+    from onnxreduce_cli.verification.compare.values import Errors, Tolerance
     from onnxreduce_cli.verification.errors import (
         CannotRunError,
         InputError,
         RunFailedError,
-        VerificationError,
     )
+    from onnxreduce_cli.verification.inputs.files import read_inputs, write_inputs
     from onnxreduce_cli.verification.limits import Limits, limited
-    from onnxreduce_cli.verification.results import VerifyReport
+    from onnxreduce_cli.verification.whole.equivalence import run, verify
+    from onnxreduce_cli.verification.whole.results import VerificationError, VerifyReport
 
 __all__ = [
     "CannotRunError",
@@ -35,18 +34,18 @@ __all__ = [
 
 _HOMES = {
     "CannotRunError": "errors",
-    "Errors": "compare",
+    "Errors": "compare.values",
     "InputError": "errors",
     "Limits": "limits",
     "RunFailedError": "errors",
-    "Tolerance": "compare",
-    "VerificationError": "errors",
-    "VerifyReport": "results",
+    "Tolerance": "compare.values",
+    "VerificationError": "whole.results",
+    "VerifyReport": "whole.results",
     "limited": "limits",
-    "read_inputs": "data",
-    "run": "equivalence",
-    "verify": "equivalence",
-    "write_inputs": "data",
+    "read_inputs": "inputs.files",
+    "run": "whole.equivalence",
+    "verify": "whole.equivalence",
+    "write_inputs": "inputs.files",
 }
 
 

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from onnxreduce_cli.errors import ConversionError, OnnxreduceError
-
-if TYPE_CHECKING:
-    from onnxreduce_cli.verification.results import VerifyReport
+from onnxreduce_cli.errors import OnnxreduceError
 
 
 class CannotRunError(OnnxreduceError):
@@ -45,22 +40,3 @@ class InputError(OnnxreduceError, ValueError):
 
     exit_code = 2
     state = "refused"
-
-
-class VerificationError(ConversionError):
-    """The converted model is not the same function as the original, or nothing could tell.
-
-    Attributes:
-        report: how the two models compare.
-    """
-
-    def __init__(self, report: VerifyReport) -> None:
-        """Keep the report."""
-        super().__init__("the converted model could not be verified")
-        self.report = report
-        self.exit_code = report.exit_code
-        self.state = "not equivalent" if report.equivalent is False else "not verified"
-
-
-class UncheckableError(Exception):
-    """A site cannot be run on its own; the message says why."""

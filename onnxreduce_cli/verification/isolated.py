@@ -1,49 +1,57 @@
-"""Runners in a separate process.
+"""Models that run in the worker.
 
 ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) and some models
-(attention over no heads), and a loop need not end. Here that costs a run, not the caller.
+(attention over no heads), and a loop need not end. There that costs a run, not the caller.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from itertools import count, islice
-from typing import Any, NamedTuple
+from contextlib import suppress
+from itertools import count
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from onnx import ModelProto, ValueInfoProto
 
 from onnxreduce_cli.errors import UsageError
-from onnxreduce_cli.verification.errors import CannotRunError, CrashedError
-from onnxreduce_cli.verification.limits import Limits, current
-from onnxreduce_cli.verification.process import (
-    EndedError,
-    Reply,
-    Step,
-    UnansweredError,
-    start,
+from onnxreduce_cli.verification.errors import (
+    CannotRunError,
+    CrashedError,
+    LimitError,
 )
+from onnxreduce_cli.verification.limits import Limits, current
+from onnxreduce_cli.verification.sessions import Form, close_models, open_model, run_models
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.worker import process
+from onnxreduce_cli.worker.process import (
+    EndedError,
+    LateError,
+    Reply,
+    TooLargeError,
+    UnansweredError,
+)
 
 #: The executors as people call them.
 CALLED = {"onnxruntime": "ONNX Runtime", "numpy": "the NumPy executor"}
+
+#: In bytes: a worker that has more, with no model open, is ended by `end_large`.
+_KEPT = 1 << 28
 
 _keys = count()
 
 
 class IsolatedRunner:
-    """A model made ready to run in another process.
+    """A model made ready to run in the worker.
 
     It begins to open the model at once; `ready` waits until it is open.
 
     Attributes:
         source: the model.
         executor: what runs it.
-        process: where.
-        key: what the process knows it by.
+        worker: where.
+        key: what the worker knows it by.
     """
 
     def __init__(
@@ -73,17 +81,19 @@ class IsolatedRunner:
         self.source = source
         self._extra = tuple(extra)
         self._threads = threads
+        self._mapped = 0
         self._refused: CannotRunError | None = None
         self._opening: Reply | None = self._open()
 
     def __del__(self) -> None:
-        """Free the model in the process too: one session in memory at a time."""
-        process = getattr(self, "process", None)
-        if process is not None:
-            process.forgotten.append(self.key)
+        """Free the model in the worker too: one session in memory at a time."""
+        worker = getattr(self, "worker", None)
+        if worker is not None:
+            # Not sent from here, which may be in the middle of sending something else.
+            worker.deferred.append((close_models, ([self.key],)))
 
     def ready(self) -> None:
-        """Wait until the model is open, in a new process where the last one has ended.
+        """Wait until the model is open, in a new worker where the last one has ended.
 
         Raises:
             CannotRunError: the executor cannot run the model.
@@ -91,17 +101,16 @@ class IsolatedRunner:
         """
         if self._refused is not None:
             raise self._refused
-        if self._opening is None and not self.process.alive:
+        if self._opening is None and not self.worker.alive:
             self._opening = self._open()
         while self._opening is not None:
             opening, self._opening = self._opening, None
             try:
-                _values(opening.get()[0])
+                self._answer(opening, "this model")
             except UnansweredError:
                 self._opening = self._open()
-            except EndedError as error:
-                what = f"{CALLED[self.executor]} ended with {error} on this model"
-                self._refused = CannotRunError(what)
+            except CrashedError as error:
+                self._refused = CannotRunError(str(error))
                 raise self._refused from None
             except CannotRunError as error:
                 self._refused = error
@@ -111,101 +120,110 @@ class IsolatedRunner:
         """Run the model once; see `runtime.Runner.run`.
 
         Raises:
-            CrashedError: it ended the process.
+            CrashedError: it ended the worker.
             LimitError: it takes too long, or too much memory.
             RunFailedError: it failed on these inputs.
             CannotRunError: the executor turned out not to support something.
         """
-        self.ready()
-        try:
-            reply = self.process.send([_run_step([self], feeds, names)], self._limits)
-            found = _values(reply.get()[0])
-        except EndedError as error:
-            raise CrashedError(
-                f"{CALLED[self.executor]} ended with {error} on these inputs"
-            ) from None
-        return dict(zip(names, found, strict=True))
+        while True:
+            self.ready()
+            try:
+                [[found]] = self.run_with([self], [feeds], names)
+            except UnansweredError:
+                continue  # What came before it ended the worker.
+            if isinstance(found, Exception):
+                raise found
+            return found
+
+    def run_with(
+        self,
+        runners: Sequence[IsolatedRunner],
+        sets: Sequence[Mapping[str, Any]],
+        names: Sequence[str],
+    ) -> list[list[dict[str, Any] | Exception]]:
+        """Run open models of one worker on several sets of inputs, all within this one's limits.
+
+        Args:
+            runners: the models; each is `ready`.
+            sets: inputs by name.
+            names: the values wanted.
+
+        Returns:
+            for each set of inputs and each model its outputs, or the exception that `run` raises.
+
+        Raises:
+            CrashedError: some run ended the worker.
+            LimitError: the runs take too long, or too much memory.
+            UnansweredError: the worker ended before.
+        """
+        keys = [runner.key for runner in runners]
+        plain = [{name: _plain(value) for name, value in feeds.items()} for feeds in sets]
+        reply = self._send(run_models, keys, plain, list(names))
+        results = self._answer(reply, "these inputs")
+        return [[self._result(item) for item in row] for row in results]
 
     def _open(self) -> Reply:
         form = _form(self.source, self.executor, self._extra)
-        header = {
-            "do": "open",
-            "key": self.key,
-            "path": form.path,
-            "base_dir": form.base_dir,
-            "threads": self._threads,
-        }
-        self._limits = replace(self._limits, mapped=form.mapped)
-        self.process = start(self.executor)
-        return self.process.send([(header, [form.content])], self._limits, small=True)
+        self._mapped = form.mapped
+        try:
+            self.worker = process.current()
+        except OSError as error:
+            raise CannotRunError(f"no process can be started for it: {error.strerror}") from error
+        return self._send(open_model, self.key, self.executor, form, self._threads)
+
+    def _send(self, function: Any, *arguments: Any) -> Reply:
+        memory = self._limits.memory + self._mapped
+        return self.worker.send(function, *arguments, seconds=self._limits.timeout, memory=memory)
+
+    def _answer(self, reply: Reply, what: str) -> Any:
+        """Wait for an answer about a model, or about inputs.
+
+        Raises:
+            UnansweredError: the worker ended before.
+            CrashedError: this ended it.
+            LimitError: it takes too long, or too much memory.
+            CannotRunError, RunFailedError: as the worker says.
+        """
+        try:
+            return self.worker.result(reply)
+        except UnansweredError:
+            raise
+        except LateError:
+            raise LimitError(self._limits.late) from None
+        except TooLargeError:
+            raise LimitError(self._limits.large) from None
+        except EndedError as error:
+            called = CALLED[self.executor]
+            raise CrashedError(f"{called} ended with {error} on {what}") from None
+        except MemoryError as error:
+            raise self._too_large(error) from None
+
+    def _result(self, found: dict[str, Any] | Exception) -> dict[str, Any] | Exception:
+        return self._too_large(found) if isinstance(found, MemoryError) else found
+
+    def _too_large(self, error: MemoryError) -> LimitError:
+        return LimitError(f"{self._limits.large} ({error})")
 
 
-def run_all(
-    runners: Sequence[IsolatedRunner],
-    sets: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    limits: Limits,
-) -> list[list[dict[str, Any] | Exception]]:
-    """Run open models of one process on several sets of inputs, all by one request.
-
-    Args:
-        runners: the models; each is `ready`.
-        sets: inputs by name.
-        names: the values wanted.
-        limits: on all runs for one set.
-
-    Returns:
-        for each set of inputs and each model its outputs, or the exception that `run` raises.
-
-    Raises:
-        CrashedError: some run ended the process.
-        LimitError: some run takes too long.
-    """
-    steps = [_run_step(runners, feeds, names) for feeds in sets]
-    try:
-        found = iter(runners[0].process.send(steps, limits).get())
-    except EndedError as error:
-        raise CrashedError(f"{CALLED[runners[0].executor]} ended with {error}") from None
-    return [
-        [
-            result if isinstance(result, Exception) else dict(zip(names, result, strict=True))
-            for result in islice(found, len(runners))
-        ]
-        for _ in sets
-    ]
+def _plain(value: Any) -> Any:
+    """A value as executors take it: in this machine's byte order, texts as objects."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    array = np.asarray(value, order="C")
+    if array.dtype.kind in "OUS":
+        texts = [str(item) for item in array.reshape(-1)]
+        # The last keeps NumPy from looking into texts.
+        return np.array([*texts, None], object)[:-1].reshape(array.shape)
+    if not array.dtype.isnative:
+        return array.astype(array.dtype.newbyteorder("="))
+    return array
 
 
-def _run_step(
-    runners: Sequence[IsolatedRunner], feeds: Mapping[str, Any], names: Sequence[str]
-) -> Step:
-    keys = [runner.key for runner in runners]
-    step = {"do": "run", "keys": keys, "feeds": list(feeds), "names": list(names)}
-    return step, list(feeds.values())
-
-
-def _values(result: list[Any] | Exception) -> list[Any]:
-    if isinstance(result, Exception):
-        raise result
-    return result
-
-
-class _Form(NamedTuple):
-    """How a model goes to a process: in a file, as content, or as both, one behind the other.
-
-    Attributes:
-        path: the file.
-        base_dir: the folder that external data is relative to.
-        mapped: how many bytes of external data there are.
-        content: bytes.
-    """
-
-    path: str | None
-    base_dir: str
-    mapped: int
-    content: npt.NDArray[np.uint8] | None
-
-
-def _form(source: Source, executor: str, extra: Sequence[str]) -> _Form:
+def _form(source: Source, executor: str, extra: Sequence[str]) -> Form:
     """Return how a model goes to a process that is to give some values beside its outputs.
 
     To ONNX Runtime these are outputs, which are put behind the others without parsing its weights,
@@ -230,7 +248,7 @@ def _form(source: Source, executor: str, extra: Sequence[str]) -> _Form:
             mapped = os.path.getsize(path)
             path, (content, base_dir) = None, source.in_place
         content += suffix.SerializeToString()
-    return _Form(path, base_dir, mapped, np.frombuffer(content, np.uint8) if content else None)
+    return Form(path, base_dir, mapped, content)
 
 
 def open_isolated(
@@ -257,3 +275,25 @@ def open_isolated(
     runner = IsolatedRunner(source, executor, extra)
     runner.ready()
     return runner
+
+
+def let_go() -> None:
+    """Wait until this thread's worker has closed the models that nobody needs any more.
+
+    Windows neither replaces nor removes a file that is open.
+    """
+    worker = process.running()
+    if worker is not None and worker.deferred:
+        with suppress(EndedError):
+            worker.call(close_models, [])
+
+
+def end_large() -> None:
+    """End this thread's worker if it has much memory left once its models are closed.
+
+    Allocators give little back, and others need it.
+    """
+    let_go()
+    worker = process.running()
+    if worker is not None and worker.memory > _KEPT:
+        worker.end()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-
-from onnxreduce_cli.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 
 import onnx
 import pytest
@@ -12,8 +11,6 @@ from onnx import version_converter
 
 import onnxreduce
 from onnxreduce import ConversionError, UsageError
-from onnxreduce_cli.api.by_name import FileOptions
-from onnxreduce_cli.api.options import Options
 from tests.support import model
 
 SOURCE = """<ir_version: 8, opset_import: ["" : 18]>
@@ -67,24 +64,6 @@ def test_a_dry_run_of_a_file(path: Path, tmp_path: Path) -> None:
 def test_an_option_that_is_none(path: Path) -> None:
     with pytest.raises(TypeError, match="strikt"):
         onnxreduce.convert_file(path, opset=13, strikt=True)  # type: ignore[call-arg]
-
-
-def test_each_option_has_a_name() -> None:
-    groups = {"preparation", "comparing", "limits", "placement"}
-    inner = {
-        item.name
-        for name, hint in get_type_hints(Options).items()
-        if name in groups
-        for item in fields(hint)
-    }
-    single = {item.name for item in fields(Options)} - groups
-    internal = {"by_options", "mapped"}
-    assert set(FileOptions.__annotations__) == (inner | single) - internal - {"opset"}
-
-
-def test_options_keep_the_limits_of_the_process() -> None:
-    assert Options.of(opset=13) == Options(13)
-    assert Options.of(opset=13, timeout=3.0).limits.timeout == 3.0
 
 
 @pytest.mark.parametrize("target", [13, 20])

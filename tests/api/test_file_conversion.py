@@ -7,11 +7,13 @@ import io
 import onnx
 import pytest
 
+from onnxreduce_cli.api import comparison
 from onnxreduce_cli.api.file_conversion import convert_file
-from onnxreduce_cli.api.options import Options
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.steps import registry
 from onnxreduce_cli.verification import VerificationError
+from onnxreduce_cli.verification.limits import Limits, current
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18]>
@@ -52,6 +54,21 @@ def test_a_dry_run_writes_nothing(source, tmp_path):
     done = convert_file(str(source), None, Options(11, dry_run=True))
     assert [blocker.node for blocker in done.plan.blockers] == ["first"]
     assert list(tmp_path.iterdir()) == [source]
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_whole_models_run_within_the_limits_of_the_options(source, monkeypatch, dry_run):
+    seen, verify = [], comparison.verify
+
+    def limited_verify(*given, **named):
+        seen.append(current())
+        return verify(*given, **named)
+
+    monkeypatch.setattr(comparison, "verify", limited_verify)
+    options = Options(13, verify=True, dry_run=dry_run, timeout=7.0, memory=4 * 10**9)
+    assert convert_file(str(source), None, options).verified
+    assert seen == [Limits(7.0, 4 * 10**9)]
+    assert current() == Limits()
 
 
 def test_streams(source):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from onnxreduce_cli.api.output import check_path, output_path
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 
 
@@ -38,14 +39,14 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_paths(
     source: str, target: str | None, runtime: str | None, in_place: bool, expected: str
 ) -> None:
-    found = output_path(source, target, 13, runtime, in_place=in_place)
+    found = output_path(source, target, 13, Options(runtime=runtime, in_place=in_place))
     assert Path(found) == Path(expected)
 
 
 @pytest.mark.parametrize("source", ["folder", "missing.onnx", os.devnull])
 def test_a_source_without_a_name_to_make_another_of(source: str) -> None:
     with pytest.raises(UsageError) as caught:
-        output_path(source, None, 13, None, in_place=False)
+        output_path(source, None, 13, Options())
     assert str(caught.value) == f"{source} is no regular file; say where to write: -o FILE"
 
 
@@ -91,16 +92,17 @@ class Terminal(io.BytesIO):
 def test_what_may_be_written(
     path: str, in_place: bool, force: bool, stdout: io.BytesIO | None, reason: str | None
 ) -> None:
+    options = Options(in_place=in_place, force=force)
     if reason is None:
-        check_path("m.onnx", path, in_place=in_place, force=force, stdout=stdout)
+        check_path("m.onnx", path, options, stdout)
         return
     with pytest.raises(UsageError) as caught:
-        check_path("m.onnx", path, in_place=in_place, force=force, stdout=stdout)
+        check_path("m.onnx", path, options, stdout)
     assert str(caught.value) == reason
 
 
 @pytest.mark.parametrize("source", ["-", "missing.onnx"])
 def test_a_file_that_is_not_the_source_is_overwritten_by_force_alone(source: str) -> None:
-    check_path(source, "m.onnx", in_place=False, force=True, stdout=None)
+    check_path(source, "m.onnx", Options(force=True), None)
     with pytest.raises(UsageError, match=r"m\.onnx exists; to overwrite it say --force"):
-        check_path(source, "m.onnx", in_place=True, force=False, stdout=None)
+        check_path(source, "m.onnx", Options(in_place=True), None)

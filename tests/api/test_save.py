@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
 from onnxreduce_cli.api.file_conversion import convert_file
-from onnxreduce_cli.api.options import Options
-from onnxreduce_cli.api.save import Placement
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError, UsageError
 from onnxreduce_cli.model import files as files_module
 from onnxreduce_cli.model import outline
@@ -81,8 +80,7 @@ def out(tmp_path: Path) -> Path:
 
 
 def convert(source: Path, target: Path | None, opset: int | None = 13, **kwargs: object):
-    placed = {k: kwargs.pop(k) for k in list(kwargs) if k in Placement.__dataclass_fields__}
-    options = Options(opset, placement=Placement(**placed), **kwargs)
+    options = Options(opset, **kwargs)
     return convert_file(str(source), None if target is None else str(target), options)
 
 
@@ -186,7 +184,7 @@ def test_options_that_contradict(source: Path, out: Path) -> None:
         convert_file(
             str(source),
             "-",
-            Options(13, placement=Placement(threshold=1000)),
+            Options(13, threshold=1000),
             stdout=io.BytesIO(),
         )
 

@@ -92,8 +92,8 @@ def test_leaving_early_stops_what_is_at_work(tmp_path):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="its processes handle no such signal")
 def test_a_process_without_calls_ends_with_its_caller_whatever_becomes_of_signals():
-    serve = "from onnxreduce_cli.batch import processes; "
-    serve += "processes.os.kill = lambda *_: None; processes.serve()"
+    serve = "from onnxreduce_cli.worker import server; "
+    serve += "server.os.kill = lambda *_: None; server.serve()"
     begun = subprocess.Popen(
         [sys.executable, "-c", serve], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

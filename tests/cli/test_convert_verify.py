@@ -11,7 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from onnxreduce_cli.steps import registry
-from onnxreduce_cli.verification import naming
+from onnxreduce_cli.verification.whole import naming
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18]>

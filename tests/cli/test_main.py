@@ -17,7 +17,7 @@ def test_a_conversion_without_checks_imports_no_executor_and_reads_of_no_runtime
         "try: main()\n"
         "except SystemExit: pass\n"
         "unwanted = ('onnxruntime', 'onnxreduce_cli.executor', 'onnx.reference', 'multiprocessing',"
-        " 'onnxreduce_cli.verification.process', 'onnxreduce_cli.verification.sites',"
+        " 'onnxreduce_cli.worker.process', 'onnxreduce_cli.verification.sites.checking',"
         " 'onnxreduce_cli.engine.contraction', 'onnxreduce_cli.engine.runtime',"
         " 'onnxreduce_cli.targets.reading')\n"
         "print([name for name in unwanted if name in sys.modules])\n"

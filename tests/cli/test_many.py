@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from onnxreduce_cli.api.options import Options
 from onnxreduce_cli.batch import cluster as cluster_module
 from onnxreduce_cli.batch.processes import Processes
 from onnxreduce_cli.cli.many import pool
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import UsageError
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import onnx
 import pytest
 
-from onnxreduce_cli.cli.progress import progress_bar
+from onnxreduce_cli.cli.streams import progress_bar
 from tests.support import model
 
 pty = pytest.importorskip("pty", reason="there are no pseudo-terminals here")

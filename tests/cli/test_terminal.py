@@ -15,7 +15,7 @@ import pytest
 from onnx import numpy_helper
 from onnx.external_data_helper import convert_model_to_external_data
 
-from onnxreduce_cli.cli.colours import painted
+from onnxreduce_cli.cli.streams import painted
 from tests.support import model
 
 TEXT = """<ir_version: 8, opset_import: ["" : 18, "local" : 1], producer_name: "maker">

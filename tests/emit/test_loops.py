@@ -117,7 +117,7 @@ def given_by(node: onnx.NodeProto, **inputs: np.ndarray) -> list[np.ndarray]:
 
 def test_up_to_a_size_at_run_time_a_loop_counts_before_opset_9() -> None:
     here = context().at(8)
-    here.target_opset = 8
+    here.target_opset, here.may_loop = 8, True
     arange(here, size_of(here, "x", 1))
     assert [op for op, _ in nodes(here)] == ["Shape", "Gather", "Squeeze", "Loop"]
     here = context().at(10)
@@ -129,8 +129,13 @@ def test_up_to_a_size_at_run_time_a_loop_counts_before_opset_9() -> None:
     assert [op for op, _ in nodes(here)][2:] == ["Squeeze", "Range"]
 
 
-def test_below_opset_7_no_loop_is_written() -> None:
-    here = context().at(6)
-    here.target_opset = 6
-    with pytest.raises(Blocked, match="below opset 7 none is written"):
+@pytest.mark.parametrize(
+    ("opset", "may_loop", "since"), [(8, False, 9), (6, False, 9), (6, True, 7)]
+)
+def test_where_no_loop_may_be_written(opset: int, may_loop: bool, since: int) -> None:
+    here = context().at(opset)
+    here.target_opset, here.may_loop = opset, may_loop
+    with pytest.raises(Blocked, match="before opset 9 only a Loop counts up to it") as caught:
         arange(here, size_of(here, "x", 1))
+    assert caught.value.advice.startswith(f"choose opset {since} or later, or state the shapes")
+    assert nodes(here)[2:] == []

@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper, parser
 
 import onnxreduce_cli
-from onnxreduce_cli.engine import carry
+from onnxreduce_cli.engine import node_converter
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model.skeleton import adopt, without_weights
 from tests.containers.programs import Program
@@ -56,8 +56,8 @@ def test_no_step_is_taken_once_all_is_planned(
         "written out": any("written out as tensors" in edit for edit in edits),
     }
     assert [name for name, was in done.items() if was] == [how]
-    monkeypatch.setattr(carry, "Context", None)
-    monkeypatch.setattr(carry, "next_step", None)
+    monkeypatch.setattr(node_converter, "Context", None)
+    monkeypatch.setattr(node_converter, "next_step", None)
     conversion.apply()
     assert given.opset_import[0].version == target
     weights = [item for item in given.graph.initializer if item.name == "weight"]

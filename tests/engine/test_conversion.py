@@ -13,6 +13,7 @@ from onnx import ModelProto, helper, numpy_helper
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.schemas import newest_opset
 from tests.support import assert_same, blockers, converts, model, op_types, run
@@ -602,14 +603,14 @@ def test_the_least_ir_version_on_the_way_down() -> None:
     given = {"x": X}
     for wanted, least in (("auto", 4), ("keep", 8), (4, 4), (3, 3), (7, 7)):
         copied = copy.deepcopy(source)
-        Conversion(copied, 8, target_ir_version=wanted).apply()
+        Conversion(copied, 8, Options(ir_version=wanted)).apply()
         assert copied.ir_version == least
         onnx.checker.check_model(copied, full_check=True)
         np.testing.assert_array_equal(run(copied, given)["y"], run(source, given)["y"])
     inputs = {value.name for value in copied.graph.input}
     assert inputs == {"x"}
     three = copy.deepcopy(source)
-    Conversion(three, 8, target_ir_version=3).apply()
+    Conversion(three, 8, Options(ir_version=3)).apply()
     assert {value.name for value in three.graph.input} == {"x", "w"}
 
 
@@ -619,7 +620,7 @@ def test_what_needs_a_newer_ir_version_is_named() -> None:
         onnxreduce_cli.ConversionError,
         match=r"IR version 7 has no place for opset 3 of ai\.onnx\.ml, which needs 8",
     ):
-        Conversion(source, 13, target_ir_version=7)
+        Conversion(source, 13, Options(ir_version=7))
     assert Conversion(source, 13).ir_version == 8
 
 
@@ -629,7 +630,9 @@ def test_run_time_axes_at_ir_version_3() -> None:
         g (float[1,2,3] x, int64[1] axes) => (float[a,b,c] y) { [n] y = ReduceMax(x, axes) }""")
     for target in (8, 9):
         copied = copy.deepcopy(source)
-        Conversion(copied, target, target_ir_version=3 if target == 8 else 4, emulate=True).apply()
+        Conversion(
+            copied, target, Options(ir_version=3 if target == 8 else 4, emulate=True)
+        ).apply()
         onnx.checker.check_model(copied, full_check=True)
         assert [value.name for value in copied.graph.input] == ["x", "axes"]
         given = {"x": X, "axes": np.array([1])}

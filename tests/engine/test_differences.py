@@ -10,6 +10,7 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.model.scope import scopes
 from tests.golden.forms import cases
 
@@ -80,7 +81,7 @@ def test_how_many_nodes_there_will_be(target: int) -> None:
     given += [onnx.load(path) for path in sorted(SAMPLES.glob("*.onnx"))]
     given += [built for op in ("ReduceMax", "Softmax") for _, built, _ in cases(op)]
     for item in given:
-        plan = (conversion := Conversion(item, target, emulate=True)).plan()
+        plan = (conversion := Conversion(item, target, Options(emulate=True))).plan()
         before = sum(len(scope.nodes) for scope in scopes(item))
         conversion.apply()
         after = sum(len(scope.nodes) for scope in scopes(item))

@@ -12,6 +12,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from onnx.external_data_helper import set_external_data
 
 import onnxreduce_cli
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import ConversionError, UsageError
 from onnxreduce_cli.model import files
 from onnxreduce_cli.model.byte_ranges import FileRange, Recoded, StoredFile
@@ -235,9 +236,9 @@ def test_weights_left_in_a_large_file_are_converted_part_by_part(tmp_path, monke
     onnx.save(source, path)
     monkeypatch.setattr(files, "_OUTLINED", 1)
     document = files.load(path)
-    from onnxreduce_cli.engine.preparation import Preparation, prepare
+    from onnxreduce_cli.engine.preparation import prepare
 
-    prepare(document, Preparation(dtypes={"bfloat16": "float"}))
+    prepare(document, Options(dtypes={"bfloat16": "float"}))
     parts = [item for item in document.byte_ranges("protobuf") if isinstance(item, Recoded)]
     assert [len(part) for part in parts] == [12_000_000]
     assert max(map(len, parts[0].chunks())) <= 1 << 21

@@ -12,12 +12,12 @@ import pytest
 from onnx import ModelProto
 
 import onnxreduce_cli
+from lab.predict import hits_of_model
 from onnxreduce_cli import ConversionError
 from onnxreduce_cli.model.gate import admit
 from onnxreduce_cli.steps.reduction import REDUCE, SOFTMAX
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import find
-from onnxreduce_cli.targets.verdict import hits_of_model
 from tests.support import model
 
 #: The oldest version of each runtime, one between, and the newest.
@@ -93,7 +93,7 @@ def test_nothing_is_left_that_a_runtime_gets_wrong(place: str, seed: int) -> Non
             refusals.append(error)
             continue
         onnx.checker.check_model(made, full_check=True)
-        left = [(found.op_type, hit.what) for _, found, hit in hits_of_model(target, admit(made))]
+        left = [(found.op_type, hit.what) for found, hit in hits_of_model(target, admit(made))]
         assert not left, requirement
         assert made.ir_version <= (target.ir_version or made.ir_version), requirement
         opset = next(item.version for item in made.opset_import if not item.domain)

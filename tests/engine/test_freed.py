@@ -18,7 +18,7 @@ import onnxreduce_cli
 from benchmarks.models import many_functions, many_nodes
 from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.facts import Facts
+from onnxreduce_cli.model.types.facts import Facts
 from tests.exports import EXPORTS
 
 NAMES = ("dyn_sampled", "dyn_swin", "ts_nms", "ts_indices", "ts_reductions")

@@ -9,6 +9,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.engine.runtime_reach import runtimes_taking
 from tests.node_cases import cases
 from tests.support import one_node
@@ -34,7 +35,7 @@ def compared(given: ModelProto, target: int) -> Counter[str]:
     """How many values' kinds are known as in the converted model, or not known before."""
     found = ModelProto()
     found.CopyFrom(given)
-    conversion = Conversion(found, target, emulate=True)
+    conversion = Conversion(found, target, Options(emulate=True))
     if conversion.blockers:
         return Counter()
     before = kinds(conversion)

@@ -1,30 +1,22 @@
-"""What is asked of kinds of nodes is what plans of all nodes say, for all opsets and runtimes."""
+"""What is in the way to all opsets and runtimes is what conversions say."""
 
 from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import onnx
 import pytest
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.engine.inspection import inspect
 from onnxreduce_cli.engine.new_constants import ConstantMaker
-from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.reach import Reach
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.targets.requirement import Target, find
-from onnxreduce_cli.targets.verdict import asking
-from tests.node_cases import cases as node_cases
-from tests.random_graphs.graphs import Case, cases
 from tests.support import conversions, model, several_times
 from tests.test_models import OWN
 from tests.test_round_trips import SAMPLES
@@ -34,13 +26,9 @@ OPSETS = range(1, schemas.newest_opset() + 1)
 #: Runtimes that refuse much, or get much wrong that can be written in another way.
 RUNTIMES = ("opencv==4.5", "nncase", "onnxruntime==1.3", "ncnn")
 
-#: Every n-th of the node cases is in the ordinary tests, and how many graphs are drawn.
-FEW, MANY = 450, 30
-DRAWN, DRAWN_MANY = 8, 150
-
 
 def differing(found: ModelProto) -> list[int | str]:
-    """The opsets, and the runtimes, of which plans of kinds say another thing than of all nodes."""
+    """The opsets, and the runtimes, of which a conversion says another thing."""
     reach = Reach(found)
     wrong: list[int | str] = []
     for whole in conversions(found):
@@ -66,32 +54,6 @@ def test_models(path: Path) -> None:
     assert not differing(onnx.load(path))
 
 
-@pytest.mark.parametrize("step", [FEW, pytest.param(MANY, marks=pytest.mark.matrix)])
-def test_node_cases_several_times(step: int) -> None:
-    chosen = {case.name: several_times(case.model, 3) for case in node_cases()[::step]}
-    assert not {name: found for name, item in chosen.items() if (found := differing(item))}
-
-
-@pytest.mark.parametrize("count", [DRAWN, pytest.param(DRAWN_MANY, marks=pytest.mark.matrix)])
-def test_random_graphs_several_times(count: int) -> None:
-    @seed(15)
-    @settings(
-        max_examples=count,
-        database=None,
-        deadline=None,
-        phases=[Phase.generate],
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(cases())
-    def each(case: Case) -> None:
-        assert not differing(several_times(case.model, 3))
-
-    each()
-
-
-# How much is planned
-
-
 def chain(count: int) -> ModelProto:
     """A ReduceMean, a Softmax and an Add in turns."""
     kinds = [("ReduceMean", {"axes": [1]}), ("Softmax", {"axis": -1}), ("Add", {})]
@@ -106,57 +68,6 @@ def chain(count: int) -> ModelProto:
     graph = helper.make_graph(nodes, "g", inputs, [info(value, TensorProto.FLOAT, None)])
     opset = [helper.make_opsetid("", 13)]
     return helper.make_model(graph, opset_imports=opset, ir_version=8)
-
-
-@contextmanager
-def counted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The operators of the nodes that are planned, each as often as it is."""
-    planned: list[str] = []
-    plan_node: Callable[..., object] = SitePlan._plan_node
-
-    def note(self: SitePlan, scope: object, node: onnx.NodeProto, signature: object) -> object:
-        planned.append(node.op_type)
-        return plan_node(self, scope, node, signature)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(SitePlan, "_plan_node", note)
-        yield planned
-
-
-def test_ten_times_the_nodes_are_planned_no_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    with counted(monkeypatch) as few:
-        small = inspect(chain(60))
-    with counted(monkeypatch) as many:
-        large = inspect(chain(600))
-    assert few == many
-    assert small.runtimes == large.runtimes
-    assert set(large.runtimes.refused) == {"opencv"}
-
-
-def test_ten_times_the_nodes_are_asked_for_their_forms_no_more_often(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def asked(found: ModelProto) -> int:
-        count = 0
-
-        def note(facts: object) -> Callable[..., object]:
-            ask = asking(facts)
-
-            def noted(*given: object) -> object:
-                nonlocal count
-                count += 1
-                return ask(*given)
-
-            return noted
-
-        monkeypatch.setattr("onnxreduce_cli.engine.runtime_reach.asking", note)
-        inspect(found)
-        return count
-
-    assert 0 < asked(chain(60)) == asked(chain(600))
-
-
-# What plans of kinds might get wrong
 
 
 def test_each_node_that_blocks_is_told() -> None:
@@ -208,10 +119,10 @@ def test_a_later_node_that_cannot_be_there_is_told_by_its_name(count: int) -> No
     found = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 11)], ir_version=8)
     with pytest.raises(InvalidModelError) as whole:
         Conversion(found, 5)
-    with pytest.raises(InvalidModelError) as kinds:
+    with pytest.raises(InvalidModelError) as reached:
         Reach(found).to(5)
-    assert str(kinds.value) == str(whole.value)
-    assert f"n{count - 1}" in str(kinds.value)
+    assert str(reached.value) == str(whole.value)
+    assert f"n{count - 1}" in str(reached.value)
 
 
 def test_what_makes_a_later_value_may_not_give_it() -> None:
@@ -223,10 +134,10 @@ def test_what_makes_a_later_value_may_not_give_it() -> None:
     found = onnx.parser.parse_model(text)
     with pytest.raises(InvalidModelError) as whole:
         Conversion(found, 6)
-    with pytest.raises(InvalidModelError) as kinds:
+    with pytest.raises(InvalidModelError) as reached:
         Reach(found).to(6)
-    assert str(kinds.value) == str(whole.value)
-    assert "'r'" in str(kinds.value)
+    assert str(reached.value) == str(whole.value)
+    assert "'r'" in str(reached.value)
 
 
 def test_each_node_is_told_that_blocks_for_want_of_its_constants(

@@ -13,7 +13,7 @@ from onnx import NodeProto
 
 import onnxreduce_cli
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.engine import carry
+from onnxreduce_cli.engine import node_converter
 from tests.support import converts, one_node, op_types
 
 pytestmark = pytest.mark.newest
@@ -99,7 +99,7 @@ def test_what_was_simplified_is_what_is_checked(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    right = carry.simplified
+    right = node_converter.simplified
 
     def wrong(
         context: Context, nodes: Sequence[NodeProto], outputs: Collection[str]
@@ -112,7 +112,7 @@ def test_what_was_simplified_is_what_is_checked(
 
     source = one_node("LayerNormalization", 17, {"x": X, "s": X[0, 0] + 3, "b": X[0, 1]})
     onnxreduce_cli.convert(source, 16)
-    monkeypatch.setattr(carry, "simplified", wrong)
+    monkeypatch.setattr(node_converter, "simplified", wrong)
     with pytest.raises(onnxreduce_cli.CheckError):
         onnxreduce_cli.convert(source, 16)
 

@@ -169,4 +169,4 @@ def test_bodies_called_often_are_prepared_once() -> None:
 
     # 2 ** 39 calls when unfolded: preparing must share them.
     built = with_functions([call(["x"], ["y"], name="f39")], functions)
-    assert Executor(built).output_names == ["y"]
+    assert Executor(built).input_names == ["x"]

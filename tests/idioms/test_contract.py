@@ -11,13 +11,13 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import CheckError, InvalidModelError, UsageError
 from onnxreduce_cli.idioms import registry
 from onnxreduce_cli.idioms.registry import GROUPS, IDIOMS
 from onnxreduce_cli.idioms.tracing import Definition, trace
-from onnxreduce_cli.verification.sites import check_sites
 from tests.idioms.written import X, plain_forms, written
-from tests.support import model, one_node, op_types, run
+from tests.support import check_sites, model, one_node, op_types, run
 
 pytestmark = pytest.mark.newest
 
@@ -38,7 +38,7 @@ def contracted(source: ModelProto, *names: str) -> list[str]:
 def test_every_form_becomes_one_node_and_is_checked(idiom: Any, form: Definition) -> None:
     pattern = trace(form)
     source = written(pattern)
-    conversion = Conversion(source, 24, contract=["all"])
+    conversion = Conversion(source, 24, Options(contract=["all"]))
     report = check_sites(conversion)
     assert not report.unchecked
     assert not report.failures
@@ -130,7 +130,9 @@ def test_the_plan_lists_it() -> None:
     ],
 )
 def test_near_misses_stay(old: str, new: str, reason: str | None) -> None:
-    conversion = Conversion(model(LAYER.replace(old, new)), 17, contract=["LayerNormalization"])
+    conversion = Conversion(
+        model(LAYER.replace(old, new)), 17, Options(contract=["LayerNormalization"])
+    )
     operators = [operator for site in conversion.sites for operator in site.operators]
     assert ("LayerNormalization" in operators) == (reason == "")
     near = [item.reason for item in conversion.near_misses]
@@ -155,7 +157,7 @@ def test_a_constant_that_adds_dimensions() -> None:
           y = Mul(x, g)
         }"""
     )
-    conversion = Conversion(source, 24, contract=["Swish"])
+    conversion = Conversion(source, 24, Options(contract=["Swish"]))
     assert not [site for site in conversion.sites if site.absorbed]
     assert "may add dimensions" in conversion.near_misses[0].reason
 
@@ -169,7 +171,7 @@ def test_a_constant_of_no_elements_is_no_number() -> None:
           y = Mul(x, g)
         }"""
     )
-    assert not Conversion(source, 24, contract=["Swish"]).near_misses
+    assert not Conversion(source, 24, Options(contract=["Swish"])).near_misses
 
 
 @pytest.mark.parametrize("alpha", [0.7, 1.7])
@@ -183,7 +185,7 @@ def test_a_number_that_no_attribute_holds(alpha: float) -> None:
           y = Mul(x, g)
         }}"""
     )
-    (near,) = Conversion(source, 24, contract=["Swish"]).near_misses
+    (near,) = Conversion(source, 24, Options(contract=["Swish"])).near_misses
     assert near.reason == f"its alpha is {alpha} in double, which no attribute can hold"
 
 
@@ -217,7 +219,7 @@ def test_halves_of_either_kind_are_contracted() -> None:
             LAYER.replace("float", dtype).replace(": 13]", ": 17]").replace("{2.0}", f"{{{two}}}")
         )
         source = model(text.replace("{0.001}", f"{{{epsilon}}}"))
-        (site,) = Conversion(source, 17, contract=["all"]).sites
+        (site,) = Conversion(source, 17, Options(contract=["all"])).sites
         assert site.operators == ("LayerNormalization",)
 
 

@@ -10,6 +10,7 @@ from onnx import ModelProto, parser
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.idioms import registry
 from tests.idioms.exported import (
     FUSED,
@@ -44,7 +45,7 @@ def same(source: ModelProto, *dims: int | tuple[int, ...]) -> ModelProto:
 
 def misses(source: ModelProto, op_type: str) -> str:
     """Why a model's nodes are not contracted to an operator."""
-    conversion = Conversion(source, 24, contract=[op_type])
+    conversion = Conversion(source, 24, Options(contract=[op_type]))
     assert not [site for site in conversion.sites if site.absorbed]
     return "; ".join(item.reason for item in conversion.near_misses)
 

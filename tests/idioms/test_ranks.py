@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 from onnxreduce_cli.errors import InvalidModelError
 from onnxreduce_cli.idioms.registry import IDIOMS
 from tests.idioms.written import written
@@ -25,7 +26,7 @@ def test_data_of_a_rank(rank: int | None) -> None:
                 for size in (2, 3, 4, 5, 8)[5 - rank :] if place == 0 or rank == 0 else (8,):
                     tensor.shape.dim.add(dim_value=size)
         try:
-            Conversion(found, 24, contract=("all",))
+            Conversion(found, 24, Options(contract=("all",)))
         except InvalidModelError:
             continue
         planned += 1

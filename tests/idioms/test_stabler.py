@@ -8,13 +8,13 @@ from onnx import ModelProto
 
 import onnxreduce_cli
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.verification.outcomes import Outcome, Side
-from onnxreduce_cli.verification.site_doubles import settled
-from onnxreduce_cli.verification.site_models import PairMaker
-from onnxreduce_cli.verification.site_pair import Pair
-from onnxreduce_cli.verification.sites import check_sites
+from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.engine.pairs.making import PairMaker
+from onnxreduce_cli.engine.pairs.pair import Pair
+from onnxreduce_cli.verification.compare.outcomes import Outcome, Side
+from onnxreduce_cli.verification.sites.stabler import settled
 from tests.idioms.exported import GROUPS, KERAS, MOMENTS, SCORES, SHIFTS, attention
-from tests.support import model, op_types, run
+from tests.support import check_sites, model, op_types, run
 
 pytestmark = pytest.mark.newest
 
@@ -111,13 +111,13 @@ def test_which_are_also_right_where_the_nodes_are_not(source: str, stabler: bool
 
 
 def test_other_numbers_where_nothing_overflows_fail() -> None:
-    conversion = Conversion(flat("Softplus"), 13, contract=["Softplus"])
+    conversion = Conversion(flat("Softplus"), 13, Options(contract=["Softplus"]))
     conversion.sites[0].result[0].op_type = "Relu"  # The same for large and for small x.
     assert check_sites(conversion).failures
 
 
 def _pair() -> Pair:
-    conversion = Conversion(flat("Softplus"), 13, contract=["all"])
+    conversion = Conversion(flat("Softplus"), 13, Options(contract=["all"]))
     return PairMaker(conversion).pair(conversion.sites[0])
 
 
@@ -125,7 +125,7 @@ def _judged(x: float, before: float, after: float) -> float:
     """What a Softplus of `x` counts as that gave `after`, where its nodes gave `before`."""
     pair = _pair()
     (given,), (name,) = (
-        [v.name for v in side] for side in (pair.before.graph.input, pair.before.graph.output)
+        [v.name for v in side] for side in (pair.reference.graph.input, pair.reference.graph.output)
     )
     outcomes = {
         (side, "numpy"): Outcome({name: np.array([[value]], np.float32)})
@@ -152,5 +152,5 @@ def test_sites_that_differ_in_absorbed_nodes_alone_are_each_checked() -> None:
           e = Exp(x) a = Add(e, one) s = Log(a) t = Tanh(s) z = Mul(x, t)
         }"""
     )
-    report = check_sites(Conversion(source, 18, contract=["Mish"]))
+    report = check_sites(Conversion(source, 18, Options(contract=["Mish"])))
     assert report.sites == report.distinct == 2

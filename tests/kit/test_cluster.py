@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import onnx
+import psutil
 import pytest
 
 from onnxreduce_cli.batch.record import NAME, Record
@@ -146,8 +147,6 @@ def wait_until(holds, run: subprocess.Popen[str] | None = None) -> None:
 
 def has_ended(process: int) -> bool:
     """Whether a process is no more, or nobody has asked yet how it ended."""
-    import psutil  # Comes with Dask, which others than these tests do without.
-
     try:
         return psutil.Process(process).status() == psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

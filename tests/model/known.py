@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import Scope, scopes
+from onnxreduce_cli.model.types.facts import Facts
 
 
 def facts_of(found: ModelProto) -> tuple[Facts, list[Scope]]:

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import AttributeProto, FunctionProto, ModelProto, NodeProto, TensorProto, helper
 
-from onnxreduce_cli.model import called_types
-from onnxreduce_cli.model.called_types import LIMIT, CalledTypes, sizes
+from onnxreduce_cli.model.calls import sizes_of_calls
 from onnxreduce_cli.model.safe_inference import infer_shapes
 from onnxreduce_cli.model.scope import function_key, scopes
 from onnxreduce_cli.model.skeleton import call_skeleton
+from onnxreduce_cli.model.types import called_types
+from onnxreduce_cli.model.types.called_types import LIMIT, CalledTypes
 from onnxreduce_cli.model.values import ValueType
 from tests.model.known import facts_of
 
@@ -37,7 +38,7 @@ def by_onnx(found: ModelProto) -> ModelProto | None:
 
 def called_types_of(found: ModelProto) -> CalledTypes:
     functions = {function_key(item): item for item in found.functions}
-    return CalledTypes(found, functions, lambda item: item, by_onnx)
+    return CalledTypes(found, functions, by_onnx)
 
 
 def told(inferred: ModelProto | None) -> list[dict[str, ValueType]]:
@@ -328,7 +329,7 @@ def test_each_body_is_gone_through_once_for_types(
 def test_sizes_of_functions() -> None:
     def of(found: ModelProto) -> dict[str, int]:
         functions = {function_key(item): item for item in found.functions}
-        return {key[1]: count for key, count in sizes(functions).items()}
+        return {key[1]: count for key, count in sizes_of_calls(functions).items()}
 
     assert of(chain_of(4, "c = Neg(a) b = Neg(c)")) == {"F3": 2, "F2": 6, "F1": 14, "F0": 30}
     assert of(MODELS["graphs within bodies"]) == {"F": 3}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import tensor_type
 from tests.model.known import facts_of
 from tests.support import model

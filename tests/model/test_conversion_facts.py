@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from onnx import GraphProto, helper
 
-from onnxreduce_cli.model.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
 from onnxreduce_cli.model.values import tensor_type
 from tests.model.known import facts_of
 from tests.support import model

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from onnx import parser
 
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.types.facts import Facts
 from tests.support import model
 
 HEAD = '<ir_version: 8, opset_import: ["": {opset}, "com.microsoft": 1, "ai.onnx.ml": 1]>'

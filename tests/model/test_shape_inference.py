@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import tensor_type
 from tests.model.known import facts_of
 from tests.support import model

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import ValueType, common, merge, tensor_type
 from tests.model.known import facts_of
 from tests.support import model

@@ -25,7 +25,7 @@ from tests.mutation.trials import EXPLAINED, KILLED, Trials
 
 #: What is changed, and its own tests.
 OWN_TESTS = {
-    "onnxreduce_cli/verification/compare.py": ["tests/verification/test_compare.py"],
+    "onnxreduce_cli/verification/compare/values.py": ["tests/verification/compare/test_values.py"],
     "onnxreduce_cli/idioms": ["tests/idioms"],
     "onnxreduce_cli/steps/reduction": [
         "tests/steps/reduction",

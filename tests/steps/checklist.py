@@ -31,6 +31,18 @@ def undeclared() -> list[tuple[str, int]]:
     ]
 
 
+def declared() -> dict[str, dict[int, audit.Change]]:
+    """Every change that the audit declares, by operator and opset."""
+    found: dict[str, dict[int, audit.Change]] = {}
+    for opset, records in audit._records().items():
+        for record in records:
+            for op_type in record["operators"]:
+                changes = found.setdefault(op_type, {})
+                assert int(opset) not in changes, f"two changes of {op_type} at opset {opset}"
+                changes[int(opset)] = audit._read(record)
+    return found
+
+
 def newest_declared() -> int:
     """The newest opset up to which all is declared: as far as tests of every opset go."""
     return min((boundary - 1 for _, boundary in undeclared()), default=schemas.newest_opset())
@@ -81,6 +93,7 @@ def _new_operator(op_type: str, boundary: int) -> list[str]:
     file, test = _homes(op_type, None)
     return [
         "  what changed: the operator is new",
+        "  (elementwise stands for the family that it belongs to, a folder of steps and of tests)",
         f"  1. Write what stands for it before in {file}: "
         f'@introduced("{op_type}", {boundary}, ...).',
         f"  2. If nothing can, name it in {_file(without_equivalent)}.",
@@ -106,7 +119,8 @@ def _kernel(op_type: str, boundary: int) -> list[str]:
 
 def _homes(op_type: str, step: Step | None) -> tuple[str, str]:
     """The file of an operator's steps, and that of their tests; new ones where it has none."""
-    file = step.place.partition(":")[0] if step is not None else f"{_STEPS}/{op_type.lower()}.py"
+    new = f"{_STEPS}/elementwise/{op_type.lower()}.py"
+    file = new if step is None else step.place.partition(":")[0]
     folder, _, name = file.removeprefix(_STEPS).rpartition("/")
     return file, f"{_TESTS}{folder}/test_{name}"
 

@@ -14,6 +14,7 @@ import pytest
 import onnxreduce_cli
 from onnxreduce_cli import executor
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.engine import emulation
 from onnxreduce_cli.steps.registry import STEPS
 from tests import support
 from tests.steps.taken import Function, Notes, unproven
@@ -116,3 +117,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("steps that the tests of steps do not prove", red=True)
         for line in _unproven:
             terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let replacements have more nodes than `emulation.MOST_NODES`, which block otherwise."""
+    monkeypatch.setattr(emulation, "MOST_NODES", 1_000)

@@ -10,7 +10,7 @@ import pytest
 
 from onnxreduce_cli import convert
 from onnxreduce_cli.steps import function_operators
-from tests.support import blockers, converts, model, one_node, op_types, run
+from tests.support import blockers, converts, model, one_node, op_types
 
 RNG = np.random.default_rng(11)
 
@@ -138,58 +138,6 @@ def test_center_crop_pad() -> None:
         )
         for target in (17, 13):
             converts(source, target, inputs)
-
-
-@pytest.mark.newest
-@pytest.mark.parametrize("rule", ["linear", "gated", "delta", "gated_delta"])
-def test_linear_attention(rule: str) -> None:
-    inputs: dict[str, np.ndarray | None] = {
-        **{name: _floats(2, 3, 8) for name in ("q", "k", "v")},
-        "past": _floats(2, 2, 4, 4),
-        "decay": -abs(_floats(2, 3, 8)) if "gated" in rule else None,
-        "beta": abs(_floats(2, 3, 2)) if "delta" in rule else None,
-    }
-    source = one_node(
-        "LinearAttention",
-        27,
-        inputs,
-        outputs=2,
-        q_num_heads=2,
-        kv_num_heads=2,
-        update_rule=rule,
-    )
-    for target in (26, 24, 18, 13, 9):
-        found = converts(source, target, inputs, in_numpy=True)
-        assert "LinearAttention" not in op_types(found)
-
-
-@pytest.mark.newest
-def test_linear_attention_of_fewer_keys_than_queries() -> None:
-    inputs = {"q": _floats(2, 3, 16), "k": _floats(2, 3, 8), "v": _floats(2, 3, 8)}
-    source = one_node(
-        "LinearAttention",
-        27,
-        inputs,
-        outputs=2,
-        q_num_heads=4,
-        kv_num_heads=2,
-        update_rule="linear",
-    )
-    for target in (26, 18, 14, 13, 11, 9, 8):
-        result = converts(source, target, inputs, in_numpy=True)
-        assert np.allclose(run(result, inputs)["y0"], run(source, inputs, in_numpy=True)["y0"])
-
-
-@pytest.mark.newest
-def test_a_body_with_graphs_blocks_below_7() -> None:
-    inputs = {name: _floats(1, 2, 4).astype(np.float16) for name in ("q", "k", "v")}
-    heads = {"q_num_heads": 1, "kv_num_heads": 1}
-    rule = {"update_rule": "linear"}
-    source = one_node("LinearAttention", 27, inputs, outputs=2, **heads, **rule)
-    converts(source, 7, inputs, in_numpy=True)
-    (blocker,) = blockers(source, 6)
-    assert "its function body has the operator Scan" in blocker.reason
-    assert blocker.advice == "choose opset 7 or later"
 
 
 @pytest.mark.newest

@@ -6,6 +6,7 @@ import pytest
 from onnx import parser
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
 
 LARGE = 1 << 40
 
@@ -45,7 +46,7 @@ def test_no_list_is_as_long(what: str) -> None:
     found = parser.parse_model(f"""<ir_version: 10, opset_import: ["" : {opset}]>
         g ({inputs}) => (float[] y) {{ {nodes} }}""")
     found.graph.output[0].type.Clear()
-    conversion = Conversion(found, target, emulate=True)
+    conversion = Conversion(found, target, Options(emulate=True))
     if not conversion.blockers:
         conversion.apply()
         assert found.ByteSize() < 100_000

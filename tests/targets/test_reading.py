@@ -7,8 +7,9 @@ import re
 import pytest
 
 from onnxreduce_cli import schemas
+from onnxreduce_cli.errors import UsageError
 from onnxreduce_cli.targets.forms import FORMS
-from onnxreduce_cli.targets.reading import DataError, names, parsed, runtime
+from onnxreduce_cli.targets.reading import names, parsed, runtime
 from onnxreduce_cli.targets.rows import FACTS, Quirk, Source
 
 #: Those that people ask for.
@@ -65,7 +66,8 @@ kind = "measured"
 where = "here"
 date = "2026-11-22"
 [every]
-""" + "\n".join(f'{name} = "not known"' for name in FACTS if name != "newest")
+best = { value = 12, source = "lab" }
+"""
 ROW = '\n[[row]]\nversion = "1.0"\nsource = "lab"\nnewest = 13\n'
 QUIRK = """
 [[quirk]]
@@ -84,6 +86,7 @@ def test_a_file() -> None:
     assert row.number("newest") == 13
     assert row.number("oldest") is None
     assert str(row.facts["oldest"]) == "not known"
+    assert row.number("best") == 12
     (quirk,) = row.quirks
     assert {"Abs", "ReduceMax"} < quirk.operators
     assert "ReduceSum" not in quirk.operators
@@ -91,9 +94,19 @@ def test_a_file() -> None:
     assert str(quirk.source) == "measured, 2026-11-22: here"
 
 
+def test_a_row_may_say_that_a_fact_of_all_others_is_not_known() -> None:
+    (row,) = parsed("one", FILE + ROW + 'best = "not known"').rows
+    assert row.number("best") is None
+
+
+def test_three_lines_are_a_file() -> None:
+    found = parsed("one", 'title = "One"\n[[row]]\nversion = "1.0"')
+    assert [str(row.version) for row in found.rows] == ["1.0"]
+    assert {str(fact) for fact in found.rows[0].facts.values()} == {"not known"}
+
+
 def test_a_list_of_operators() -> None:
-    text = FILE.replace('operators = "not known"', "") + ROW
-    (row,) = parsed("one", f'{text}operators = ["Abs", "Clip 6-12"]').rows
+    (row,) = parsed("one", f'{FILE + ROW}operators = ["Abs", "Clip 6-12"]').rows
     taken = [row.lacks(*pair) is None for pair in (("Abs", 20), ("Clip", 12), ("Clip", 13))]
     assert taken == [True, True, False]
     assert row.lacks("Erf", 13) == row.facts["operators"]
@@ -102,7 +115,10 @@ def test_a_list_of_operators() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (FILE + ROW.replace("newest = 13", ""), "row 1.0 says nothing of newest"),
+        (FILE.replace('title = "One"', "") + ROW, "one lacks 'title'"),
+        (FILE + "[[row]]", "one lacks 'version'"),
+        ('title = "One"\nrow = 3', "one has a value of a wrong type"),
+        ("title = One", "one.toml: "),
         (FILE + ROW.replace('source = "lab"', ""), "13 has no source"),
         (FILE + ROW.replace('"lab"', '"web"'), "web"),
         (FILE + ROW + ROW, "twice there"),
@@ -113,9 +129,9 @@ def test_a_list_of_operators() -> None:
         (FILE + ROW + QUIRK.replace(">=1", "1"), "no condition"),
         (FILE + ROW + QUIRK.replace("opsets", "opset"), "a quirk has no opset"),
         (FILE + ROW + QUIRK.replace("13-17", "new"), "new"),
-        (FILE, "row"),
+        (FILE, "one lacks 'row'"),
     ],
 )
 def test_mistakes(text: str, said: str) -> None:
-    with pytest.raises(DataError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(said)):
         parsed("one", text)

@@ -16,12 +16,15 @@ import onnx
 import pytest
 from onnx import ModelProto, helper
 
+from onnxreduce_cli.api.checks import prepare_checks
 from onnxreduce_cli.report.verify import as_text
-from onnxreduce_cli.verification import CannotRunError, RunFailedError, process, run, verify
+from onnxreduce_cli.verification import CannotRunError, RunFailedError, isolated, run, verify
 from onnxreduce_cli.verification.errors import LimitError
-from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.isolated import IsolatedRunner, end_large, open_isolated
 from onnxreduce_cli.verification.limits import Limits, limited
+from onnxreduce_cli.verification.sessions import close_models, run_models
 from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.worker import process
 from tests.support import model
 
 LOWEST = np.iinfo(np.int32).min
@@ -43,12 +46,6 @@ ENDLESS = model(
         y = Loop ("", yes, x) <body = b (int64 i, bool going, float[N] a) => (bool on, float[N] out)
             { on = Identity(going)  out = Add(a, a) }>
     }
-    """
-)
-ONES = model(
-    """
-    <ir_version: 8, opset_import: ["": 13]>
-    g (int64[N] x) => (float[K, L] y) { y = ConstantOfShape <value = float[1] {1}> (x) }
     """
 )
 X = np.array([1.0, -2.0], np.float32)
@@ -115,21 +112,19 @@ def test_a_loop_without_end(executor: str) -> None:
 def test_what_a_process_held_is_opened_again() -> None:
     runner = IsolatedRunner(Source(RELU, "m"), "onnxruntime")
     runner.ready()
-    runner.process._process.kill()
-    runner.process._process.wait()
+    runner.worker.end()
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
 def test_a_model_that_nobody_needs_is_forgotten() -> None:
     first = open_isolated(Source(RELU, "m"), "onnxruntime")
-    held_by, key = first.process, first.key
+    held_by, key = first.worker, first.key
     del first
-    assert held_by.forgotten == [key]
+    assert held_by.deferred == [(close_models, ([key],))]
     second = open_isolated(Source(RELU, "m"), "onnxruntime")
-    assert held_by.forgotten == []
-    steps = [({"do": "run", "keys": [key], "feeds": ["x"], "names": ["y"]}, [X])]
-    with pytest.raises(RunFailedError, match=str(key)):
-        raise held_by.send(steps, Limits()).get()[0]
+    assert held_by.deferred == []
+    with pytest.raises(KeyError, match=str(key)):
+        held_by.call(run_models, [key], [{"x": X}], ["y"])
     assert second.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
@@ -148,8 +143,9 @@ def test_what_an_executor_says_comes_through() -> None:
 def test_the_process_imports_little() -> None:
     program = (
         "import sys\n"
-        "from onnxreduce_cli.verification import ort_worker\n"
-        "ort_worker.prepare()\n"
+        "import onnxruntime\n"
+        "from onnxreduce_cli.verification import sessions\n"
+        "from onnxreduce_cli.worker import server\n"
         "print(*sys.modules)\n"
     )
     printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
@@ -157,19 +153,30 @@ def test_the_process_imports_little() -> None:
     assert "onnxruntime" in modules
     assert not {"onnx", "click", "ml_dtypes", "google", "onnxruntime.tools"} & set(modules)
     own = {name for name in modules if name.startswith("onnxreduce_cli.")}
-    parts = ("messages", "ort_worker", "serving", "watch")
-    names = {f"onnxreduce_cli.verification.{part}" for part in parts}
-    packages = {"onnxreduce_cli.verification", "onnxreduce_cli.model"}
-    assert own == names | packages | {"onnxreduce_cli.model.memory"}
+    parts = ("verification", "verification.errors", "verification.sessions")
+    below = ("worker", "worker.server", "errors", "text", "told")
+    assert own == {f"onnxreduce_cli.{part}" for part in (*parts, *below)}
+
+
+def test_where_no_process_starts_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*given: object, **named: object) -> None:
+        raise OSError(11, "Resource temporarily unavailable")
+
+    process.end_current()
+    monkeypatch.setattr(subprocess, "Popen", refuse)
+    prepare_checks()
+    with pytest.raises(CannotRunError, match="no process can be started for it: Resource"):
+        run(RELU, {"x": X}, executor="onnxruntime")
 
 
 def test_the_process_starts_before_this_one_imports_numpy() -> None:
     program = (
         "import sys\n"
-        "from onnxreduce_cli.verification.process import end_all, prepare\n"
-        "prepare('onnxruntime')\n"
+        "from onnxreduce_cli.api.checks import prepare_checks\n"
+        "from onnxreduce_cli.worker.process import current\n"
+        "prepare_checks()\n"
         "print(*sys.modules)\n"
-        "end_all()\n"
+        "assert current().alive\n"
     )
     printed = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True)
     assert not {"numpy", "onnx", "onnxruntime"} & set(printed.stdout.decode().split())
@@ -198,10 +205,10 @@ def test_a_model_that_takes_more_memory_than_it_may() -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals as POSIX has them")
 def test_an_interrupt_is_for_whoever_asks() -> None:
     runner = open_isolated(Source(RELU, "m"), "onnxruntime")
-    os.kill(runner.process._process.pid, signal.SIGINT)
-    process = runner.process
+    os.kill(runner.worker.pid, signal.SIGINT)
+    worker = runner.worker
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
-    assert runner.process is process
+    assert runner.worker is worker
 
 
 @pytest.mark.parametrize("dtype", [*LACKED_BY_NUMPY, "float16", "str", "bool"])
@@ -274,7 +281,7 @@ def test_a_run_ends_with_whoever_asked_for_it(executor: str, tmp_path: Path) -> 
         "from onnxreduce_cli.verification.source import Source\n"
         "runner = IsolatedRunner(Source(sys.argv[1], 'm'), sys.argv[2])\n"
         "runner.ready()\n"
-        "print(runner.process._process.pid, flush=True)\n"
+        "print(runner.worker.pid, flush=True)\n"
         "runner.run({'x': __import__('numpy').ones(2, 'float32')}, ['y'])\n"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "m.onnx"), executor]
@@ -304,8 +311,7 @@ def test_a_model_that_has_run_is_closed_before_the_next_is_opened() -> None:
     waiting: list[int] = []
 
     def look(done: int, total: int, what: str) -> None:
-        started = (process.start(executor) for executor in ("onnxruntime", "numpy"))
-        waiting.append(sum(len(item.forgotten) for item in started))
+        waiting.append(len(process.current().deferred))
 
     verify(RELU, RELU, trials=2, progress=look)
     assert len(waiting) == 5
@@ -317,20 +323,29 @@ def test_a_model_that_has_run_is_closed_before_the_next_is_opened() -> None:
 def test_a_process_that_keeps_much_memory_is_ended(
     executor: str, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(process, "_KEPT", kept)
+    monkeypatch.setattr(isolated, "_KEPT", kept)
     runner = open_isolated(Source(RELU, "m"), executor)
     assert runner.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
-    held_by = runner.process
+    held_by = runner.worker
     del runner
-    process.end_large()
+    end_large()
     assert held_by.alive == (kept > 0)
     again = open_isolated(Source(RELU, "m"), executor)
     assert again.run({"x": X}, ["y"])["y"].tolist() == [1.0, 0.0]
 
 
 def test_a_process_tells_how_much_memory_it_has() -> None:
-    runner = open_isolated(Source(ONES, "m"), "numpy")
-    feeds = {"x": np.array([4096, 4096], np.int64)}
-    runner.run(feeds, ["y"])
-    # The result, 64 MB, is on its way then.
-    assert 1 << 26 <= runner.process.grown < 1 << 28
+    runner = open_isolated(Source(RELU, "m"), "numpy")
+    before = runner.worker.memory
+    assert 1 << 24 < before < 1 << 29
+    runner.worker.call(_keep, 1 << 26)
+    assert 1 << 26 <= runner.worker.memory - before < 1 << 27
+    runner.worker.end()
+    assert runner.worker.memory == 0
+
+
+def _keep(size: int) -> None:
+    kept.append(np.ones(size, np.uint8))
+
+
+kept: list[np.ndarray] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import ModelProto
+from onnxreduce_cli.verification.site_draws import windows_hold_elements
+from onnxreduce_cli.verification.site_pair import Pair
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.verification.runtime import NumpyRunner
-from onnxreduce_cli.verification.site_draws import windows_hold_elements
-from onnxreduce_cli.verification.site_pair import Pair
 from onnxreduce_cli.verification.sites import check_sites
 from tests.support import model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto
@@ -10,41 +11,28 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto
 from onnxreduce_cli import schemas
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.conversion_request import ConversionInput
+from onnxreduce_cli.engine.options import dtype_pairs
 from onnxreduce_cli.engine.passes.interface import cast_interface
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
-from onnxreduce_cli.errors import Blocker, ConversionError, UsageError
+from onnxreduce_cli.errors import Blocker, ConversionError
 from onnxreduce_cli.model.byte_ranges import FileRange, Recoded
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.dtype_change import DtypeChange, recoding
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.files import Document
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.safe_inference import type_error
 from onnxreduce_cli.model.scope import Scope, scopes
 from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import dtype_name, numpy_dtype
 from onnxreduce_cli.model.weights import data_of, recode, stored_files
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
-
-#: Dtypes that may be changed, and be put in place of others.
-DTYPES = {
-    dtype_name(item): item
-    for item in (
-        TensorProto.FLOAT,
-        TensorProto.DOUBLE,
-        TensorProto.FLOAT16,
-        TensorProto.BFLOAT16,
-    )
-}
-
 
 #: Each holds what those before it do, but for the last digits of a float16 in bfloat16.
 _RANGES = (TensorProto.FLOAT16, TensorProto.BFLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class ChangedDtypes:
     """What became of a model whose dtypes were changed.
 
@@ -59,27 +47,6 @@ class ChangedDtypes:
     changes: tuple[Change, ...] = ()
     moved: bool = False
     casts: tuple[str, ...] = ()
-
-
-def dtype_pairs(dtypes: Mapping[str, str]) -> list[tuple[int, int]]:
-    """The dtypes to change, each with what takes its place.
-
-    Raises:
-        UsageError: there is no such dtype of floating point, or one would change twice.
-    """
-    for name in (*dtypes, *dtypes.values()):
-        if name not in DTYPES:
-            from difflib import get_close_matches
-
-            close = get_close_matches(name, DTYPES, 1)
-            hint = f"; did you mean {close[0]}?" if close else ""
-            raise UsageError(
-                f"--dtype changes {', '.join(DTYPES)} to one another, not {name}{hint}"
-            )
-    for before, after in dtypes.items():
-        if after in dtypes:
-            raise UsageError(f"--dtype {before}={after}: {after} is to change itself")
-    return [(DTYPES[before], DTYPES[after]) for before, after in dtypes.items()]
 
 
 def change_dtypes(
@@ -198,18 +165,16 @@ def _lost(document: Document, changed: list[TensorProto], before: int, after: in
 
 def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
     """Return what is in the way: nodes whose operators do not take the new types that they get."""
-    subject = Subject.of(document.model, document.base_dir)
-    contradictions = Contradictions(subject.facts, document.model.ir_version, set())
-    for scope in subject.scopes:
-        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
+    model_input = ConversionInput.of(document.model, document.base_dir)
+    for scope in model_input.scopes:
+        for node in scope.nodes:
             called = (
-                not is_default(node.domain) or subject.facts.calls.function_of(node) is not None
+                not is_default(node.domain) or model_input.facts.calls.function_of(node) is not None
             )
             if called or not scope.opset:
                 continue
-            problem = _of_no_allowed_type(subject.facts, scope, node, kinds)
-            problem = problem or _of_two_types(subject.facts, scope, node)
-            problem = problem or contradictions.of(scope, node, scope.opset, signature)
+            problem = _of_no_allowed_type(model_input.facts, scope, node, kinds)
+            problem = problem or model_input.facts.contradiction(scope, node)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))
                 yield site.blocker

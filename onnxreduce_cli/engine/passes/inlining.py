@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from onnx import FunctionProto, ModelProto
 
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
-from onnxreduce_cli.model.called_types import sizes
 from onnxreduce_cli.model.calls import Calls as ModelCalls
+from onnxreduce_cli.model.calls import sizes_of_calls
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.inlining import can_inline, inline
 from onnxreduce_cli.model.scope import FunctionKey, function_key, function_label, scopes
@@ -26,7 +26,7 @@ Calls = dict[FunctionKey, list[str]]
 
 
 def inline_functions(
-    given: Subject, plan: SitePlan
+    given: ConversionInput, plan: SitePlan
 ) -> Iterator[tuple[ModelProto, list[FunctionProto], Calls]]:
     """Put the bodies of blocked functions in the place of the nodes that call them.
 
@@ -74,7 +74,7 @@ def helps(plan: SitePlan, inlined: SitePlan, gone: Sequence[FunctionProto]) -> b
     """
     identities = {id(function) for function in gone}
     staying = [
-        site for site in plan.blocked if id(plan.subject.own_function(site.scope)) not in identities
+        site for site in plan.blocked if id(plan.input.own_function(site.scope)) not in identities
     ]
     return len(inlined.blocked) <= len(staying)
 
@@ -109,7 +109,7 @@ def inline_all(model: ModelProto, calls: ModelCalls) -> dict[str, list[str]]:
 
 def _nodes_inlined(functions: Sequence[FunctionProto], calls: ModelCalls) -> int:
     """How many nodes the calls of functions in a model's graphs become by inlining."""
-    written = sizes({function_key(function): function for function in functions})
+    written = sizes_of_calls({function_key(function): function for function in functions})
     return sum(
         written[function_key(function)]
         for function in functions

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, helper
 
@@ -11,10 +12,9 @@ from onnxreduce_cli.engine.differences import differences
 from onnxreduce_cli.model.dead_values import reads
 from onnxreduce_cli.model.names import Names
 from onnxreduce_cli.model.scope import Scope, by_root, scopes, subgraphs
-from onnxreduce_cli.records import dataclass
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class CastInterface:
     """What became of a model whose inputs and outputs keep their dtype.
 

@@ -42,9 +42,9 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode
     ]
     if not sites:
         return None
-    copy = without_weights(plan.subject.model)
+    copy = without_weights(plan.input.model)
     try:
-        written = write_out(copy, plan.route.target, plan.subject.facts.base_dir)
+        written = write_out(copy, plan.request.target, plan.input.facts.base_dir)
     except RewriteError as error:
         site = _site(plan, error.place)
         site.blocked = Blocked(error.cause.reason, error.cause.advice)
@@ -52,7 +52,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode
     else:
         if not written:
             return None  # What blocks reads what nothing makes.
-        blocked = [] if plan.route.emulate else list(_emulated(plan, written))
+        blocked = [] if plan.request.options.emulate else list(_emulated(plan, written))
     if not blocked:
         return copy, tuple(written)
     gone = {id(item.node) for item in (*sites, *blocked)}
@@ -62,7 +62,7 @@ def write_out_sequences(plan: SitePlan) -> tuple[ModelProto, tuple[RewrittenNode
 
 def _site(plan: SitePlan, place: tuple[int, int]) -> Site:
     """The site of a node by the number of its scope, and its own in that."""
-    scope = plan.subject.scopes[place[0]]
+    scope = plan.input.scopes[place[0]]
     return Site(scope, scope.nodes[place[1]])
 
 
@@ -72,7 +72,7 @@ def _emulated(plan: SitePlan, written: Iterable[RewrittenNode]) -> Iterator[Site
         site = _site(plan, item.place)
         site.result = item.made
         try:
-            refuse(site, plan.route.target)
+            refuse(site, plan.request.target, emulate=False, emulated=True)
         except Blocked as blocked:
             site.blocked = blocked.kept()
             yield site

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import replace
 
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.plan import SitePlan
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.model.scope import Scope
 from onnxreduce_cli.model.specialisation import Specialisation
 
@@ -26,18 +26,18 @@ def specialise_functions(plan: SitePlan) -> SitePlan | None:
         a plan of the model with the copies; None where no function is blocked, or all calls of
         those that are say the same.
     """
-    given = plan.subject
+    given = plan.input
     blocked = plan.blocked_functions
     found = Specialisation(given.model, given.scopes, blocked, given.facts) if blocked else None
     if not found:
         return None
-    subject = Subject(given.model, found.scopes, found.facts, found)
-    specialised = SitePlan(subject, plan.route)
+    model_input = ConversionInput(given.model, found.scopes, found.facts, found)
+    specialised = SitePlan(model_input, plan.request)
     sites = {id(site.node): site for site in specialised.sites}
     found.settle(lambda scope: _outcome(specialised, scope, sites))
     scopes = found.scopes
     kept = {id(scope) for scope in scopes}
-    specialised.subject = replace(subject, scopes=scopes)
+    specialised.input = replace(model_input, scopes=scopes)
     specialised.sites = [site for site in specialised.sites if id(site.scope) in kept]
     return specialised
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, numpy_helper
 
 from onnxreduce_cli.engine.changes import Change
+from onnxreduce_cli.engine.conversion_request import ConversionInput
 from onnxreduce_cli.engine.sites import Site
-from onnxreduce_cli.engine.subject import Subject
 from onnxreduce_cli.errors import ConversionError
 from onnxreduce_cli.model.dead_values import dead_values, reads
 from onnxreduce_cli.model.domains import is_default
 from onnxreduce_cli.model.edit import Edits, apply_edits, constant_node
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.fixed_dims import fix_dims
-from onnxreduce_cli.model.node_inference import Contradictions
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope
 from onnxreduce_cli.model.skeleton import without_weights
 from onnxreduce_cli.model.stated_shapes import FalseShape, mend_shapes
+from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.model.values import ValueType, from_proto
-from onnxreduce_cli.records import dataclass
 from onnxreduce_cli.text import count, listed
 
 #: Operators whose outputs tell of shapes alone.
@@ -33,7 +32,7 @@ _MOST = 1024
 _ROUNDS = 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class StaticShapes:
     """What became of a model whose dimensions were fixed.
 
@@ -74,12 +73,12 @@ def fixed(model: ModelProto, dims: Mapping[str, int], base_dir: str) -> StaticSh
     changes: list[Change] = []
     removed: list[str] = []
     for _ in range(_ROUNDS):
-        found = _Folding(Subject.of(model, base_dir))
+        found = _Folding(ConversionInput.of(model, base_dir))
         if not found.replaced:
             break
         changes += found.changes
         removed += found.apply()
-    _state_shapes(Subject.of(model, base_dir))
+    _state_shapes(ConversionInput.of(model, base_dir))
     return StaticShapes(tuple(lines), tuple(changes), tuple(removed))
 
 
@@ -95,15 +94,14 @@ def _check(model: ModelProto, base_dir: str, false: set[FalseShape], said: str) 
                 f"with {said} the model states {item.name!r} to have shape {list(item.stated)}, "
                 f"but what computes it gives {list(item.inferred)}: another size is right"
             )
-    subject = Subject.of(model, base_dir)
-    contradictions = Contradictions(subject.facts, model.ir_version, set())
-    for scope in subject.scopes:
+    model_input = ConversionInput.of(model, base_dir)
+    for scope in model_input.scopes:
         if scope.function is not None or scope.opset is None:
             continue
-        for node, signature in zip(scope.nodes, scope.signatures, strict=True):
-            if not is_default(node.domain) or subject.facts.calls.function_of(node) is not None:
+        for node in scope.nodes:
+            if not is_default(node.domain) or model_input.facts.calls.function_of(node) is not None:
                 continue
-            problem = contradictions.of(scope, node, scope.opset, signature)
+            problem = model_input.facts.contradiction(scope, node)
             if problem is not None:
                 where = f" in {scope.label}" if scope.label else ""
                 raise ConversionError(
@@ -121,9 +119,9 @@ class _Folding:
         changes: what is told of those that something takes the place of.
     """
 
-    def __init__(self, subject: Subject) -> None:
-        self._subject = subject
-        self._facts: Facts = subject.facts
+    def __init__(self, model_input: ConversionInput) -> None:
+        self._input = model_input
+        self._facts: Facts = model_input.facts
         self.replaced: list[tuple[Scope, NodeProto, list[NodeProto], list[TensorProto]]] = []
         self.changes: list[Change] = []
         self._unread: list[str] = []
@@ -135,7 +133,7 @@ class _Folding:
 
     def _folded(self) -> Iterator[tuple[Scope, NodeProto]]:
         derived: set[tuple[int, str]] = set()
-        for scope in self._subject.scopes:
+        for scope in self._input.scopes:
             for node in scope.nodes:
                 if not is_default(node.domain) or node.op_type in GRAPH_OPERATORS:
                     continue
@@ -158,7 +156,7 @@ class _Folding:
     def _needed(self, gone: set[int]) -> set[tuple[int, str]]:
         """The values, each with the scope that makes it, that others than these nodes read."""
         found: set[tuple[int, str]] = set()
-        for scope in self._subject.scopes:
+        for scope in self._input.scopes:
             names = set(scope.outputs)
             for node in scope.nodes:
                 if id(node) not in gone:
@@ -196,16 +194,16 @@ class _Folding:
 
     def apply(self) -> Sequence[str]:
         """Edit the model; return the names of values of nodes that are gone."""
-        done = [Site(scope, node, made=nodes) for scope, node, nodes, _ in self.replaced]
+        done = [Site(scope, node, result=nodes) for scope, node, nodes, _ in self.replaced]
         bound = [
             name
-            for training in self._subject.model.training_info
+            for training in self._input.model.training_info
             for entry in (*training.initialization_binding, *training.update_binding)
             for name in (entry.key, entry.value)
         ]
         # Whatever only these read goes: no operator does anything but compute.
-        every = {id(node) for scope in self._subject.scopes for node in scope.nodes}
-        dead = dead_values(self._subject.scopes, done, bound, every)
+        every = {id(node) for scope in self._input.scopes for node in scope.nodes}
+        dead = dead_values(self._input.scopes, done, bound, every)
         edits: dict[int, Edits] = {}
         for scope, node, nodes, initializers in self.replaced:
             edit = edits.setdefault(id(scope), Edits())
@@ -216,21 +214,21 @@ class _Folding:
             edit.removed_values.update({*node.output} - made - {""})
         for scope in dead.scopes:
             edits.setdefault(id(scope), Edits()).remove(dead.of(scope))
-        for scope in reversed(self._subject.scopes):
+        for scope in reversed(self._input.scopes):
             if id(scope) in edits:
                 apply_edits(scope, edits[id(scope)])
         return (*self._unread, *dead.names)
 
 
-def _state_shapes(subject: Subject) -> None:
+def _state_shapes(model_input: ConversionInput) -> None:
     """State what is known now of shapes that the model states in part, in place."""
-    for scope in subject.scopes:
+    for scope in model_input.scopes:
         graph = scope.container
         if not isinstance(graph, GraphProto):
             continue
         for info in (*graph.output, *graph.value_info):
             stated = from_proto(info.type) if info.HasField("type") else None
-            known = subject.facts.type(scope, info.name)
+            known = model_input.facts.type(scope, info.name)
             if stated is None or known is None or stated.dims is None or known.dims is None:
                 continue
             if len(stated.dims) == len(known.dims) and stated.dims != known.dims:

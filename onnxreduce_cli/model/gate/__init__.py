@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from onnx import ModelProto
 
-from onnxreduce_cli.model.facts import Facts
 from onnxreduce_cli.model.gate.model import check
 from onnxreduce_cli.model.scope import scopes
+from onnxreduce_cli.model.types.facts import Facts
 
 __all__ = ["admit", "check"]
 

@@ -28,7 +28,7 @@ def by_key(scopes: Iterable[Scope]) -> dict[FunctionKey, Scope]:
             continue
         assert function is not None
         wrong = first_no_text(names)
-        if wrong is None and scope.like is None:
+        if wrong is None:
             wrong = first_no_text((*function.input, *function.output, *function.attribute))
         if wrong is not None:
             label = function_label(function)
@@ -110,8 +110,6 @@ def check_recursion(
         caller = scope.function
         if caller is None or id(caller) not in by_identity:
             continue
-        if scope.like is not None and id(scope.like.container) not in calls:
-            continue  # As the one that it is like it calls none.
         for node in scope.nodes:
             callee = functions.get(called_key(node))
             if callee is not None:

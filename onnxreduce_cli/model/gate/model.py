@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from onnx import FunctionProto, GraphProto, ModelProto, NodeProto, OperatorSetIdProto
 
@@ -15,7 +15,6 @@ from onnxreduce_cli.model.gate.equations import Equations
 from onnxreduce_cli.model.gate.references import References
 from onnxreduce_cli.model.gate.text import first_no_text
 from onnxreduce_cli.model.scope import GRAPH_OPERATORS, FunctionKey, Scope
-from onnxreduce_cli.model.signatures import call_parts
 from onnxreduce_cli.text import quoted
 
 #: The latest version that onnx can be asked about.
@@ -40,14 +39,12 @@ def check(model: ModelProto, found: Sequence[Scope]) -> None:
     for key, scope in bodies.items():
         assert isinstance(scope.container, FunctionProto)
         known[key] = scope.container
-        if scope.like is None:
-            _check_imports(scope.container, f"{scope.label}: ")
-    nodes = _Nodes(model, bodies, known, Equations(found, known))
+        _check_imports(scope.container, f"{scope.label}: ")
+    nodes = _Nodes(model, known, Equations(found, known))
     for scope in found:
         if isinstance(scope.container, GraphProto):
             _check_graph(scope, scope.container)
-        if scope.like is None:
-            nodes.check(scope)
+        nodes.check(scope)
     if known:
         functions.check_recursion(found, known)
 
@@ -90,31 +87,22 @@ class _Nodes:
     """The nodes of one model.
 
     Attributes:
-        bodies: the scopes of the model's own functions, which nodes call by name.
-        functions: the functions.
+        functions: the model's own functions, which nodes call by name.
     """
 
     def __init__(
         self,
         model: ModelProto,
-        bodies: Mapping[FunctionKey, Scope],
         functions: Mapping[FunctionKey, FunctionProto],
         equations: Equations,
     ) -> None:
-        self._model, self._bodies, self._functions = model, bodies, functions
+        self._model, self._functions = model, functions
         self._equations, self._references = equations, References()
 
     def check(self, scope: Scope) -> None:
         """Refuse what is wrong with the nodes of a scope."""
         imports = {entry.domain: entry.version for entry in self._imports(scope)}
-        # What differs from a sound node in names alone is sound.
-        called: set[Hashable] = set()
-        for group in scope.groups:
-            place = group[0]
-            op_type, node = scope.op_types[place], scope.nodes[place]
-            call = self._call(op_type, scope.signatures[place]) if self._bodies else None
-            if call is not None and call in called:
-                continue
+        for node, op_type in zip(scope.nodes, scope.op_types, strict=True):
             problem = self._problem(node, op_type, scope.opset, imports)
             if problem is not None:
                 name = str(node.name) if first_no_text([node.name]) else scope.describe(node)
@@ -123,17 +111,6 @@ class _Nodes:
                     opset, operator = imports.get(node.domain, 0), f"{node.domain}.{op_type}"
                 where = (name, operator, opset, scope.label)
                 raise InvalidModelError(str(Blocker(*where, problem, "mend the model")))
-            if call is not None:
-                called.add(call)
-
-    def _call(self, op_type: str, signature: Hashable) -> Hashable:
-        """Return a key that is equal for calls, in one way, of functions that are alike."""
-        parts = call_parts(signature, op_type)
-        if parts is None:
-            return None
-        domain, overload, way = parts
-        body = self._bodies.get((domain, op_type, overload))
-        return None if body is None else (id(body.like or body), way)
 
     def _imports(self, scope: Scope) -> Iterable[OperatorSetIdProto]:
         return (scope.function or self._model).opset_import

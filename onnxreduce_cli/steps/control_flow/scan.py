@@ -14,7 +14,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import put_nodes_around
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import size_of
-from onnxreduce_cli.steps.control_flow.emulated_scan import as_loop, as_scan_over_batch
+from onnxreduce_cli.steps.control_flow.scan_as_loop import as_loop, as_scan_over_batch
 from onnxreduce_cli.steps.control_flow.scan_axes import for_each_value, unstack
 from onnxreduce_cli.steps.registry import down, up
 

@@ -8,7 +8,6 @@ from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.dtypes import FLOATS_WITH_BFLOAT16
-from onnxreduce_cli.emit.loops import branch
 from onnxreduce_cli.steps.registry import down, up
 
 _FNUZ = frozenset({TensorProto.FLOAT8E4M3FNUZ, TensorProto.FLOAT8E5M2FNUZ})
@@ -26,13 +25,18 @@ def to_number(context: Context) -> None:
     context.replace(to=TensorProto.DataType.Value(name))
 
 
-@up(_CASTS, 24, "infinities made NaN where it saturates to a FNUZ float8")
+@up("Cast", 24, "infinities made NaN where it saturates to a FNUZ float8")
+@up(
+    "CastLike",
+    24,
+    "infinities made NaN where it saturates to a FNUZ float8",
+    blocks="the dtype that it casts to is not known",
+)
 def infinities_up(context: Context) -> None:
     """``Cast<to=FLOAT8E5M2FNUZ>(x)`` becomes
     ``Cast<to=FLOAT8E5M2FNUZ>(Where(IsInf(x), NaN, x))``, which 24 would make the largest number.
 
-    A Cast to anything but a FNUZ float8 stays as it is. Where the dtype that a CastLike casts to
-    is only known at run time, an If decides by it.
+    A Cast to anything but a FNUZ float8 stays as it is.
     """
     op = context.op
     if not _saturates_to_fnuz(context):
@@ -44,9 +48,13 @@ def infinities_up(context: Context) -> None:
     nan = context.scalar(float("nan"), "nan", elem_type)
     finite = op.Where(infinite, nan, numbers)
     if _target_type(context) is None:
-        _where_fnuz(context, finite)
-    else:
-        context.replace(inputs=[finite, *context.node.input[1:]])
+        raise Blocked(
+            f"the dtype of {context.input(1)!r}, to which it casts, is only known at run time, and "
+            "from opset 24 on infinities become other numbers if that is a FNUZ float8",
+            "state its dtype in the model's value_info, or choose opset 23 or earlier",
+            dtype_of=context.input(1),
+        )
+    context.replace(inputs=[finite, *context.node.input[1:]])
 
 
 @down(_CASTS, 24, "infinities made the largest number where it saturates to a FNUZ float8")
@@ -99,32 +107,6 @@ def _numbers(context: Context) -> tuple[str, int]:
         assert elem_type is not None
         return context.input(0), elem_type
     return cast(context, context.input(0), wider_types[elem_type]), wider_types[elem_type]
-
-
-def _where_fnuz(context: Context, finite: str) -> None:
-    """Replace a CastLike by an If that casts `finite` to a FNUZ float8, the data to others.
-
-    Of all floats these alone have no negative zero. What becomes of infinities in the others
-    depends on the data itself, and integers have none.
-
-    Args:
-        context: the node's.
-        finite: the data with NaN in place of infinities.
-    """
-    op = context.op
-    like = context.input(1)
-    zero = op.CastLike(context.scalar(-0.0, "zero"), like)
-    number = cast(context, zero, TensorProto.FLOAT)
-    one = context.scalar(1.0, "one")
-    sign = op.Div(one, number)
-    positive = op.Greater(sign, context.scalar(0.0, "none"))
-    context.replace(
-        "If",
-        [positive],
-        keep=(),
-        then_branch=branch(context, lambda body: body.CastLike(finite, like)),
-        else_branch=branch(context, lambda body: body.CastLike(context.input(0), like)),
-    )
 
 
 @down(_CASTS, 19, "saturate dropped: it acts on float8 only, which came with it")

@@ -11,10 +11,10 @@ from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import squeezed
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import Number, Term, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import dims_of, known_dims
+from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
 from onnxreduce_cli.model import folding
-from onnxreduce_cli.steps.elementwise import emulated_where
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -60,7 +60,7 @@ def _flat_indices(context: Context, name: str) -> str:
     """Return the index of each element in the flattened tensor, int64 in the tensor's shape."""
     dims = known_dims(dims_of(context, name))
     if dims is None or math.prod(dims) > folding.LIMIT:
-        return emulated_where.flat_indices(context, name)
+        return _counted_indices(context, name)
     indices = np.arange(math.prod(dims), dtype=np.int64).reshape(dims)
     return context.array(indices, "indices")
 
@@ -70,4 +70,38 @@ def _element_count(context: Context, name: str) -> str:
     dims = known_dims(dims_of(context, name))
     if dims is not None:
         return context.scalar(math.prod(dims), "size")
-    return squeezed(context, emulated_where.element_count(context, name).name, [0])
+    return squeezed(context, _counted_elements(context, name).name, [0])
+
+
+def _counted_elements(context: Context, name: str) -> Term:
+    """Return the number of elements of a tensor of any dtype, counted at run time: int64 of shape
+    [1].
+    """
+    op = context.op
+    one = context.array([1], "one")
+    return sizes(context, lambda: op.Reshape(op.Size(name), one))
+
+
+def _counted_indices(context: Context, name: str) -> str:
+    """Return the index of each element of a tensor of any dtype in the flattened tensor: int64 in
+    the tensor's shape.
+
+    They are counted at run time, as the sum of what each axis with its stride contributes.
+    """
+    op = context.op
+    rank = context.rank(name)
+    if rank is None:
+        shape = op.Shape(name)
+        return shapes.reshaped(context, arange(context, _counted_elements(context, name)), shape)
+    stride: Number = 1
+    places = ""
+    for axis in reversed(range(rank)):
+        length = size_of(context, name, axis)
+        shape = context.array([-1] + [1] * (rank - 1 - axis), "along_axis")
+        along = op.Reshape(arange(context, length), shape)
+        if stride != 1:
+            along = op.Mul(along, as_name(context, stride))
+        places = op.Add(places, along) if places else along
+        if axis:
+            stride = stride * length
+    return places

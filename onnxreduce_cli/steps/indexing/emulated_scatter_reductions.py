@@ -8,6 +8,7 @@ from __future__ import annotations
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import Number, as_name, as_shape, sizes
+from onnxreduce_cli.emit.refusals import need_loops
 from onnxreduce_cli.emit.sizes import END, dims_of, size_of, sliced
 
 
@@ -67,7 +68,8 @@ def reduced_slices(context: Context, op_type: str) -> None:
 
 def _data(context: Context) -> LoopValue:
     """Return the node's data, with its dtype and dims, as a value that a Loop carries."""
-    name = context.input(0)
+    name, since = context.input(0), context.op.opset + 1
+    need_loops(context, f"before opset {since} only a Loop reduces what it scatters", since)
     elem_type = context.need_elem_type(name, "it goes through a Loop")
     return LoopValue(name, elem_type, dims_of(context, name))
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 from onnx import TensorProto
 
 from onnxreduce_cli.emit.axes import non_negative_axes, unsqueezed
+from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import from_front, never_negative
-from onnxreduce_cli.emit.numbers import Number, as_name
+from onnxreduce_cli.emit.numbers import Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.shapes import flat
+from onnxreduce_cli.emit.shapes import (
+    OPSET,
+    among,
+    axes_from_front,
+    element,
+    flat,
+    flat_indices,
+    rank_at_run_time,
+    reshaped,
+    strides,
+)
 from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.steps.indexing.emulated_gather_elements import positions_of_unknown_rank
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -69,3 +79,30 @@ def _counted_from_front(context: Context, indices: str, size: Number) -> str:
 def _scaled(context: Context, name: str, stride: Number) -> str:
     """Return an int64 tensor times a stride, in its shape."""
     return name if stride == 1 else context.op.Mul(name, as_name(context, stride))
+
+
+def positions_of_unknown_rank(context: Context) -> Value:
+    """Do as `gather_elements.element_positions` where a rank is only known at run time."""
+    context = context.at(OPSET)
+    op = context.op
+    data, indices, axis = context.input(0), context.input(1), context.value("axis", 0)
+    dims = op.Shape(data)
+    apart = strides(context, dims)
+    rank = rank_at_run_time(context, data)
+    number = context.array([axis], "axis")
+    is_axis = among(
+        context,
+        sizes(context, rank),
+        axes_from_front(context, number, sizes(context, rank)) if axis < 0 else number,
+    )
+    others = op.Where(is_axis, context.array([0], "zero"), apart)
+    if context.elem_type(indices) != TensorProto.INT64:
+        indices = cast(context, indices, TensorProto.INT64)
+    shape = op.Shape(indices)
+    along = flat(context, indices)
+    if not never_negative(context, context.input(1)):
+        length = element(context, dims, axis)
+        along = from_front(context, along, length, TensorProto.INT64)
+    along = op.Mul(along, element(context, apart, axis))
+    positions = op.Add(flat_indices(context, shape, others), along)
+    return reshaped(context, positions, shape)

@@ -8,12 +8,12 @@ from onnxreduce_cli.emit.numbers import Number, as_shape
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import OPSET, reshaped
 from onnxreduce_cli.emit.sizes import known_dims, need_dims, size_of
-from onnxreduce_cli.steps.indexing.emulated_gather_nd import gather_slices
 from onnxreduce_cli.steps.indexing.flat_positions import (
     COUNTED_FLAT,
     ranks_are_known,
     slice_positions,
 )
+from onnxreduce_cli.steps.indexing.slice_numbers import gather_slices
 from onnxreduce_cli.steps.registry import down, introduced
 
 

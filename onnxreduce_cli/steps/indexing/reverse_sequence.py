@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import unsqueezed
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.shapes import OPSET, reshaped
-from onnxreduce_cli.emit.sizes import arange, size_of
-from onnxreduce_cli.steps.indexing.emulated_reverse_sequence import of_unknown_rank
+from onnxreduce_cli.emit.sizes import END, arange, size_of, sliced
 from onnxreduce_cli.steps.registry import introduced
 
 
@@ -55,3 +55,17 @@ def reverse_sequence(context: Context) -> None:
         name = reshaped(context.at(OPSET), name, shape, output="" if turned else output)
     if turned:
         op.Transpose(name, outputs=[output], perm=perm)
+
+
+def of_unknown_rank(context: Context) -> None:
+    """Replace the node by a ReverseSequence of rank 3: all dims behind time and batch made one."""
+    context = context.at(shapes.OPSET)  # The step is taken again, with a known rank.
+    op = context.op
+    data = context.input(0)
+    shape = op.Shape(data)
+    behind = shapes.product(context, sliced(context, shape, 2, END))
+    three = op.Concat(sliced(context, shape, 0, 2), behind, axis=0)
+    viewed = shapes.reshaped(context, data, three, (None,) * 3)
+    inputs = [viewed, context.input(1)]
+    result = context.replace(inputs=inputs, outputs=[context.fresh("reversed")])
+    shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])

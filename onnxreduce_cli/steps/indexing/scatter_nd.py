@@ -7,12 +7,12 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import arange, known_dims, need_dims, size_of
-from onnxreduce_cli.steps.indexing.emulated_gather_nd import scatter_slices
 from onnxreduce_cli.steps.indexing.flat_positions import (
     COUNTED_FLAT,
     ranks_are_known,
     slice_positions,
 )
+from onnxreduce_cli.steps.indexing.slice_numbers import scatter_slices
 from onnxreduce_cli.steps.registry import introduced
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from onnxreduce_cli.emit.builder import Value
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.refusals import NO_LOOP
+from onnxreduce_cli.emit.refusals import LOOPS_FROM
 from onnxreduce_cli.emit.sizes import known_dims
 from onnxreduce_cli.steps.indexing.emulated_scatter_reductions import (
     reduced_elements,
@@ -15,7 +15,7 @@ from onnxreduce_cli.steps.indexing.emulated_scatter_reductions import (
 from onnxreduce_cli.steps.registry import down
 
 _SCATTERS = ("ScatterElements", "ScatterND")
-_BLOCKS = "the dtype of the data is not known"
+_BLOCKS = f"the dtype of the data is not known, or it leads below opset {LOOPS_FROM}"
 _REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
 _NEW_IN = {16: ("add", "mul"), 18: ("max", "min")}
 
@@ -24,7 +24,7 @@ _NEW_IN = {16: ("add", "mul"), 18: ("max", "min")}
     _SCATTERS,
     18,
     "max and min: Gather, Max or Min, and scatter, in a Loop",
-    blocks=f"{_BLOCKS}, or {NO_LOOP}",
+    blocks=_BLOCKS,
 )
 def extremes(context: Context) -> None:
     """``ScatterND<reduction="max">(x, indices, updates)`` becomes a Loop; see `_reduced`."""
@@ -35,7 +35,7 @@ def extremes(context: Context) -> None:
     _SCATTERS,
     16,
     "reduction: Gather, the reduction, and scatter, in a Loop",
-    blocks=f"{_BLOCKS}, or {NO_LOOP}",
+    blocks=_BLOCKS,
 )
 def sums_and_products(context: Context) -> None:
     """``ScatterND<reduction="add">(x, indices, updates)`` becomes a Loop; see `_reduced`."""

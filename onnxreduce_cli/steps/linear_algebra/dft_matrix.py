@@ -9,7 +9,7 @@ import numpy as np
 from onnxreduce_cli.emit.node_facts import Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Kind:
     """Which Fourier transform is computed, and of which signal.
 

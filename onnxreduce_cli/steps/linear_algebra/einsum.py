@@ -7,7 +7,7 @@ The operands are joined two at a time. In a product of two, each label is one of
   of the matrix product, the others are dimensions of 1 in the operand that lacks them;
 - contracted: in both, and not needed any more.
 
-No dimension's size needs to be known; a diagonal of unknown size is in emulated_einsum.py.
+No dimension's size needs to be known.
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ import numpy as np
 from onnxreduce_cli.emit.axes import reduced, squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
-from onnxreduce_cli.emit.numbers import Number
+from onnxreduce_cli.emit.numbers import Number, as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
-from onnxreduce_cli.emit.sizes import dims_of, known_dims, size_of
+from onnxreduce_cli.emit.sizes import arange, dims_of, known_dims, size_of
 from onnxreduce_cli.model.equations import is_equation
-from onnxreduce_cli.steps.linear_algebra.emulated_einsum import diagonal_at_run_time
 from onnxreduce_cli.steps.registry import introduced
 from onnxreduce_cli.text import quoted
 
@@ -34,7 +33,7 @@ from onnxreduce_cli.text import quoted
 MOST_OPERANDS = 100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operand:
     """A tensor with a label for each of its dimensions."""
 
@@ -255,3 +254,22 @@ def _arranged(context: Context, operand: Operand, labels: Sequence[str]) -> str:
         name = context.op.Transpose(name, perm=perm)
     axes = [index for index, label in enumerate(labels) if label not in operand.labels]
     return unsqueezed(context, name, axes)
+
+
+def diagonal_at_run_time(context: Context, length: Number, leading: int) -> tuple[str, str]:
+    """Return the shape that merges the last two dimensions, and their diagonal's indices in that.
+
+    Args:
+        context: the node's.
+        length: the size of each of the two dimensions.
+        leading: how many dimensions come before them.
+
+    Returns:
+        the shape, int64 of shape [leading + 1], and the indices, int64 of shape [length].
+    """
+    op = context.op
+    whole = as_name(context, length * length)
+    copied = context.array([0] * leading, "copied")
+    shape = op.Concat(copied, whole, axis=0)
+    apart = as_name(context, length + 1)
+    return shape, op.Mul(arange(context, length), apart)

@@ -32,7 +32,7 @@ _PRESENT_KEY, _PRESENT_VALUE, _SCORES = 1, 2, 3
 _RAW, _CAPPED, _BIASED, _WEIGHTS = range(4)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Form:
     """What is known of an Attention at conversion.
 

@@ -19,8 +19,8 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import as_name
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import size_of
-from onnxreduce_cli.steps.pooling.emulated_max_pool import pool_with_indices, reads_indices
-from onnxreduce_cli.steps.pooling.emulated_pool import pool_gathered_windows
+from onnxreduce_cli.steps.pooling.dilated_pool import pool_gathered_windows
+from onnxreduce_cli.steps.pooling.max_pool_indices import pool_with_indices, reads_indices
 from onnxreduce_cli.steps.pooling.windows import axes, layout, padded
 from onnxreduce_cli.steps.registry import down, up
 

@@ -16,7 +16,7 @@ from onnxreduce_cli.emit.sizes import arange, size_of
 _SAME = ("SAME_UPPER", "SAME_LOWER")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Window:
     """The layout of windows along one axis, as a pool's attributes state it.
 
@@ -87,7 +87,7 @@ def layout(context: Context) -> list[Window]:
     ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Axis:
     """The windows along an axis of a value whose size may only be known at run time.
 

@@ -25,7 +25,7 @@ from onnxreduce_cli.steps.quantization.scales import Granularity, spread
 _LIMITS = {"INT2": (-2, 1), "UINT2": (0, 3), "INT4": (-8, 7), "UINT4": (0, 15)}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class FloatFormat:
     """The format of a narrow float dtype.
 

@@ -20,7 +20,7 @@ from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, sizes
 from onnxreduce_cli.emit.sizes import along_axis, arange, dims_of, size_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Granularity:
     """The granularity of quantization: the parts of a tensor with a scale and a zero point each.
 

@@ -7,13 +7,17 @@ its dtypes and its empty sets come out as ever.
 
 from __future__ import annotations
 
+from onnx import TensorProto
+
 from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import squeezed, unsqueezed
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.builder import Value
+from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.loops import LoopBody, LoopValue, loop
 from onnxreduce_cli.emit.numbers import sizes
-from onnxreduce_cli.emit.refusals import LOOPS_FROM
+from onnxreduce_cli.emit.refusals import COUNTING_FROM, LOOPS_FROM, OR_STATE_SHAPES, need_loops
 from onnxreduce_cli.emit.sizes import END, sliced
 from onnxreduce_cli.model.values import tensor_type
 
@@ -59,9 +63,40 @@ def reduce_matrix_rows(context: Context, axes: str, *, noop: bool) -> None:
     )
     shape = sliced(context, kept_sizes, 1, END)
     if not context.value("keepdims", 1):
-        kept = op.Not(sliced(context, reduced, 1, END))
-        shape = op.Gather(shape, squeezed(context, op.NonZero(kept), [0]), axis=0)
+        shape = _kept(context, shape, op.Not(sliced(context, reduced, 1, END)))
     shapes.reshaped(context, result.output[0], shape, output=context.node.output[0])
+
+
+def _kept(context: Context, dims: str, kept: str) -> Value:
+    """Return those of the dimensions that are kept: int64 of shape [n].
+
+    Before NonZero a Loop puts them behind each other, each as often as it is kept.
+
+    Args:
+        context: the node's.
+        dims: the dimensions, int64 of shape [rank].
+        kept: for each whether it is kept, bool of shape [rank].
+    """
+    op = context.op
+    if context.target_opset >= COUNTING_FROM:
+        return op.Gather(dims, squeezed(context, op.NonZero(kept), [0]), axis=0)
+    need_loops(
+        context,
+        f"the rank of {context.input(0)!r} is not known, and before opset 9 only a Loop finds the "
+        "dimensions that are kept",
+        COUNTING_FROM,
+        OR_STATE_SHAPES,
+        rank_of=context.input(0),
+    )
+    times = cast(context, kept, TensorProto.INT64)
+
+    def write(body: LoopBody) -> tuple[list[str], list[LoopValue]]:
+        repeated = body.Tile(body.this(dims, 0), body.this(times, 0))
+        return [body.Concat(*body.values, repeated, axis=0)], []
+
+    carried = [LoopValue(sliced(context, dims, 0, 0), TensorProto.INT64, (None,))]
+    inputs, graph = loop(context, op.Shape(dims), carried, write, "over the dimensions")
+    return op.Loop(*inputs, like=tensor_type(TensorProto.INT64, (None,)), body=graph)
 
 
 def _need_negative_axes(context: Context) -> None:

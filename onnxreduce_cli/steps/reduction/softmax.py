@@ -62,7 +62,7 @@ def restore_shape(context: Context, matrix: str, axis: int, dims: Dims | None) -
     shape = context.op.Shape(data)
     if dims is not None and _zeros_are_copied(dims, axis):
         context.op.Reshape(matrix, shape, outputs=[output])
-    elif context.target_opset >= 14:
+    elif context.target_opset >= 14 or not context.may_loop:
         # The attribute was introduced one opset after this node's, which is converted upwards.
         context.at(14).op.Reshape(matrix, shape, outputs=[output], allowzero=1)
     else:

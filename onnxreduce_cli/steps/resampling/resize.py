@@ -8,7 +8,7 @@
 - 18 added `axes`, `antialias` and `keep_aspect_ratio_policy`, 19 `half_pixel_symmetric`.
 
 What an older opset cannot express becomes Gather, with weights for linear and cubic; see
-emulated_resize.py.
+resize_by_gather.py.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import dims_of
 from onnxreduce_cli.model.values import Dims, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.resampling.emulated_resize import by_gather, in_ratio_by_gather
 from onnxreduce_cli.steps.resampling.resize_axes import (
     Change,
     axes_of,
@@ -41,6 +40,7 @@ from onnxreduce_cli.steps.resampling.resize_axes import (
     rounded,
     sizes_in_ratio,
 )
+from onnxreduce_cli.steps.resampling.resize_by_gather import by_gather, in_ratio_by_gather
 from onnxreduce_cli.steps.resampling.resize_mapping import Axis, Method, nearest_indices
 
 #: Attributes that Resize has had since opset 11.

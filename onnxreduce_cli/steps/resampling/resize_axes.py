@@ -18,7 +18,7 @@ from onnxreduce_cli.steps.resampling.resize_mapping import COORDINATES, ROUNDING
 _FLOAT = TensorProto.FLOAT
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Change:
     """One axis that is resized; what is None is only known at run time.
 

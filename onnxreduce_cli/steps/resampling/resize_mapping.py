@@ -15,7 +15,7 @@ from onnxreduce_cli.emit.numbers import Term
 from onnxreduce_cli.emit.sizes import range_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Axis:
     """One axis to resize; all terms have rank 0.
 
@@ -41,7 +41,7 @@ class Axis:
         return self.length.elem_type
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Method:
     """The method by which axes are resized: the attributes of Resize.
 

@@ -13,8 +13,8 @@ import numpy as np
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.steps.registry import down, impossible, up
-from onnxreduce_cli.steps.resampling.emulated_resize import by_gather
 from onnxreduce_cli.steps.resampling.resize_axes import changes_by_scales, known_scales, rank_of
+from onnxreduce_cli.steps.resampling.resize_by_gather import by_gather
 from onnxreduce_cli.steps.resampling.resize_mapping import Method
 
 

@@ -4,7 +4,7 @@
 - 11 made `pads` and `value` inputs, 13 added bool, strings and complex numbers.
 - 18 added `axes`, 19 the mode wrap.
 
-Pads, axes and sizes that are only known at run time are in `emulated_pad`.
+Pads, axes and sizes that are only known at run time are in `pad_at_run_time`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.sizes import list_elements, size_of
 from onnxreduce_cli.model.values import exactly_in, numpy_dtype
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.shape.emulated_pad import pads_of_axes_at_run_time, source_indices
+from onnxreduce_cli.steps.shape.pad_at_run_time import pads_of_axes_at_run_time, source_indices
 from onnxreduce_cli.steps.widening import wider
 
 #: An end that means the whole axis; every opset takes it.

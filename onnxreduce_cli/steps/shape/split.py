@@ -15,7 +15,6 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.indices import size_along
 from onnxreduce_cli.emit.sizes import known_size
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.shape.emulated_split import slices_at_run_time
 
 
 @up(
@@ -130,3 +129,21 @@ def _sizes_at_run_time(context: Context, number: int, axis: int) -> Value:
     rest = op.Sub(size, others_size)
     last = op.Reshape(rest, context.array(np.array([1]), "list"))
     return op.Concat(equal, last, axis=0)
+
+
+def slices_at_run_time(context: Context) -> None:
+    """``Split(x, sizes)`` becomes ``Slice(x, start, start + size)`` for each output."""
+    op = context.op
+    data, sizes = context.input(0), context.input(1)
+    axis = context.array([context.value("axis", 0)], "axis")
+    start = context.array([0], "start")
+    outputs = context.node.output
+    for index, output in enumerate(outputs):
+        size = op.Slice(sizes, context.array([index], "start"), context.array([index + 1], "end"))
+        end = op.Add(start, size)
+        inputs = [data, start, end, axis]
+        if index + 1 < len(outputs):
+            op.Slice(*inputs, outputs=[output])
+        else:
+            context.replace("Slice", inputs, [output], keep=())
+        start = end

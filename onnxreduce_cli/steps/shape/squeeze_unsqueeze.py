@@ -5,15 +5,17 @@ Both also took more dtypes later, which needs no step.
 
 from __future__ import annotations
 
-from onnx import AttributeProto
+import numpy as np
+from onnx import AttributeProto, numpy_helper
 
+from onnxreduce_cli.emit import shapes
 from onnxreduce_cli.emit.axes import attribute_to_input, known_axes, non_negative_axes
 from onnxreduce_cli.emit.blocked import Blocked
 from onnxreduce_cli.emit.context import Context
+from onnxreduce_cli.emit.numbers import sizes
 from onnxreduce_cli.emit.refusals import NO_COUNTING
 from onnxreduce_cli.emit.reversed_dims import replace_with_reversed_dims, reversed_axes
 from onnxreduce_cli.steps.registry import down, up
-from onnxreduce_cli.steps.shape.emulated_squeeze_unsqueeze import reshape_at_run_time
 
 _OPERATORS = ("Squeeze", "Unsqueeze")
 
@@ -75,3 +77,32 @@ def negative_axes(context: Context) -> None:
     else:
         added = len(axes) if context.node.op_type == "Unsqueeze" else 0
         context.replace(axes=sorted(set(non_negative_axes(axes, rank + added))))
+
+
+def reshape_at_run_time(context: Context, axes: str) -> None:
+    """``Squeeze(x, axes)`` becomes ``Reshape(x, Gather(Shape(x), others))`` with the dimensions
+    that are not among the axes. ``Unsqueeze(x, axes)`` becomes ``Reshape(x, shape)`` with a shape
+    of ones, into which the sizes of x are scattered.
+
+    Args:
+        context: the node's.
+        axes: the axes, integers of shape [k], counted from either end.
+    """
+    context = context.at(shapes.OPSET)
+    op = context.op
+    data = context.input(0)
+    axes = shapes.int64_list(context, axes)
+    dims = op.Shape(data)
+    rank = op.Shape(dims)
+    if context.node.op_type == "Unsqueeze":
+        rank = op.Add(rank, op.Shape(axes))
+    others = shapes.not_among(
+        context, sizes(context, rank), shapes.axes_from_front(context, axes, sizes(context, rank))
+    )
+    if context.node.op_type == "Unsqueeze":
+        one = numpy_helper.from_array(np.ones(1, np.int64))
+        ones = op.ConstantOfShape(rank, value=one)
+        shape = op.ScatterElements(ones, others, dims, axis=0)
+    else:
+        shape = op.Gather(dims, others, axis=0)
+    context.replace("Reshape", [data, shape], keep=(), allowzero=1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from onnx import GraphProto, ModelProto
 
-from tests.support import blockers, converts, model, one_node, op_types
+from tests.support import blockers, converts, model, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
@@ -83,14 +83,6 @@ def test_a_loop_whose_body_changes() -> None:
         converts(source, opset, feeds)
 
 
-def test_sums_at_opset_7() -> None:
-    x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-    inputs = {"x": x, "a": np.array(1)}
-    for attributes in ({}, {"reverse": 1}, {"exclusive": 1, "reverse": 1}):
-        source = one_node("CumSum", 11, inputs, initializers=("a",), **attributes)
-        converts(source, 7, inputs, exact=True)
-
-
 def test_from_the_end_below_opset_6() -> None:
     attributes = "scan_input_directions = [1],"
     source = scan(9, attributes, "float[3, 4]", "float[2, 3, 4]")
@@ -149,7 +141,10 @@ def test_over_batch(lengths: bool, directions: str, target: int) -> None:
     }
     converts(batches(lengths, directions), target, feeds, exact=True)
     fixed = converts(batches(lengths, directions, "3", "4"), target, feeds, exact=True)
-    if target == 9:
+    if target == 9 and lengths:
+        (blocker,) = blockers(fixed, 7)
+        assert "finds the elements that are not zero" in blocker.reason
+    elif target == 9:
         converts(fixed, 7, feeds, exact=True)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node
+from tests.support import converts, converts_or_counts, one_node
 
 WHERE_SHAPES = [
     ((2, 3), (2, 3), (2, 3)),
@@ -44,7 +44,7 @@ def test_where_of_shapes_known_at_run_time(target: int) -> None:
     source = one_node("Where", 9, inputs, shapes=shapes)
     flipped = {**inputs, "c": ~inputs["c"]}
     nothing = {"c": inputs["c"][:, :0], "x": inputs["x"], "y": inputs["y"][:0]}
-    converts(source, target, inputs, flipped, nothing, exact=True)
+    converts_or_counts(source, target, inputs, flipped, nothing, exact=True)
 
 
 def test_where_of_unknown_rank() -> None:
@@ -54,7 +54,7 @@ def test_where_of_unknown_rank() -> None:
         for hidden in (("x",), ("y",), ("x", "y")):
             source = one_node("Where", 9, inputs, hidden=hidden, output_shapes=[[None, None]])
             for target in (8, 7):
-                converts(source, target, inputs, exact=True)
+                converts_or_counts(source, target, inputs, exact=True)
     empty = {"c": np.array(True), "x": x[:0], "y": x[:1]}
     source = one_node("Where", 9, empty, hidden=("x", "y"), output_shapes=[[None, None]])
-    converts(source, 8, empty, exact=True, in_numpy=True)
+    converts_or_counts(source, 8, empty, exact=True, in_numpy=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node, op_types
+from tests.support import converts_or_counts, one_node, op_types
 
 NAMES = ("bins", "length", "rate", "low", "high")
 
@@ -31,6 +31,6 @@ def test_mel_weight_matrix(values: tuple[float, ...]) -> None:
             output_datatype=to,
         )
         for target in (16, 8):
-            result = converts(source, target, feeds, in_numpy=to == 6)
+            result = converts_or_counts(source, target, feeds, in_numpy=to == 6)
             if known == NAMES:
                 assert op_types(result) == ["Identity"]

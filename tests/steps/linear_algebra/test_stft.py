@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node
+from tests.support import converts, converts_or_counts, one_node
 
 SIGNAL = np.random.default_rng(5).standard_normal((2, 20, 1)).astype(np.float32)
 
@@ -28,10 +28,10 @@ def test_stft(onesided: int, target: int, window: bool, length: bool) -> None:
     known = one_node(
         "STFT", 17, feeds, initializers=("step", "l"), output_shapes=open_, onesided=onesided
     )
-    converts(known, target, given)
+    converts_or_counts(known, target, given)
     shapes = {"x": ["b", "n", 1], "w": ["m"]}
     unknown = one_node("STFT", 17, feeds, shapes=shapes, output_shapes=open_, onesided=onesided)
-    converts(unknown, target, given)
+    converts_or_counts(unknown, target, given)
 
 
 def test_stft_of_complex_and_other_dtypes() -> None:

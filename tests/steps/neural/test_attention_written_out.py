@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto
 
 from onnxreduce_cli import convert
-from tests.support import converts, one_node, op_types, run
+from tests.support import converts, converts_or_counts, one_node, op_types, run
 
 pytestmark = pytest.mark.newest
 
@@ -159,7 +159,7 @@ def test_causal_of_lengths_known_at_run_time_only() -> None:
     assert "Trilu" not in added(source, 13)
     short = {**given(feeds), "past_key": normal(2, 4, 0, 8), "past_value": normal(2, 4, 0, 6)}
     for opset in (22, 17, 14, 13, 11, 9, 8):
-        converts(source, opset, given(feeds), short, in_numpy=opset == 8)
+        converts_or_counts(source, opset, given(feeds), short, in_numpy=opset == 8)
 
 
 def test_causal_of_many_queries_holds_no_large_constant() -> None:

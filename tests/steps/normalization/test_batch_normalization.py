@@ -11,8 +11,16 @@ from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert, plan
 from onnxreduce_cli.engine.conversion import Conversion
-from onnxreduce_cli.verification.sites import check_sites
-from tests.support import assert_same, blockers, converts, model, one_node, op_types, run
+from tests.support import (
+    assert_same,
+    blockers,
+    check_sites,
+    converts,
+    model,
+    one_node,
+    op_types,
+    run,
+)
 
 RANDOM = np.random.default_rng(5)
 

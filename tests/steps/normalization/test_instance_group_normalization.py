@@ -10,7 +10,7 @@ import pytest
 from onnx import ModelProto, TensorProto, helper
 
 from onnxreduce_cli import convert
-from tests.support import assert_same, converts, one_node, op_types, run
+from tests.support import assert_same, converts, converts_or_counts, one_node, op_types, run
 
 RANDOM = np.random.default_rng(5)
 
@@ -96,4 +96,4 @@ def test_group_up_of_unknown_channels() -> None:
 def test_group_down_of_unknown_rank() -> None:
     feeds = {"x": normal(2, 6, 5, 2), "scale": normal(6), "bias": normal(6)}
     for target in (20, 17, 10, 7):
-        converts(group(21, feeds, hidden=("x",), num_groups=3), target, feeds)
+        converts_or_counts(group(21, feeds, hidden=("x",), num_groups=3), target, feeds)

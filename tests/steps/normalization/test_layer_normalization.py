@@ -7,7 +7,7 @@ import pytest
 from onnx import parser
 
 import onnxreduce_cli
-from tests.support import converts, one_node, op_types, run
+from tests.support import converts, converts_or_counts, one_node, op_types, run
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
@@ -69,8 +69,8 @@ def test_layer_normalization_of_unknown_rank(axis: int) -> None:
         "RMSNormalization", 23, {"x": x, "s": inputs["s"]}, axis=axis, hidden=("x",)
     )
     for target in (13, 10, 7):
-        converts(layer, target, inputs)
-        converts(mean_square, target, inputs)
+        converts_or_counts(layer, target, inputs)
+        converts_or_counts(mean_square, target, inputs)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])

@@ -226,5 +226,6 @@ def test_quantized_in_wider_dtype_of_size_0(known: str) -> None:
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [None, None])
     source.graph.output[0].CopyFrom(y)
     feeds = [{"x": NASTY[:0]}] if known == "dims" else [{"x": NASTY[:0]}, {"x": NASTY}]
-    for target in (18, 12, 7):
+    # What is counted takes opset 9.
+    for target in (18, 12, 7) if known == "dims" else (18, 12, 9):
         converts(source, target, *feeds, exact=True)

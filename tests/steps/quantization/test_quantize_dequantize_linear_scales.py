@@ -11,6 +11,7 @@ from onnx import ModelProto, TensorProto
 from tests.support import (
     blockers,
     converts,
+    converts_or_counts,
     dims_of,
     model,
     one_node,
@@ -108,11 +109,11 @@ def test_scales_of_unknown_rank(op_type: str, shape: tuple[int, ...], axis: int)
     for unknown in (["scale", "zero"], ["x"], ["x", "scale", "zero"]):
         source = without_ranks(quantize(13, x, scale, zero, **options), unknown)
         for target in (12, 9, 7):
-            converts(source, target, feeds, exact=True)
+            converts_or_counts(source, target, feeds, exact=True)
     if axis == 0 and scale.size == 1:
         source = without_ranks(quantize(13, x[0, 0], scale, zero, **options), unknown)
         alone = {**feeds, "x": x[0, 0], "x_dims": np.array([], np.int64)}
-        converts(source, 12, alone, exact=True, in_numpy=True)
+        converts_or_counts(source, 12, alone, exact=True, in_numpy=True)
 
 
 def test_output_dtype_becomes_a_zero_point() -> None:

@@ -9,7 +9,7 @@ import pytest
 from onnx import parser
 
 from onnxreduce_cli import ConversionError, convert
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import blockers, converts, converts_or_counts, one_node, op_types
 
 RNG = np.random.default_rng(3)
 
@@ -24,10 +24,10 @@ def test_affine_grid(size: list[int], aligned: int) -> None:
     inputs = {"theta": thetas(size[0], len(size) - 2), "size": np.array(size)}
     source = one_node("AffineGrid", 20, inputs, align_corners=aligned)
     for opset in (19, 13, 11, 8, 7):
-        converts(source, opset, inputs)
+        converts_or_counts(source, opset, inputs)
     known = one_node("AffineGrid", 20, inputs, initializers=("size",), align_corners=aligned)
     for opset in (19, 13, 9, 7):
-        result = converts(known, opset, inputs)
+        result = converts_or_counts(known, opset, inputs)
     assert op_types(result) == ["Transpose", "MatMul", "Reshape"]
 
 
@@ -37,7 +37,7 @@ def test_an_axis_of_one_element(constants: tuple[str, ...]) -> None:
     for aligned in (0, 1):
         source = one_node("AffineGrid", 20, inputs, initializers=constants, align_corners=aligned)
         for opset in (19, 7):
-            converts(source, opset, inputs)
+            converts_or_counts(source, opset, inputs)
 
 
 @pytest.mark.parametrize("constants", [(), ("size",)])

@@ -9,7 +9,7 @@ import pytest
 from onnx import ModelProto, helper
 
 from onnxreduce_cli import convert
-from tests.support import converts, one_node, op_types
+from tests.support import converts, converts_or_counts, one_node, op_types
 
 
 def image(*shape: int) -> np.ndarray:
@@ -70,4 +70,4 @@ def test_computed_scales(mode: str) -> None:
     source = one_node("Upsample", 9, {"x": x, "scales": scales}, mode=mode)
     larger = np.array([1, 1, 3.3, 1], np.float32)
     for opset in (8, 7):
-        converts(source, opset, {"x": x, "scales": scales}, {"x": x, "scales": larger})
+        converts_or_counts(source, opset, {"x": x, "scales": scales}, {"x": x, "scales": larger})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, one_node, op_types
+from tests.support import blockers, converts, converts_or_counts, one_node, op_types
 
 CASES = {"DepthToSpace": (12, 11, 10), "SpaceToDepth": (3, 28, 27)}
 
@@ -28,7 +28,9 @@ def check(op_type, mode):
         op_type, opset, {"x": x}, blocksize=2, mode=mode, shapes={"x": ["n", "c", "h", "w"]}
     )
     for further in (target, 9, 7):
-        converts(unknown, further, {"x": x}, {"x": x[:, : channels // 3 * 2 or 2]}, exact=True)
+        converts_or_counts(
+            unknown, further, {"x": x}, {"x": x[:, : channels // 3 * 2 or 2]}, exact=True
+        )
 
 
 @pytest.mark.parametrize("mode", ["CRD", "DCR"])

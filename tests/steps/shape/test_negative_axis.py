@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.support import converts, one_node, op_types
+from tests.support import converts, converts_or_counts, one_node, op_types
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)[::-1].copy()
 
@@ -62,5 +62,4 @@ def test_compress_of_unknown_rank():
     inputs = {"x": X, "c": np.array([True, False, True])}
     for axis in (-1, -2):
         source = one_node("Compress", 11, inputs, axis=axis, hidden=("x",))
-        for target in (10, 8):
-            converts(source, target, inputs, exact=True)
+        converts_or_counts(source, 10, inputs, exact=True)

@@ -10,6 +10,7 @@ from onnxreduce_cli import executor
 from tests.support import (
     blockers,
     converts,
+    converts_or_counts,
     dims_of,
     model,
     one_node,
@@ -72,7 +73,7 @@ def test_pads_to_attributes_of_pads_at_run_time(mode, dtype, target):
             options = {"mode": mode, "shapes": shapes, "output_shapes": [[None] * 2]}
             source, inputs = pad(11, wanted[0], value, run_time=("pads",), x=x, **options)
             more = [{**inputs, "pads": np.array(pads)} for pads in wanted[1:]]
-            converts(source, target, inputs, *more, exact=True)
+            converts_or_counts(source, target, inputs, *more, exact=True)
 
 
 def test_pads_to_attributes_of_nothing():
@@ -94,7 +95,7 @@ def test_pads_to_attributes_with_one_element_beside_what_is_reflected():
     options = {"mode": "reflect", "run_time": ("pads",), **UNKNOWN}
     for x in (X[:1], X[:0]):
         source, inputs = pad(11, [0, 2, 0, 1], x=x, **options)
-        converts(source, 7, inputs, exact=True)
+        converts_or_counts(source, 7, inputs, exact=True)
 
 
 def test_pads_to_attributes_reflected_more_than_once():
@@ -150,7 +151,7 @@ def test_pads_of_every_axis_at_run_time(run_time, target, dtype):
         for value in source.graph.input:
             if value.name == "axes":
                 value.type.tensor_type.elem_type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
-        converts(source, target, inputs, exact=True)
+        converts_or_counts(source, target, inputs, exact=True)
 
 
 @pytest.mark.parametrize("run_time", [(), ("axes", "pads")])
@@ -187,7 +188,7 @@ def test_wrapped_around_more_than_once(run_time, shapes, target):
                 continue
             options = {"mode": "wrap", "shapes": shapes, "output_shapes": [[None] * 2]}
             source, inputs = pad(19, pads, None, axes, run_time, **options)
-            converts(source, target, inputs, exact=True, in_numpy=True)
+            converts_or_counts(source, target, inputs, exact=True, in_numpy=True)
 
 
 def test_wrapped_blocked():
@@ -232,7 +233,7 @@ def test_there_is_nothing_to_wrap():
     assert "axis of size 0" in blockers(source, 18)[0].reason
 
 
-@pytest.mark.parametrize("target", [8, 13, 17])
+@pytest.mark.parametrize("target", [10, 13, 17])
 def test_strings_are_padded_with_empty_ones(target):
     inputs = {"x": np.array([["a", "b", "c"], ["d", "e", "f"]], object), "shape": np.array([4, 2])}
     source = one_node("CenterCropPad", 18, inputs, initializers=("shape",))

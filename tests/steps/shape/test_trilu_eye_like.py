@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support import blockers, converts, one_node
+from tests.support import blockers, converts, converts_or_counts, one_node
 
 
 @pytest.mark.parametrize("upper", [0, 1])
@@ -37,19 +37,21 @@ def test_trilu_of_unknown_rank(upper: int) -> None:
     source = one_node("Trilu", 14, {"x": x, "k": np.array(1)}, upper=upper, hidden=("x",))
     for target in (13, 9, 7):
         feeds = [{"x": x, "k": np.array(k)} for k in (1, -1)]
-        converts(source, target, *feeds, exact=True)
-        converts(source, target, {"x": x[:, :0], "k": np.array(0)}, exact=True, in_numpy=True)
+        converts_or_counts(source, target, *feeds, exact=True)
+        converts_or_counts(
+            source, target, {"x": x[:, :0], "k": np.array(0)}, exact=True, in_numpy=True
+        )
 
 
 def test_eye_like() -> None:
     x = np.ones((2, 3), np.int32)
     for options in ({}, {"k": 1, "dtype": 1}, {"k": -1}):
-        converts(one_node("EyeLike", 9, {"x": x}, **options), 8, {"x": x})
+        converts_or_counts(one_node("EyeLike", 9, {"x": x}, **options), 8, {"x": x})
         named = one_node(
             "EyeLike", 9, {"x": x}, shapes={"x": ["n", "m"]}, output_shapes=[["n", "m"]], **options
         )
         for target in (8, 7):
-            converts(named, target, {"x": x}, {"x": np.ones((4, 1), np.int32)})
+            converts_or_counts(named, target, {"x": x}, {"x": np.ones((4, 1), np.int32)})
 
 
 @pytest.mark.parametrize(

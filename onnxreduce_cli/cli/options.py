@@ -1,0 +1,289 @@
+"""The options that commands share, and what a shell offers for them.
+
+Files are offered by `click.Path`, which every argument that is one has as its type.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+
+def each_of(options: Sequence[Callable[[Any], Any]]) -> Callable[[_Command], _Command]:
+    """Return a decorator that gives a command options, which its help shows in this order."""
+
+    def decorate(command: _Command) -> _Command:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_UNITS = {"": 1, "b": 1}
+_UNITS |= {f"{prefix}b": 1000**power for power, prefix in enumerate("kmgt", 1)}
+_UNITS |= {f"{prefix}ib": 1024**power for power, prefix in enumerate("kmgt", 1)}
+
+
+def size(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    """A number of bytes: ``1048576``, ``1MB`` (a million), ``512KiB`` (of 1024 each)."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?) *([a-z]*)", value.strip().lower())
+    if found is None or found[2] not in _UNITS:
+        raise click.BadParameter(f"{value!r} is no size; give one like 1048576, 512KiB or 1MB")
+    return int(float(found[1]) * _UNITS[found[2]])
+
+
+# What a shell offers where a value is begun
+
+
+def _completions(names: list[str], begun: str, before: str = "") -> list[CompletionItem]:
+    from click.shell_completion import CompletionItem
+
+    fitting = [name for name in names if name.lower().startswith(begun.lower())]
+    return [CompletionItem(before + name) for name in fitting]
+
+
+def complete_operators(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The operators of the default domain."""
+    from onnxreduce_cli import schemas
+
+    return _completions(list(schemas.operators()), begun)
+
+
+def complete_contracted(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """Operators to contract to, and groups of them; of a list with commas, its last."""
+    from onnxreduce_cli.idioms.registry import GROUPS
+
+    before, comma, last = begun.rpartition(",")
+    return _completions([*GROUPS, *sorted(GROUPS["all"])], last, before + comma)
+
+
+def complete_runtimes(_: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The runtimes that are known; with ``==``, their versions."""
+    from onnxreduce_cli.targets.reading import names, runtime
+
+    name, sign, version = begun.partition("==")
+    if sign and name in names():
+        versions = [str(row.version) for row in runtime(name).rows]
+        return _completions(versions, version, f"{name}==")
+    return _completions([*names(), "installed"], begun)
+
+
+def complete_dims(context: click.Context, __: click.Parameter, begun: str) -> list[CompletionItem]:
+    """The dimensions of the model that was typed before."""
+    from onnxreduce_cli.errors import OnnxreduceError
+    from onnxreduce_cli.model.files import load
+
+    # The option that is begun lacks its value, so that the words before it are not told apart yet.
+    try:
+        graph = load(next(iter(context.args), "")).model.graph
+    except (OnnxreduceError, OSError):
+        return []
+    infos = [*graph.input, *graph.output]
+    found = [dim.dim_param for info in infos for dim in info.type.tensor_type.shape.dim]
+    return _completions([f"{name}=" for name in dict.fromkeys(filter(None, found))], begun)
+
+
+# How whole models are compared
+
+
+def _dims(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, int]:
+    """``batch=4`` and its like as sizes by name."""
+    found: dict[str, int] = {}
+    for value in values:
+        name, _sign, number = value.partition("=")
+        if not name or not number.isdecimal():
+            raise click.BadParameter(f"{value!r} is not of the form name=size, as batch=1")
+        if found.setdefault(name, int(number)) != int(number):
+            raise click.BadParameter(f"it says both {found[name]} and {int(number)} for {name}")
+    return found
+
+
+def _limit(_: click.Context, __: click.Parameter, value: float | None) -> float | None:
+    """A tolerance as it is; NaN and what is below 0 would let nothing, or anything, agree."""
+    if value is not None and not value >= 0:
+        raise click.BadParameter(f"{value} is not 0 or more")
+    return value
+
+
+_COMPARING = (
+    click.option(
+        "-i", "--input", "pairs", multiple=True, metavar="NAME=FILE.npy", help="Real data."
+    ),
+    click.option(
+        "--inputs",
+        type=click.Path(),
+        metavar="PATH",
+        help="Real data: an .npz file or a test_data_set folder.",
+    ),
+    click.option(
+        "--dim",
+        "dims",
+        multiple=True,
+        shell_complete=complete_dims,
+        callback=_dims,
+        metavar="NAME=SIZE",
+        help="Fix a dimension.",
+    ),
+    click.option(
+        "--trials",
+        type=click.IntRange(1),
+        default=5,
+        show_default=True,
+        help="How many sets of inputs to draw.",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of what is drawn."
+    ),
+    click.option(
+        "--rtol",
+        type=float,
+        callback=_limit,
+        help="Relative tolerance; by default it depends on the dtype.",
+    ),
+    click.option(
+        "--atol",
+        type=float,
+        callback=_limit,
+        help="Absolute tolerance; by default it depends on the dtype.",
+    ),
+)
+
+
+#: Gives a command `pairs`, `inputs`, `dims`, `trials`, `seed`, `rtol` and `atol`.
+comparing_options = each_of(_COMPARING)
+
+
+# What running a model may take
+
+
+_LIMITS = (
+    click.option(
+        "--timeout",
+        type=click.FloatRange(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long a whole model may take to load, and to run once.",
+    ),
+    click.option(
+        "--memory",
+        callback=size,
+        default="8GB",
+        show_default=True,
+        metavar="SIZE",
+        help="How much memory running a whole model may take.",
+    ),
+)
+
+#: Gives a command `timeout` and `memory`, within which it runs whole models.
+limit_options = each_of(_LIMITS)
+
+
+# Where weights go
+
+
+_PLACING = (
+    click.option(
+        "--external-data",
+        type=click.Choice(["link", "copy", "keep"]),
+        default="copy",
+        show_default=True,
+        help="How external data goes along to another folder. onnx refuses hard links.",
+    ),
+    click.option(
+        "--allow-outside-data",
+        "allow_outside",
+        is_flag=True,
+        help="Data may lie outside the model's folder.",
+    ),
+    click.option(
+        "--external-data-threshold",
+        "threshold",
+        callback=size,
+        metavar="SIZE",
+        help="Put weights of at least this size, such as 1MB, into a file beside the output.",
+    ),
+    click.option("--inline", is_flag=True, help="Put external data into the model's file."),
+)
+
+#: Gives a command the options of where weights go.
+placement_options = each_of(_PLACING)
+
+
+# What is done to a whole model
+
+
+def _dtypes(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """``bfloat16=float`` and its like as pairs."""
+    found: dict[str, str] = {}
+    for value in values:
+        before, sign, after = value.partition("=")
+        if not (before and sign and after):
+            raise click.BadParameter(f"{value!r} is not of the form FROM=TO")
+        if found.setdefault(before, after) != after:
+            raise click.BadParameter(f"it says both {found[before]} and {after} for {before}")
+    return found
+
+
+_PREPARING = (
+    click.option(
+        "--strip-metadata",
+        type=click.Choice(["nodes", "functions", "all"]),
+        help="Drop metadata and doc strings: of nodes, of functions and all in them, or without a "
+        "value of everything. PyTorch writes paths of the exporting machine into them.",
+    ),
+    click.option(
+        "--inline-functions",
+        is_flag=True,
+        help="Put functions' bodies in place of their calls.",
+    ),
+    click.option(
+        "--dtype",
+        "dtypes",
+        multiple=True,
+        callback=_dtypes,
+        metavar="FROM=TO",
+        help="Change a dtype in values, weights and attributes, as in bfloat16=float.",
+    ),
+    click.option(
+        "--keep-interface", is_flag=True, help="Inputs and outputs keep their dtypes, by Cast."
+    ),
+)
+
+#: Gives a command the options of what is done to the whole model.
+preparation_options = each_of(_PREPARING)
+
+
+def _types(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    """``y=uint8`` and its like as types by name; of a name, too, ``=`` may be part."""
+    found: dict[str, str] = {}
+    for value in values:
+        name, _sign, text = value.rpartition("=")
+        if not name or not text:
+            raise click.BadParameter(f"{value!r} is not of the form NAME=DTYPE")
+        if found.setdefault(name, text) != text:
+            raise click.BadParameter(f"it says both {found[name]} and {text} of {name!r}")
+    return found
+
+
+#: Adds ``--type``, as ``types``.
+type_option = click.option(
+    "--type",
+    "types",
+    multiple=True,
+    callback=_types,
+    metavar="NAME=DTYPE[DIM,...]",
+    help="Take a value to be of this type where nothing else tells, as in y=uint8 or "
+    "y=float[N,3,224]. May be given several times.",
+)

@@ -1,0 +1,1 @@
+"""The pairs of small models that a conversion's sites are checked by."""

@@ -1,0 +1,313 @@
+"""A site whose node has graphs within it, as two small models: the node with what these read.
+
+The nodes in the graphs are sites of their own, which are checked each. What becomes of the node
+around them, such as an If that becomes Loops, shows only with them, as planned.
+
+A node in graphs in graphs is cut at a depth: what nests deeper gives values from outside instead.
+It is a site of its own, or stays as it is. So the work of checking all sites of a model does not
+grow with its size times the depth of its graphs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, MutableSequence, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    helper,
+    numpy_helper,
+)
+
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.names import Renaming, made_values
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, refuse_external
+from onnxreduce_cli.engine.pairs.pair import UncheckableError
+from onnxreduce_cli.engine.pairs.types import type_proto
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.calls import UNKNOWN
+from onnxreduce_cli.model.dead_values import without_unread
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.edit import Edits, apply_edits
+from onnxreduce_cli.model.random_operators import is_random
+from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.types.conversion_facts import ConversionFacts
+from onnxreduce_cli.model.used_values import used_values
+
+#: How many graphs there are at most around a node within one that is checked.
+DEEPEST = 2
+
+Array = npt.NDArray[Any]
+Initializers = MutableSequence[TensorProto]
+
+
+def models_with_bodies(
+    conversion: Conversion, site: Site, sites: Mapping[int, Site]
+) -> tuple[ModelProto, ModelProto]:
+    """Return the node on its own, and what replaces it, with the graphs of either.
+
+    What its graphs read of the graph around it are inputs, or constants.
+
+    Args:
+        conversion: the conversion that the site is from.
+        site: the site.
+        sites: all sites of the conversion that are not blocked, by the identity of their nodes.
+
+    Raises:
+        UncheckableError: it cannot be run on its own.
+    """
+    facts, scope = conversion.facts, site.scope
+    nesting = Nesting(facts, site.node)
+    node = bound(facts.calls, scope, nesting.node)
+    _refuse(node, scope)
+    replacement, initializers = _Replacement(conversion, sites, nesting), list[TensorProto]()
+    made = replacement.of(site.node, scope, initializers)
+    after = [bound(facts.calls, scope, item) for item in made]
+    own = replacement.constants(after, scope, initializers)
+    constants, types = _read(node, scope, facts, nesting)
+    unknown = set(used_values(after)).difference(types, constants, own, made_values(after))
+    if unknown:
+        raise UncheckableError(
+            f"what replaces it reads {min(unknown)!r}, which it did not read itself"
+        )
+    names = Renaming()
+    for prefix, found in (
+        ("i", [*types, *constants]),
+        ("o", node.output),
+        ("t", made_values([node])),
+        ("c", own),
+        ("r", made_values(after)),
+    ):
+        for name in found:
+            names.add(name, prefix)
+    outputs = [name for name in node.output if name]
+    before = _model([node], names, types, constants, outputs, scope.opset or 0)
+    return before, _model(after, names, types, constants | own, outputs, conversion.target)
+
+
+def _read(
+    node: NodeProto, scope: Scope, facts: ConversionFacts, nesting: Nesting
+) -> tuple[dict[str, Array], dict[str, TypeProto]]:
+    """Return what the node reads by name: constants, and the types of all else.
+
+    Raises:
+        UncheckableError: the type of a value is not known.
+    """
+    constants, types = dict[str, Array](), dict(nesting.types)
+    for name in used_values([node]):
+        if name in nesting.types:
+            continue
+        array, known = facts.constant(scope, name), facts.type(scope, name)
+        if array is not None:
+            constants[name] = array
+        elif known is None:
+            raise UncheckableError(f"the type of {name!r} is not known")
+        else:
+            types[name] = type_proto(known, known.dims)
+    return constants, types
+
+
+def _refuse(node: NodeProto, scope: Scope) -> None:
+    """Refuse a node of which the graphs show that it cannot be run on its own."""
+    refuse_external(node)
+    inner = list(with_inner([node]))
+    if any(not is_default(item.domain) for item in inner):
+        raise UncheckableError("its subgraphs have nodes of other domains")
+    if any(is_random(item, scope.opset, ()) for item in inner):
+        raise UncheckableError(RANDOM)
+
+
+def _model(
+    nodes: Sequence[NodeProto],
+    names: Renaming,
+    types: Mapping[str, TypeProto],
+    constants: Mapping[str, Array],
+    outputs: Iterable[str],
+    opset: int,
+) -> ModelProto:
+    """One side of a pair, with the constants that it reads."""
+    read = set(used_values(nodes))
+    graph = helper.make_graph(
+        [names.node(node, index) for index, node in enumerate(nodes)],
+        "site",
+        [helper.make_value_info(names[name], proto) for name, proto in types.items()],
+        [],
+        [
+            numpy_helper.from_array(array, names[name])
+            for name, array in constants.items()
+            if name in read
+        ],
+    )
+    for name in outputs:
+        graph.output.add().name = names[name]
+    return helper.make_model(
+        graph,
+        opset_imports=[helper.make_opsetid("", opset)],
+        ir_version=max(4, ir_version.least_for_opset(opset)),
+    )
+
+
+class _Replacement:
+    """What takes a node's place, with what is planned for the nodes of its graphs."""
+
+    def __init__(self, conversion: Conversion, sites: Mapping[int, Site], nesting: Nesting) -> None:
+        self._conversion = conversion
+        self._sites = sites
+        self._instead = nesting.instead
+        #: The scopes that new nodes stand in, whose constants they may read.
+        self._scopes: list[Scope] = []
+
+    def of(self, node: NodeProto, scope: Scope, initializers: Initializers) -> list[NodeProto]:
+        """Return the nodes that take the place of one; a copy where none do.
+
+        Args:
+            node: the node.
+            scope: where it is.
+            initializers: those that take its place are added.
+        """
+        if id(node) in self._instead:
+            return self._instead[id(node)]
+        holder = GraphProto(node=[node])
+        for (_, graph), (_, copy) in zip(subgraphs(node), subgraphs(holder.node[0]), strict=True):
+            inner = self._conversion.facts.model.inner(graph)
+            assert inner is not None
+            new = [made for item in inner.nodes for made in self.of(item, inner, copy.initializer)]
+            kept = without_unread(new, [output.name for output in graph.output])
+            del copy.node[:]
+            copy.node.extend(kept)
+        site = self._sites.get(id(node))
+        if site is not None:
+            self._scopes.append(scope)
+            around, edits = Scope(holder, None, scope.opset, ""), Edits()
+            made = (site.result, site.successors, site.taken_over, site.initializers)
+            edits.replace(around.nodes[0], *made)
+            apply_edits(around, edits)
+            initializers.extend(holder.initializer)
+        return list(holder.node)
+
+    def constants(
+        self, nodes: Sequence[NodeProto], outer: Scope, initializers: Iterable[TensorProto]
+    ) -> dict[str, Array]:
+        """Return the constants, by name, that the new nodes of a scope read.
+
+        Args:
+            nodes: the nodes.
+            outer: the scope.
+            initializers: those that take the place of nodes.
+
+        Raises:
+            UncheckableError: callers of a function set one differently.
+        """
+        known = {tensor.name: numpy_helper.to_array(tensor) for tensor in initializers}
+        made = set(made_values(nodes))
+        read = [name for name in used_values(nodes) if name not in made]
+        for scope in self._scopes:
+            own = self._conversion.constants(scope)
+            known.update((name, own.arrays[name][0]) for name in read if name in own.arrays)
+            for name in own.references.keys() & read:
+                calls = self._conversion.facts.calls
+                value = calls.resolve_attribute(scope, own.references[name])
+                if value is UNKNOWN or value is None:
+                    raise UncheckableError("what it reads is set by the function's callers")
+                known[name] = np.array(value, np.int64)
+        for name in read:
+            array = self._conversion.facts.constant(outer, name)
+            if name not in known and array is not None:
+                known[name] = array
+        # In an order that does not depend on their names.
+        return {name: known[name] for name in read if name in known}
+
+
+class Nesting:
+    """A node of a model, cut where more than `DEEPEST` graphs nest in it.
+
+    Attributes:
+        node: the model's own where nothing nests deeper, else a copy.
+        types: by name those of the values in place of what nodes that nest deeper give.
+        instead: by the identity of a node that nests deeper, what gives these values.
+    """
+
+    def __init__(self, facts: ConversionFacts, node: NodeProto) -> None:
+        """Cut it.
+
+        Args:
+            facts: what is known of the values of the model.
+            node: the node.
+
+        Raises:
+            UncheckableError: what a node gives that nests deeper is no tensor, or of unknown type.
+        """
+        self.node = node
+        self.types: dict[str, TypeProto] = {}
+        self.instead: dict[int, list[NodeProto]] = {}
+        self._facts = facts
+        levels = _levels(node)
+        if any(True for inner in levels[-1] for _ in subgraphs(inner)):
+            nodes = [inner for level in levels for inner in level]
+            self._taken = {name for inner in nodes for name in (*inner.input, *inner.output)}
+            self.node = self._cut(node, 0)
+
+    def _cut(self, node: NodeProto, depth: int) -> NodeProto:
+        """A copy of a node that has `depth` graphs around it."""
+        copy = NodeProto(op_type=node.op_type, name=node.name, domain=node.domain)
+        copy.input.extend(node.input)
+        copy.output.extend(node.output)
+        for attribute in node.attribute:
+            if attribute.type != AttributeProto.GRAPH:
+                copy.attribute.append(attribute)
+            else:
+                new = copy.attribute.add(name=attribute.name, type=attribute.type)
+                self._cut_graph(attribute.g, new.g, depth + 1)
+        return copy
+
+    def _cut_graph(self, graph: GraphProto, copy: GraphProto, depth: int) -> None:
+        copy.name = graph.name
+        copy.input.extend(graph.input)
+        copy.output.extend(graph.output)
+        copy.initializer.extend(graph.initializer)
+        copy.sparse_initializer.extend(graph.sparse_initializer)
+        copy.value_info.extend(graph.value_info)
+        for node in graph.node:
+            if not any(True for _ in subgraphs(node)):
+                copy.node.append(node)
+            elif depth < DEEPEST:
+                copy.node.append(self._cut(node, depth))
+            else:
+                self.instead[id(node)] = [*self._values(graph, node)]
+                copy.node.extend(self.instead[id(node)])
+
+    def _values(self, graph: GraphProto, node: NodeProto) -> Iterator[NodeProto]:
+        """Nodes that give values from outside under the names of what a node in a graph gives."""
+        scope = self._facts.model.inner(graph)
+        assert scope is not None
+        for name in filter(None, node.output):
+            known = self._facts.type(scope, name)
+            if known is None or not known.elem_type:
+                raise UncheckableError(
+                    f"more than {DEEPEST} graphs nest in it, and of what type {name!r} is in the "
+                    "innermost is not known"
+                )
+            given = f"outside{len(self.types)}"
+            while given in self._taken:
+                given += "_"
+            self.types[given] = type_proto(known, known.dims)
+            yield NodeProto(op_type="Identity", name=given, input=[given], output=[name])
+
+
+def _levels(node: NodeProto) -> list[list[NodeProto]]:
+    """The node, the nodes of its graphs, those of theirs, and so on to `DEEPEST`."""
+    levels = [[node]]
+    for _ in range(DEEPEST):
+        inner = [
+            item for outer in levels[-1] for _, graph in subgraphs(outer) for item in graph.node
+        ]
+        levels.append(inner)
+    return levels

@@ -1,0 +1,51 @@
+"""The distinct sites of a conversion, each with the pairs that it can be checked by."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.making import PairMaker
+from onnxreduce_cli.engine.pairs.pair import DistinctSite, Pair, UncheckableError
+from onnxreduce_cli.engine.pairs.smaller import Draw, smaller
+from onnxreduce_cli.engine.pause import collector_paused
+from onnxreduce_cli.engine.sites import Site
+
+
+def distinct_sites(conversion: Conversion, draw: Draw) -> Iterator[DistinctSite]:
+    """Return the sites of a conversion that are not blocked, equivalent ones together.
+
+    Args:
+        conversion: a conversion that has not been applied yet.
+        draw: what draws constants in place of large ones.
+    """
+    maker = PairMaker(conversion)
+    groups: dict[Hashable, list[Site]] = {}
+    with collector_paused():
+        for site in conversion.sites:
+            if site.blocked is None:
+                groups.setdefault(maker.signature(site), []).append(site)
+    for sites in groups.values():
+        first, pair, reason = sites[0], None, ""
+        try:
+            pair = maker.pair(first)
+        except UncheckableError as error:
+            reason = str(error)
+        yield DistinctSite(
+            first.scope.describe(first.node),
+            first.node.op_type,
+            first.scope.label,
+            first.operators,
+            len(sites),
+            pair,
+            reason,
+            iter(()) if pair is None else _others(maker, first, pair, draw),
+        )
+
+
+def _others(maker: PairMaker, site: Site, pair: Pair, draw: Draw) -> Iterator[Pair]:
+    """Make the pairs that a site can be checked by where `pair` does not suffice."""
+    if not pair.full:
+        pair = maker.pair(site, full=True)
+        yield pair
+    yield smaller(pair, site, maker.conversion, draw)

@@ -1,0 +1,338 @@
+"""A site as two small models: the node before, and the nodes that replace it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TensorProto, TypeProto, helper, numpy_helper
+
+from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.pairs.bodies import models_with_bodies
+from onnxreduce_cli.engine.pairs.names import Renaming, described, made_values
+from onnxreduce_cli.engine.pairs.nodes import RANDOM, bound, nodes_behind, refuse_external
+from onnxreduce_cli.engine.pairs.pair import Pair, Sizes, UncheckableError
+from onnxreduce_cli.engine.pairs.types import (
+    INTEGERS,
+    SmallDims,
+    fixed_dims,
+    keeps_value,
+    mentioned,
+    type_proto,
+)
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model import ir_version
+from onnxreduce_cli.model.calls import UNKNOWN
+from onnxreduce_cli.model.random_operators import is_random
+from onnxreduce_cli.model.scope import Scope, subgraphs, with_inner
+from onnxreduce_cli.model.used_values import used_values
+from onnxreduce_cli.model.values import Dims, ValueType
+
+Array = npt.NDArray[Any]
+#: Constants that are larger are drawn even where all others keep their values.
+_MOST = 1 << 20
+
+
+class _Parts(NamedTuple):
+    """The nodes and values of a pair, by the names of the model that the site is from.
+
+    Attributes:
+        before: the original node, on its own.
+        after: the nodes that replace it.
+        constants: the values that both models hold, by name.
+        drawn: the inputs that are no constants.
+        outputs: the node's outputs that are compared.
+        names: the name in the pair for each of those names.
+    """
+
+    before: list[NodeProto]
+    after: list[NodeProto]
+    constants: dict[str, Array]
+    drawn: list[str]
+    outputs: list[str]
+    names: Renaming
+
+
+class PairMaker:
+    """Makes the pairs of one conversion's sites.
+
+    Attributes:
+        conversion: the conversion.
+    """
+
+    def __init__(self, conversion: Conversion) -> None:
+        """Prepare; the conversion must not have been applied."""
+        self.conversion = conversion
+        self._facts = conversion.facts
+        self._reads: dict[int, set[str]] = {}
+
+    @cached_property
+    def _sites(self) -> dict[int, Site]:
+        """The sites that are not blocked, by the identity of their nodes."""
+        return {id(site.node): site for site in self.conversion.sites if site.blocked is None}
+
+    def signature(self, site: Site) -> tuple[Any, ...]:
+        """A cheap key: sites with equal ones are alike; alike ones may have different ones."""
+        node, scope = site.node, site.scope
+        if _has_graphs(node):
+            return (id(site),)  # Their names would have to be put aside too.
+        tokens: dict[str, Any] = {"": ""}
+        own = self.conversion.constants(scope)
+        parts: list[Any] = [scope.opset, id(scope.function)]
+        for item in (*site.behind, node):
+            for name in item.input:
+                if name not in tokens:
+                    tokens[name] = (len(tokens), self._known(site, name))
+            for name in item.output:
+                tokens.setdefault(name, len(tokens))
+            parts.append(described(item, tokens))
+        for item in site.result:
+            for name in item.input:
+                if name not in tokens:
+                    constant = own.arrays.get(name)
+                    tokens[name] = (
+                        (len(tokens), name)
+                        if constant is None
+                        else (len(tokens), constant[1], constant[0].shape, constant[0].tobytes())
+                    )
+            for name in item.output:
+                tokens.setdefault(name, len(tokens))
+            parts.append(described(item, tokens))
+        parts += [tensor.SerializeToString() for tensor in site.initializers]
+        parts.append(tuple(site.dims.items()))
+        return tuple(parts)
+
+    def _known(self, site: Site, name: str) -> Any:
+        """Return a key of an input's facts: its type, and its value where that is small."""
+        known = self._facts.type(site.scope, name)
+        array = self._facts.constant(site.scope, name)
+        if array is None:
+            return (known, self._sizes(site, name, site.node.input))
+        if array.dtype == object or array.size > INTEGERS:
+            return (known, name)
+        return (known, array.tobytes())
+
+    def pair(self, site: Site, *, full: bool = False) -> Pair:
+        """A site's models.
+
+        Args:
+            site: one of the conversion's, without a blocker.
+            full: whether dimensions stay as large as they are, and all constants what they are.
+
+        Raises:
+            UncheckableError: it cannot be run on its own.
+        """
+        if _has_graphs(site.node):
+            before, after = models_with_bodies(self.conversion, site, self._sites)
+            return Pair(before, after, moved=False, full=True, promised={}, sizes={})
+        self._refuse(site)
+        parts = self._parts(site, full)
+        types = self._types(site, parts, full)
+        own_sizes = full or not self._made_smaller(site, types)
+        drawn = tuple(
+            parts.names[name]
+            for name in parts.drawn
+            if self._facts.constant(site.scope, name) is not None
+        )
+        opset = site.scope.opset
+        assert opset is not None
+        same_operator = [item.op_type for item in parts.after] == [site.node.op_type]
+        return Pair(
+            self._model(parts, types, parts.before, opset),
+            self._model(parts, types, parts.after, self.conversion.target, site.initializers),
+            same_operator or not parts.after,
+            own_sizes and not drawn,
+            self._promised(site, parts) if own_sizes else {},
+            self._known_sizes(site, parts),
+            drawn,
+            site.stabler,
+        )
+
+    def _refuse(self, site: Site) -> None:
+        """Refuse a site of which the node alone shows that it cannot be run on its own."""
+        node = site.node
+        if self._is_random(site):
+            raise UncheckableError(RANDOM)
+        refuse_external(node)
+        large = (t for t in site.initializers if math.prod(t.dims) > INTEGERS)
+        if any(tensor.name not in node.output for tensor in large):
+            raise UncheckableError("its large constant is not read")
+
+    def _parts(self, site: Site, full: bool) -> _Parts:
+        node = site.node
+        after = [bound(self._facts.calls, site.scope, item) for item in site.result]
+        behind = site.behind or nodes_behind(site, after, self.conversion.constants(site.scope))
+        before = [bound(self._facts.calls, site.scope, item) for item in (*behind, node)]
+        inner = made_values(before[:-1])
+        given = [name for name in used_values(before) if name not in inner]
+        constants = self._constants(site, after, given, full)
+        replaced = [tensor.name for tensor in site.initializers]
+        names = Renaming()
+        for prefix, found in (
+            ("i", given),
+            ("o", node.output),
+            ("b", inner),
+            ("c", constants),
+            ("t", [*made_values(after), *replaced]),
+        ):
+            for name in found:
+                names.add(name, prefix)
+        # An output that nobody reads may go.
+        still_made = {*replaced, *(name for item in after for name in item.output)}
+        outputs = [n for n in node.output if n and (n in still_made or n in self._read(site.scope))]
+        drawn = [name for name in given if name not in constants]
+        return _Parts(before, after, constants, drawn, outputs, names)
+
+    def _made_smaller(self, site: Site, types: Mapping[str, TypeProto]) -> bool:
+        """Return whether some known dimension of the model was replaced by a smaller one."""
+        for name, proto in types.items():
+            sizes = {dim for dim in self._known_dims(site, name) or () if isinstance(dim, int)}
+            if not sizes.issubset(fixed_dims(proto)):
+                return True
+        return False
+
+    def _promised(self, site: Site, parts: _Parts) -> dict[str, Dims]:
+        """Return the dimensions that the model states of the outputs, by names in the pair."""
+        known = {name: self._known_dims(site, name) for name in parts.outputs}
+        return {parts.names[name]: dims for name, dims in known.items() if dims is not None}
+
+    def _known_sizes(self, site: Site, parts: _Parts) -> dict[str, Sizes]:
+        """Return the known elements of drawn lists of integers, by their names in the pair."""
+        names, found = parts.names, {}
+        for name in parts.drawn:
+            known = self._sizes(site, name, parts.drawn)
+            if known is not None:
+                found[names[name]] = tuple(
+                    (names[item[0]], item[1]) if isinstance(item, tuple) else item for item in known
+                )
+        return found
+
+    def _sizes(self, site: Site, name: str, drawn: Sequence[str]) -> Sizes | None:
+        """Return the known elements of a computed int64 list of rank 1; None if none is known."""
+        known = self._facts.type(site.scope, name)
+        if known is None or known.elem_type != TensorProto.INT64 or known.rank != 1:
+            return None
+        found: list[int | tuple[str, int] | None] = list(
+            self._facts.elements(site.scope, name) or ()
+        )
+        for data in drawn:
+            for axis, kept in enumerate(self._facts.kept_dims(site.scope, name, data)):
+                if kept:
+                    found[axis] = (data, axis)
+        return tuple(found) if any(item is not None for item in found) else None
+
+    def _is_random(self, site: Site) -> bool:
+        """Return whether the node, or a node that replaces it, may draw random numbers."""
+        arrays = {name: self._facts.constant(site.scope, name) for name in site.node.input if name}
+        off = [name for name, array in arrays.items() if array is not None and not array.any()]
+        target = self.conversion.target
+        return any(
+            is_random(item, opset, off)
+            for opset, nodes in ((site.scope.opset, (site.node,)), (target, site.result))
+            for item in with_inner(nodes)
+        )
+
+    def _read(self, scope: Scope) -> set[str]:
+        """Every name that is read in a scope's tree, or is an output of one of its graphs."""
+        root = scope.root
+        if id(root) not in self._reads:
+            tree = [item for item in self.conversion.scopes if item.root is root]
+            names = (item.outputs.union(*(node.input for node in item.nodes)) for item in tree)
+            self._reads[id(root)] = set().union(*names)
+        return self._reads[id(root)]
+
+    def _known_dims(self, site: Site, name: str) -> Dims | None:
+        known = self._facts.type(site.scope, name)
+        return None if known is None else known.dims
+
+    def _constants(
+        self, site: Site, after: list[NodeProto], given: list[str], full: bool
+    ) -> dict[str, Array]:
+        """The values that both models hold by name, and that are not drawn.
+
+        Large ones are drawn unless `full`: what replaces a node seldom rests on their values.
+        """
+        found: dict[str, Array] = {}
+        own = self.conversion.constants(site.scope)
+        read_after = set(used_values(after))
+        own_names = set(made_values(after)) | {name for name in site.node.output if name}
+        for name in given:
+            array = self._facts.constant(site.scope, name)
+            if array is not None and (
+                (full and array.size <= _MOST) or keeps_value(array) or name not in read_after
+            ):
+                found[name] = array
+        for name in sorted(read_after - {*given} - own_names):
+            if name in own.arrays:
+                found[name] = own.arrays[name][0]
+            elif name in own.references:
+                value = self._facts.calls.resolve_attribute(site.scope, own.references[name])
+                if value is UNKNOWN or value is None:
+                    raise UncheckableError("what it reads is set by the function's callers")
+                found[name] = np.array(value, np.int64)
+            else:
+                array = self._facts.constant(site.scope, name)
+                if array is None:
+                    raise UncheckableError(
+                        f"what replaces it reads {name!r}, which it did not read itself"
+                    )
+                found[name] = array
+        return found
+
+    def _types(self, site: Site, parts: _Parts, full: bool) -> dict[str, TypeProto]:
+        """Return the types of the drawn inputs, by name."""
+        known: dict[str, ValueType] = {}
+        for name in parts.drawn:
+            found = self._facts.type(site.scope, name)
+            if found is None:
+                raise UncheckableError(f"the type of {name!r} is not known")
+            known[name] = found
+        dims = {name: site.dims.get(name, found.dims) for name, found in known.items()}
+        numbers = mentioned([*parts.before, *parts.after], parts.constants.values())
+        small = SmallDims(numbers, full)
+        return {
+            name: type_proto(found, None if own is None else [small(dim) for dim in own])
+            for (name, found), own in zip(known.items(), dims.values(), strict=True)
+        }
+
+    def _model(
+        self,
+        parts: _Parts,
+        types: Mapping[str, TypeProto],
+        nodes: list[NodeProto],
+        opset: int,
+        initializers: Iterable[TensorProto] = (),
+    ) -> ModelProto:
+        """One side: its nodes, with the constants that they read and initializers of its own."""
+        names, read = parts.names, set(used_values(nodes))
+        graph = helper.make_graph(
+            [names.node(item, index) for index, item in enumerate(nodes)],
+            "site",
+            [helper.make_value_info(names[name], proto) for name, proto in types.items()],
+            [],
+            [
+                numpy_helper.from_array(array, names[name])
+                for name, array in parts.constants.items()
+                if name in read
+            ]
+            + [names.tensor(tensor) for tensor in initializers],
+        )
+        for name in parts.outputs:
+            graph.output.add().name = names[name]
+        model = helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", opset)],
+            ir_version=max(4, ir_version.least_for_opset(opset)),
+        )
+        for entry in self.conversion.model.opset_import:
+            if entry.domain and entry.domain != "ai.onnx":
+                model.opset_import.add().CopyFrom(entry)
+        return model
+
+
+def _has_graphs(node: NodeProto) -> bool:
+    return any(True for _ in subgraphs(node))

@@ -1,0 +1,122 @@
+"""The nodes of a pair: a site's own, where no function calls it, and those behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+
+from onnx import AttributeProto, NodeProto, TensorProto, helper
+
+from onnxreduce_cli.engine.pairs.names import made_values
+from onnxreduce_cli.engine.pairs.pair import UncheckableError
+from onnxreduce_cli.engine.sites import Site
+from onnxreduce_cli.model.calls import UNKNOWN, Calls
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.edit import Constants
+from onnxreduce_cli.model.scope import GRAPH_OPERATORS, Scope, with_inner
+from onnxreduce_cli.model.skeleton import bind
+from onnxreduce_cli.model.tensors import tensors
+from onnxreduce_cli.model.used_values import used_values
+
+#: Said of nodes that draw random numbers.
+RANDOM = "its results are random"
+
+#: How many nodes back steps look.
+_DEPTH = 3
+
+
+def bound(calls: Calls, scope: Scope, node: NodeProto) -> NodeProto:
+    """A copy of a node without its texts, its attribute references resolved.
+
+    Args:
+        calls: what is known of the callers of the model's functions.
+        scope: where the node is.
+        node: the node.
+
+    Raises:
+        UncheckableError: callers set an attribute differently.
+    """
+    copy = NodeProto()
+    copy.CopyFrom(node)
+    copy.doc_string = ""
+    del copy.metadata_props[:]
+    values = {}
+    for attribute in _references(copy):
+        value = calls.resolve_attribute(scope, attribute)
+        if value is UNKNOWN:
+            raise UncheckableError(
+                f"its attribute {attribute.name!r} is set by the function's callers"
+            )
+        if value is not None:
+            values[attribute.ref_attr_name] = helper.make_attribute(
+                attribute.name, value, attr_type=attribute.type or None
+            )
+    if values or any(True for _ in _references(copy)):
+        bind(copy, values)
+    return copy
+
+
+def _references(node: NodeProto) -> Iterator[AttributeProto]:
+    """The attributes that refer to one of the function, of a node and those in its graphs."""
+    for item in with_inner([node]):
+        for attribute in item.attribute:
+            if attribute.ref_attr_name:
+                yield attribute
+
+
+def refuse_external(node: NodeProto) -> None:
+    """Refuse a node that holds a tensor without its data.
+
+    Raises:
+        UncheckableError: it holds one.
+    """
+    if any(tensor.data_location == TensorProto.EXTERNAL for tensor in tensors(node)):
+        raise UncheckableError("its tensor is large, or external data, which is not read")
+
+
+def nodes_behind(site: Site, after: Sequence[NodeProto], constants: Constants) -> list[NodeProto]:
+    """The nodes between the values that what replaces a node reads and the node itself.
+
+    Args:
+        site: the site.
+        after: what replaces its node.
+        constants: those that steps added to its scope.
+
+    Returns:
+        the nodes in order, without the site's own; empty if the values do not lead to it.
+    """
+    node, read = site.node, set(used_values(after))
+    wanted = read.difference(made_values(after), node.output, node.input, constants.arrays)
+    wanted -= constants.references.keys()
+    found = _leading(site.scope, node, wanted) if wanted else []
+    # What both read would have to be made on both sides.
+    return found if read.isdisjoint(made_values(found)) else []
+
+
+def _leading(scope: Scope, node: NodeProto, wanted: AbstractSet[str]) -> list[NodeProto]:
+    """The nodes in a scope that lead from some values to a node.
+
+    Args:
+        scope: the scope of the node.
+        node: the node.
+        wanted: the names of the values.
+
+    Returns:
+        the nodes in order, without `node` itself; empty if none of the values leads to it.
+    """
+    found: dict[int, NodeProto] = {}
+
+    def leads(item: NodeProto, depth: int) -> bool:
+        reached = item is not node and not wanted.isdisjoint(item.input)
+        for name in item.input if depth else ():
+            producer = scope.producers.get(name)
+            if producer is not None and is_plain(producer) and leads(producer, depth - 1):
+                found[id(producer)] = producer
+                reached = True
+        return reached
+
+    def is_plain(item: NodeProto) -> bool:
+        return is_default(item.domain) and item.op_type not in GRAPH_OPERATORS
+
+    leads(node, _DEPTH)
+    return list(found.values())

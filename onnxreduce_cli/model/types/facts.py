@@ -1,0 +1,180 @@
+"""The facts of a model as it is given, such as types and constants, each computed once on demand.
+
+Nothing here depends on the target opset, so all conversions of a model share one `Facts`. Those of
+the values that a conversion adds are in `conversion_facts`.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Mapping, Sequence
+
+from onnx import FunctionProto, GraphProto, ModelProto, NodeProto
+
+from onnxreduce_cli.model.calls import Calls
+from onnxreduce_cli.model.constants import Array, ModelConstants
+from onnxreduce_cli.model.overridable import Stated
+from onnxreduce_cli.model.scope import FunctionKey, Scope, by_root
+from onnxreduce_cli.model.types.model_types import Types
+from onnxreduce_cli.model.types.node_inference import Contradictions
+from onnxreduce_cli.model.types.shape_inference import ShapeInference
+from onnxreduce_cli.model.values import ValueType, elem_type_of
+
+
+class Facts:
+    """Types, constants and calls of one model, by scope and name.
+
+    Attributes:
+        model: the model, which must not change while the facts are in use.
+        scopes: its scopes.
+        calls: the calls of its functions, and what they give for attributes.
+        constants: what is known of its values before the run, in whole or in part.
+        stated: what it states of their types.
+        base_dir: the folder that external data is relative to.
+    """
+
+    def __init__(
+        self,
+        model: ModelProto,
+        found: Sequence[Scope],
+        base_dir: str = "",
+        functions: Mapping[FunctionKey, FunctionProto] | None = None,
+    ) -> None:
+        """Prepare for `model`, whose scopes are `found`; nothing is computed yet.
+
+        Args:
+            model: the model, which must not change while the facts are in use.
+            found: `scopes(model)`.
+            base_dir: the folder that external data is relative to.
+            functions: the model's functions; those that the scopes are of if None.
+        """
+        self.model = model
+        self.scopes = list(found)
+        self.calls = Calls(found, functions)
+        self.base_dir = base_dir
+        #: The identities of its nodes that can be there, as far as was asked.
+        self._sound: set[int] = set()
+        self._trees = by_root(found)
+        self._own = {id(scope) for scope in found}
+        self._by_container: dict[int, Scope] = {}
+        self._unread: dict[int, frozenset[str]] = {}
+        self._readers: dict[int, dict[str, list[NodeProto]]] = {}
+        # Types follow from constants and constants from types. They don't hold on to each other:
+        # objects that refer to themselves, and the model with them, are not freed at once.
+        known = weakref.proxy(self)
+        self.constants = ModelConstants(self.calls, known, base_dir)
+        graphs = [scope for scope in found if scope.function is None]
+        self.stated = Stated(model, graphs, self.calls)
+        self._inference = ShapeInference(model, self._trees, self.calls, self.stated, known)
+        self._types = Types(model, self._trees, self.stated, self._inference)
+        self._contradictions = Contradictions(known, model.ir_version)
+
+    # Scopes
+
+    def tree(self, scope: Scope) -> list[Scope]:
+        """The scopes of the model within the outermost one around `scope`, that one first."""
+        return self._trees[id(scope.root)]
+
+    def inner(self, graph: GraphProto) -> Scope | None:
+        """The scope of one of the model's own subgraphs."""
+        if not self._by_container:
+            self._by_container = {id(scope.container): scope for scope in self.scopes}
+        return self._by_container.get(id(graph))
+
+    def owns(self, scope: Scope) -> bool:
+        """Return whether a scope is one of the model's, and not of a graph that is generated."""
+        return id(scope) in self._own
+
+    def without_functions(self) -> Facts:
+        """Facts of the model's graphs alone, to which functions' scopes are added one by one."""
+        graphs = [scope for scope in self.scopes if scope.function is None]
+        other = Facts(self.model, graphs, self.base_dir, self.calls.functions)
+        # What shape inference found there is the same, whichever copy of a function is called.
+        other._inference.take_graphs(self._inference)
+        other._sound = {*self._sound}
+        return other
+
+    def add_scopes(self, tree: Sequence[Scope]) -> None:
+        """Take in a function's scopes, once all calls of it are known."""
+        self.scopes += tree
+        self._own |= {id(scope) for scope in tree}
+        self._trees |= by_root(tree)
+        self._by_container = {}
+        self.calls.add(tree)
+
+    def is_read(self, scope: Scope, name: str) -> bool:
+        """Return whether a node reads the value, or a graph has it as an output.
+
+        True for a value that no node of the model computes: it was generated to be read.
+        """
+        root = scope.root
+        if id(root) not in self._unread:
+            tree = self.tree(root)
+            made = {value for item in tree for node in item.nodes for value in node.output}
+            for item in tree:
+                made.difference_update(item.outputs, *(node.input for node in item.nodes))
+            self._unread[id(root)] = frozenset(made)
+        return name not in self._unread[id(root)]
+
+    def readers(self, scope: Scope, name: str) -> Sequence[NodeProto]:
+        """The nodes that read a value, those in graphs within the scope as well."""
+        root = scope.root
+        if id(root) not in self._readers:
+            found = self._readers[id(root)] = {}
+            for node in (node for item in self.tree(root) for node in item.nodes):
+                for given in node.input:
+                    found.setdefault(given, []).append(node)
+        return self._readers[id(root)].get(name, ())
+
+    # Types
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
+        return self._types.type(scope, name)
+
+    def elem_type(self, scope: Scope, name: str) -> int | None:
+        """A dense tensor's `TensorProto.DataType`, if known."""
+        kind = self.kind(scope, name)
+        return None if kind is None else elem_type_of(kind)
+
+    def kind(self, scope: Scope, name: str) -> str | None:
+        """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
+        return self._types.kind(scope, name)
+
+    def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
+        """Return the types that a value of unknown type may have by the schemas of its nodes."""
+        return self._types.allowed_kinds(scope, name)
+
+    def contradiction(self, scope: Scope, node: NodeProto) -> str | None:
+        """Return why a node of the model cannot be there with what is known around it, if so.
+
+        Nothing is said of nodes with graphs, with references to attributes, and with inputs of
+        which no dense type is known.
+        """
+        if id(node) in self._sound:
+            return None
+        problem = self._contradictions.of(scope, node)
+        if problem is None:
+            self._sound.add(id(node))
+        return problem
+
+    def contradiction_of_constants(
+        self, scope: Scope, node: NodeProto, names: Collection[str]
+    ) -> str | None:
+        """Return the same as far as it follows from the named constants, without any types."""
+        return self._contradictions.of_constants(scope, node, names)
+
+    # Constants
+
+    def constant(self, scope: Scope, name: str) -> Array | None:
+        """A value that is the same for every run, or None; see `Constants.constant`."""
+        return self.constants.constant(scope, name)
+
+    def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
+        """Return a list of integers with None for unknown ones; None if its length is unknown."""
+        return self.constants.elements(scope, name)
+
+    def forget(self) -> None:
+        """Drop the results computed before shape inference found more types."""
+        self._types.forget()
+        self.constants.forget()

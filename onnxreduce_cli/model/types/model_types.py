@@ -1,0 +1,98 @@
+"""The types of a model's values: stated, inferred, or constrained by schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from onnx import FunctionProto, ModelProto
+
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.overridable import Stated
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types.shape_inference import ShapeInference
+from onnxreduce_cli.model.values import ValueType, elem_type_of, merge
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.model.types.unification import Unification
+
+
+class Types:
+    """The types of the values that a model has as it is given."""
+
+    def __init__(
+        self,
+        model: ModelProto,
+        trees: dict[int, list[Scope]],
+        stated: Stated,
+        inference: ShapeInference,
+    ) -> None:
+        """Prepare; nothing is looked up yet.
+
+        Args:
+            model: the model.
+            trees: its scopes, by the identity of the outermost; functions may be added later.
+            stated: what the model states of its values.
+            inference: what onnx's shape inference finds.
+        """
+        self._model = model
+        self._trees = trees
+        self._stated = stated
+        self._inference = inference
+        self._unified: dict[int, Unification] = {}
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """Return the type of the value that `scope` reads by a name; None if it is not known."""
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        declared = self._stated.type(owner, name)
+        if declared is not None and declared.is_whole:
+            return declared
+        return merge(declared, self._inference.type(owner, name)) or self._unify(owner, name)
+
+    def kind(self, scope: Scope, name: str) -> str | None:
+        """The value's type as schemas spell it; cheaper than `type`, as shapes are not needed."""
+        owner = scope.resolve(name) if name else None
+        if owner is None:
+            return None
+        known = owner.declared.get(name) or self._inference.type(owner, name)
+        if known is None:
+            known = self._unify(owner, name)
+        return None if known is None else known.kind
+
+    def allowed_kinds(self, scope: Scope, name: str) -> frozenset[str] | None:
+        """Return the types that a value of unknown type may have by the schemas of its nodes."""
+        owner = scope.resolve(name)
+        return None if owner is None else self._unification(owner.root).allowed(owner, name)
+
+    def forget(self) -> None:
+        """Drop the results that were computed before shape inference found more types."""
+        self._unified.clear()
+
+    def _unify(self, owner: Scope, name: str) -> ValueType | None:
+        kind = self._unification(owner.root).kind(owner, name)
+        return None if kind is None else ValueType(kind, elem_type_of(kind) or 0, None)
+
+    def _unification(self, root: Scope) -> Unification:
+        """Return the type constraints of one tree's nodes; no tree's constraints affect another."""
+        found = self._unified.get(id(root))
+        if found is None:
+            from onnxreduce_cli.model.types.unification import Unification
+
+            tree = self._trees[id(root)]
+            found = Unification(tree, self._opsets(root), self._known_kind)
+            self._unified[id(root)] = found
+        return found
+
+    def _known_kind(self, owner: Scope, name: str) -> str | None:
+        found = owner.declared.get(name) or self._inference.type(owner, name)
+        return None if found is None else found.kind
+
+    def _opsets(self, root: Scope) -> dict[str, int]:
+        """The opset of each domain that the model, or a function, imports."""
+        container = root.container
+        importing = container if isinstance(container, FunctionProto) else self._model
+        return {
+            "" if is_default(entry.domain) else entry.domain: entry.version
+            for entry in importing.opset_import
+        }

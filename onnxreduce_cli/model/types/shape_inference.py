@@ -1,0 +1,294 @@
+"""onnx's shape inference over a model and its functions.
+
+It runs at most twice over the model, without its large tensors, and once for each way in which a
+function whose types are needed is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+)
+
+from onnxreduce_cli.model.attribute_ranges import ENDING, may_end
+from onnxreduce_cli.model.calls import Calls, sizes_of_calls
+from onnxreduce_cli.model.edit import put_in_order
+from onnxreduce_cli.model.overridable import Stated, drop_defaults
+from onnxreduce_cli.model.safe_inference import infer_shapes
+from onnxreduce_cli.model.scope import Scope, called_key, function_key, scopes, with_inner
+from onnxreduce_cli.model.skeleton import call_skeleton, model_skeleton
+from onnxreduce_cli.model.types.shapes_by_values import (
+    Known,
+    StatedShapes,
+    infos_by_name,
+    open_places,
+)
+from onnxreduce_cli.model.values import ValueType, common, forget_negative_dims, stated_in
+
+if TYPE_CHECKING:
+    from onnxreduce_cli.model.types.called_types import CalledTypes
+
+
+class ShapeInference:
+    """The types that onnx infers for a model's values, by scope."""
+
+    def __init__(
+        self,
+        model: ModelProto,
+        trees: dict[int, list[Scope]],
+        calls: Calls,
+        stated: Stated,
+        known: Known,
+    ) -> None:
+        """Prepare; nothing is inferred yet.
+
+        Args:
+            model: the model.
+            trees: its scopes, by the identity of the outermost; functions may be added later.
+            calls: those of its functions.
+            stated: what it states of its values.
+            known: what is known of its values otherwise.
+        """
+        self._model = model
+        self._trees = trees
+        self._calls = calls
+        self._stated = stated
+        self._known = known
+        self._graphs = [
+            scope for tree in trees.values() for scope in tree if tree[0].function is None
+        ]
+        self._inferred: dict[int, dict[str, ValueType]] = {}
+        #: By a function's name, and what a call gives it, the types in each of its scopes.
+        self._accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
+        #: The outermost scopes that inference has been run over.
+        self._done: set[int] = set()
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """The type that is inferred for a value that a scope defines; None where none is."""
+        return self.of(scope).get(name)
+
+    def of(self, scope: Scope) -> dict[str, ValueType]:
+        """The types that are inferred for the values that a scope defines, by their names."""
+        found = self._inferred.get(id(scope))
+        if found is not None:
+            return found
+        for root in self._callers_first(scope.root):
+            self._done.add(id(root))
+            if isinstance(root.container, FunctionProto):
+                self._infer_function(root, root.container)
+            else:
+                self._infer_model()
+        return self._inferred.get(id(scope), {})
+
+    def _callers_first(self, last: Scope) -> list[Scope]:
+        """The outermost scopes that inference has to run over for one of them, in that order.
+
+        What calls a function is asked for the types that it gives: it comes before, so that a
+        chain of functions may be as long as the model; unless it states all of these.
+        """
+        found: list[Scope] = []
+        begun = set[int]()
+        waiting = [last]
+        while waiting:
+            root = waiting[-1]
+            if id(root) in self._done or id(root) in begun:
+                waiting.pop()
+                if id(root) not in self._done and root not in found:
+                    found.append(root)
+                continue
+            begun.add(id(root))
+            if isinstance(root.container, FunctionProto):
+                waiting += [
+                    caller.root
+                    for caller, call in self._calls.of(root.container)
+                    if id(caller.root) not in begun and not self._states_inputs(caller, call)
+                ]
+        return found
+
+    def _states_inputs(self, caller: Scope, call: NodeProto) -> bool:
+        """Return whether all is stated of what a call reads."""
+        for name in call.input:
+            owner = caller.resolve(name) if name else None
+            known = None if owner is None else self._stated.type(owner, name)
+            if owner is not None and (known is None or not known.is_whole):
+                return False
+        return True
+
+    def take_graphs(self, other: ShapeInference) -> None:
+        """Take over the types that `other` has inferred for the model's graphs, if it has.
+
+        What calls give its functions' bodies is shared from then on: copies of a function are known
+        by its name until they are settled.
+        """
+        own = {id(scope) for scope in self._graphs}
+        self._done |= other._done & own
+        self._inferred |= {key: other._inferred[key] for key in own & other._inferred.keys()}
+        self._called_types, self._too_many_calls = other._called_types, other._too_many_calls
+        self._accounts = other._accounts
+
+    # The model's graphs
+
+    def _infer_model(self) -> None:
+        skeleton = model_skeleton(self._model)
+        misplaced = (scope.misplaced for tree in self._trees.values() for scope in tree)
+        ordered = all(node is None for node in misplaced)
+        twins = list(self._twins(skeleton, ordered=ordered))
+        for _, twin in twins:
+            assert isinstance(twin.container, GraphProto)
+            forget_negative_dims(stated_in(twin.container))
+        if self._stated.overridable:
+            self._drop_defaults(twins)
+        if not ordered:
+            # Shape inference takes nodes in the order in which they stand.
+            for _, twin in twins:
+                put_in_order(twin)
+        self._infer_graphs(skeleton)
+        if self._inferred and self._state_constants(skeleton):
+            self._infer_graphs(skeleton)
+            self._known.forget()
+
+    def _drop_defaults(self, twins: Sequence[tuple[Scope, Scope]]) -> None:
+        """Take what a caller may override from a skeleton, and the shapes that may follow."""
+        main = twins[0][1].container
+        assert isinstance(main, GraphProto)
+        drop_defaults(main, self._stated.overridable)
+        for scope, twin in twins:
+            assert isinstance(twin.container, GraphProto)
+            for name, infos in infos_by_name(twin.container).items():
+                for info in infos if self._stated.follows(scope, name) else ():
+                    if info.type.HasField("tensor_type"):
+                        info.type.tensor_type.ClearField("shape")
+
+    def _infer_graphs(self, skeleton: ModelProto) -> None:
+        inferred = self._infer(skeleton)
+        if inferred is None:
+            return
+        # Same structure as the model's own, so scopes correspond one to one.
+        for scope, twin in self._twins(inferred):
+            self._inferred[id(scope)] = twin.declared
+
+    def _infer(self, skeleton: ModelProto) -> ModelProto | None:
+        if self._ends_the_process:
+            return None
+        if self._too_many_calls:
+            return self._called_types.infer(skeleton)
+        return _infer_by_onnx(skeleton)
+
+    @cached_property
+    def _called_types(self) -> CalledTypes:
+        from onnxreduce_cli.model.types.called_types import CalledTypes
+
+        return CalledTypes(self._model, self._calls.functions, _infer_by_onnx)
+
+    @cached_property
+    def _too_many_calls(self) -> bool:
+        """Return whether onnx would go through more than it should by itself.
+
+        That is nodes as often as they are called, and at each call the names of all functions.
+        """
+        functions = self._calls.functions
+        if not functions:
+            return False
+        from onnxreduce_cli.model.types import called_types
+
+        if sum(map(len, self._calls.all.values())) * len(functions) > called_types.NAMES:
+            return True
+        sizes = sizes_of_calls(functions)
+        nodes = [node for scope in self._graphs for node in scope.nodes]
+        nodes += [node for item in functions.values() for node in with_inner(item.node)]
+        calls = (sizes.get(called_key(node), 0) for node in nodes)
+        return sum(calls) > called_types.LIMIT
+
+    @cached_property
+    def _ends_the_process(self) -> bool:
+        """Return whether onnx would crash on some node."""
+        return any(
+            may_end(node)
+            for tree in self._trees.values()
+            for scope in tree
+            if not ENDING.keys().isdisjoint(scope.op_types)
+            for node in scope.nodes
+        )
+
+    def _twins(self, copy: ModelProto, *, ordered: bool = True) -> Iterator[tuple[Scope, Scope]]:
+        """The scopes of the model's graphs and of those of a copy of it, side by side.
+
+        The copy's nodes are in order, unless said otherwise.
+        """
+        graphs = self._graphs
+        if len(graphs) == 1:  # So no node need be looked at for graphs in it.
+            return iter([(graphs[0], Scope(copy.graph, None, graphs[0].opset, ""))])
+        others = (scope for scope in scopes(copy, ordered=ordered) if scope.function is None)
+        return zip(graphs, others, strict=True)
+
+    def _state_constants(self, skeleton: ModelProto) -> bool:
+        """Write computed constants that decide an unknown shape into a skeleton; whether any was.
+
+        Exporters compute the pads of a Pad, say, by operators that shape inference cannot follow.
+        """
+        places = {id(scope): open_places(scope) for scope in self._graphs}
+        if not any(places.values()):
+            return False
+        found = False
+        for scope, twin in self._twins(skeleton):
+            stated = StatedShapes(self._known, self._calls, scope, self._inferred[id(scope)], twin)
+            for place in places[id(scope)]:
+                found |= stated.state(place)
+        # Before IR version 4 shape inference wants initializers among a graph's inputs.
+        skeleton.ir_version = max(skeleton.ir_version, 4)
+        return found
+
+    # Functions
+
+    def _infer_function(self, root: Scope, function: FunctionProto) -> None:
+        from onnxreduce_cli.model.types.called_types import frozen
+
+        tree = self._trees[id(root)]
+        name = function_key(function)
+        accounts: dict[Hashable, list[dict[str, ValueType]]] = {}
+        for caller, call in self._calls.of(function):
+            types = tuple(self._known.type(caller, name) for name in call.input)
+            bound = self._calls.bound(function, caller, call)
+            key = (name, types, frozen(bound))
+            if key not in self._accounts:
+                self._accounts[key] = self._account(tree, function, types, bound)
+            accounts[key] = self._accounts[key]
+        for index, scope in enumerate(tree):
+            told = [account[index] for account in accounts.values()]
+            if len(told) == 1:
+                self._inferred[id(scope)] = told[0]
+                continue
+            names = {name for types_of in told for name in types_of}
+            joined = {name: common([types_of.get(name) for types_of in told]) for name in names}
+            self._inferred[id(scope)] = {n: t for n, t in joined.items() if t is not None}
+
+    def _account(
+        self,
+        tree: Sequence[Scope],
+        function: FunctionProto,
+        types: Sequence[ValueType | None],
+        bound: Mapping[str, AttributeProto],
+    ) -> list[dict[str, ValueType]]:
+        """The types that inference gives in each scope of a function for one way to call it."""
+        called = [] if self._too_many_calls else self._calls.reached_from(tree)
+        functions = self._calls.functions
+        skeleton = call_skeleton(self._model, function, called, types, bound, functions)
+        if self._stated.overridable:
+            del skeleton.graph.value_info[:]
+        forget_negative_dims(skeleton.graph.value_info)
+        inferred = self._infer(skeleton)
+        found = [] if inferred is None else [scope.declared for scope in scopes(inferred)]
+        return found[: len(tree)] or [{} for _ in tree]
+
+
+def _infer_by_onnx(model: ModelProto) -> ModelProto | None:
+    # Where onnx cannot type a model, what it declares is all there is.
+    return infer_shapes(model, data_prop=True)

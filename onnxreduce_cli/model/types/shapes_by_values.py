@@ -1,0 +1,186 @@
+"""Shapes that follow from values, stated in a copy of a graph for shape inference to go on from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+import onnx
+from onnx import GraphProto, NodeProto, ValueInfoProto, numpy_helper
+
+from onnxreduce_cli.model.calls import Calls
+from onnxreduce_cli.model.domains import DEFAULT_DOMAINS, is_default
+from onnxreduce_cli.model.scope import Scope
+from onnxreduce_cli.model.types import placeholders
+from onnxreduce_cli.model.values import Dims, ValueType
+
+#: Operators whose output's shape follows from the values of inputs.
+SHAPED_BY_VALUES = frozenset(
+    {"ConstantOfShape", "Expand", "Pad", "Reshape", "Resize", "Slice", "Tile", "Upsample"}
+)
+
+
+class Known(Protocol):
+    """Types and constants of a model's values; see `model.types.facts.Facts`."""
+
+    def type(self, scope: Scope, name: str) -> ValueType | None:
+        """A value's type as far as it is known."""
+
+    def constant(self, scope: Scope, name: str) -> npt.NDArray[np.generic] | None:
+        """A value that is the same for every run; None where it is not known."""
+
+    def elements(self, scope: Scope, name: str) -> tuple[int | None, ...] | None:
+        """The elements of a list of integers as far as they are known."""
+
+    def forget(self) -> None:
+        """Drop the results that were computed from less than is known now."""
+
+
+def open_places(scope: Scope) -> list[int]:
+    """The places of the nodes whose shapes may follow from more than shape inference looks at."""
+    return [
+        place
+        for place, (op_type, node) in enumerate(zip(scope.op_types, scope.nodes, strict=True))
+        if op_type in SHAPED_BY_VALUES or node.domain not in DEFAULT_DOMAINS
+    ]
+
+
+def infos_by_name(graph: GraphProto) -> defaultdict[str, list[ValueInfoProto]]:
+    """What a graph says of the values that its nodes make."""
+    found: defaultdict[str, list[ValueInfoProto]] = defaultdict(list)
+    for info in (*graph.value_info, *graph.output):
+        found[info.name].append(info)
+    return found
+
+
+class StatedShapes:
+    """Writes what is certain of a graph's shapes into a copy of it.
+
+    Args:
+        known: types and constants of the model's values.
+        calls: the calls of the model's functions.
+        scope: the graph.
+        inferred: what was inferred in it so far, by name.
+        twin: the copy of the graph.
+    """
+
+    def __init__(
+        self,
+        known: Known,
+        calls: Calls,
+        scope: Scope,
+        inferred: Mapping[str, ValueType],
+        twin: Scope,
+    ) -> None:
+        assert isinstance(twin.container, GraphProto)
+        self._known = known
+        self._calls = calls
+        self._scope = scope
+        self._inferred = inferred
+        self._twin = twin
+        self._graph = twin.container
+        self._infos = infos_by_name(twin.container)
+
+    def state(self, place: int) -> bool:
+        """State what is certain of the outputs of the node at a place; return whether any is."""
+        node, copied = self._scope.nodes[place], self._twin.nodes[place]
+        if self._join_groups(node, copied):
+            return True
+        found = self._state_shapes(node)
+        if node.op_type in SHAPED_BY_VALUES and not self._shape_is_known(node):
+            found |= self._state_inputs(node, copied)
+        return found
+
+    def _join_groups(self, node: NodeProto, copied: NodeProto) -> bool:
+        """Let the copy of a node be a Cast of what it has the shape of: normalised in groups.
+
+        Exporters write GroupNormalization as an InstanceNormalization between two Reshapes, the
+        second to the Shape of the data; there may be one after the other.
+        """
+        normal, shape = ([*map(self._scope.producers.get, node.input), None, None])[:2]
+        if node.op_type != "Reshape" or normal is None or shape is None:
+            return False
+        if shape.op_type != "Shape" or shape.attribute:
+            return False
+        groups = self._scope.producers.get(normal.input[0]) if normal.input else None
+        known = self._known.type(self._scope, node.output[0])
+        if (
+            normal.op_type != "InstanceNormalization"
+            or groups is None
+            or groups.op_type != "Reshape"
+            or groups.input[0] != shape.input[0]
+            or known is None
+            or known.dims is not None
+        ):
+            return False
+        cast = onnx.helper.make_node("Cast", shape.input[:1], node.output, to=known.elem_type)
+        copied.CopyFrom(cast)
+        return True
+
+    def _state_inputs(self, node: NodeProto, copied: NodeProto) -> bool:
+        """Let the copy of a node read initializers in place of what nodes compute."""
+        found = False
+        for index, name in enumerate(node.input):
+            computed = name in self._scope.producers
+            array = self._known.constant(self._scope, name) if computed else None
+            if array is not None:
+                tensor = numpy_helper.from_array(array, f"{name}/constant")
+                self._graph.initializer.append(tensor)
+                copied.input[index] = tensor.name
+                found = True
+        return found
+
+    def _state_shapes(self, node: NodeProto) -> bool:
+        """Write what is certain of a node's unknown shapes into the copy."""
+        found = False
+        for name, dims in zip(node.output, self._certain_dims(node), strict=False):
+            known = self._known.type(self._scope, name)
+            if known is None or not known.elem_type or dims is None:
+                continue
+            if known.dims is not None:
+                if len(known.dims) != len(dims) or not _tell_more(dims, known.dims):
+                    continue
+                stated_dims: Dims = tuple(
+                    own or dim for own, dim in zip(dims, known.dims, strict=True)
+                )
+            else:
+                stated_dims = tuple(dims)
+            info = onnx.helper.make_tensor_value_info(name, known.elem_type, stated_dims)
+            for entry in self._infos[name]:
+                entry.CopyFrom(info)
+            if not self._infos[name]:
+                self._graph.value_info.append(info)
+                self._infos[name].append(self._graph.value_info[-1])
+            found = True
+        return found
+
+    def _certain_dims(self, node: NodeProto) -> list[list[int | None] | None]:
+        """For each of a node's outputs what is certain of its shape beyond shape inference."""
+        if self._calls.function_of(node) is not None:
+            return []
+        if not is_default(node.domain):
+            first = self._known.type(self._scope, node.input[0]) if node.input else None
+            found = placeholders.ranks(node, None if first is None else first.rank)
+            return [[None] * rank for rank in found]
+        if node.op_type == "ConstantOfShape":
+            sizes = self._known.elements(self._scope, node.input[0])
+        elif node.op_type == "Reshape" and len(node.input) > 1:
+            sizes = self._known.elements(self._scope, node.input[1])
+        else:
+            return []
+        # Zero may stand for a size of the data, and -1 for what is left.
+        return [None if sizes is None else [size if size and size > 0 else None for size in sizes]]
+
+    def _shape_is_known(self, node: NodeProto) -> bool:
+        known = self._inferred.get(node.output[0])
+        if known is None or known.dims is None:
+            return False
+        return all(isinstance(dim, int) for dim in known.dims)
+
+
+def _tell_more(dims: Sequence[int | None], known: Dims) -> bool:
+    """Return whether a size is certain of which a name, or nothing, is known."""
+    return any(own and not isinstance(dim, int) for own, dim in zip(dims, known, strict=True))

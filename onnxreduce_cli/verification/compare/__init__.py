@@ -1,0 +1,1 @@
+"""Comparing values, and judging outcomes of models in executors."""

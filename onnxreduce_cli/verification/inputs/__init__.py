@@ -1,0 +1,1 @@
+"""Inputs of models: drawn, or read from files."""

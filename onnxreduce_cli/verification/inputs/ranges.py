@@ -1,0 +1,346 @@
+"""The ranges that inputs must keep to: those that index something, count something, name an axis.
+
+An input is followed through operators that keep its elements, into subgraphs and functions, to
+wherever it means something; the dimensions of what it indexes bound it.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from onnx import FunctionProto, ModelProto, NodeProto, TensorProto
+
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.steps.reduction import REDUCE
+
+Dim = int | str | None
+
+
+class Bound(NamedTuple):
+    """The integers that an input may hold, both ends included.
+
+    Attributes:
+        low: the least.
+        high: the largest.
+        dims: dimensions that it must stay below (`inclusive`: not exceed) as well; unknown ones
+            leave only the least.
+        inclusive: whether a dimension itself is allowed.
+        unique: whether no value may come twice, as in a list of axes.
+        rest: what all but the first element hold; None for more of the same.
+    """
+
+    low: int
+    high: int
+    dims: tuple[Dim, ...] = ()
+    inclusive: bool = False
+    unique: bool = False
+    rest: int | None = None
+
+
+#: Operators that give on the elements of some inputs as they are, by the positions of those.
+_PASSING: dict[str, tuple[int, ...]] = {
+    "Cast": (0,),
+    "CastLike": (0,),
+    "Compress": (0,),
+    "Concat": tuple(range(64)),
+    "Expand": (0,),
+    "Flatten": (0,),
+    "Gather": (0,),
+    "GatherElements": (0,),
+    "GatherND": (0,),
+    "Identity": (0,),
+    "Max": tuple(range(64)),
+    "Min": tuple(range(64)),
+    "ReduceMax": (0,),
+    "ReduceMin": (0,),
+    "Reshape": (0,),
+    "Slice": (0,),
+    "Split": (0,),
+    "Squeeze": (0,),
+    "Tile": (0,),
+    "Transpose": (0,),
+    "Unsqueeze": (0,),
+    "Where": (1, 2),
+}
+
+
+class _Use(NamedTuple):
+    """A node that an input reaches."""
+
+    node: NodeProto
+    scope: Scope
+    facts: Facts
+
+    def dims(self, index: int) -> Dims | None:
+        """The dimensions of the node's input at `index`."""
+        name = self.node.input[index] if index < len(self.node.input) else ""
+        found = self.facts.type(self.scope, name)
+        return None if found is None else found.dims
+
+    def axis(self, default: int = 0) -> int:
+        """The node's attribute `axis`."""
+        attribute = attributes.find(self.node, "axis")
+        return int(attribute.i) if attribute is not None else default
+
+    def dim(self, index: int, axis: int) -> Dim:
+        """One dimension of an input; None where it is not known."""
+        dims = self.dims(index)
+        if dims is None or not -len(dims) <= axis < len(dims):
+            return None
+        return dims[axis]
+
+    def constant(self, index: int) -> int | None:
+        """The value of a constant input of one element."""
+        array = self.facts.constant(self.scope, self.node.input[index])
+        return None if array is None or array.size != 1 else int(array.reshape(-1)[0])
+
+
+_LARGEST = 1 << 30
+
+FLOATS = frozenset(
+    {TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, TensorProto.BFLOAT16}
+)
+
+
+def _below(dim: Dim) -> Bound:
+    return Bound(0, _LARGEST, (dim,))
+
+
+def _at_axis(use: _Use) -> Bound:
+    return _below(use.dim(0, use.axis()))
+
+
+def _nd(use: _Use) -> Bound:
+    """Each column of the indices has a dimension of its own; all keep to the smallest."""
+    batch = attributes.find(use.node, "batch_dims")
+    start = int(batch.i) if batch is not None else 0
+    dims = use.dims(0)
+    last = use.dim(1, -1)
+    if dims is None or not isinstance(last, int):
+        return Bound(0, 0)
+    return Bound(0, _LARGEST, tuple(dims[start : start + last]))
+
+
+def _axes(use: _Use) -> Bound:
+    dims = use.dims(0)
+    return Bound(0, max(0, len(dims) - 1) if dims is not None else 0, unique=True)
+
+
+def _signal_axis(use: _Use) -> Bound:
+    """Any but the last, which holds the parts of complex numbers."""
+    return Bound(0, max(0, len(use.dims(0) or ()) - 2))
+
+
+def _one_hot(use: _Use) -> Bound:
+    depth = use.constant(1)
+    return Bound(0, 0 if depth is None else max(0, depth - 1))
+
+
+def _new_axes(use: _Use) -> Bound:
+    dims = use.dims(0)
+    return Bound(0, len(dims) if dims is not None else 0, unique=True)
+
+
+def _written_from(use: _Use) -> Bound:
+    """Where writing into a cache begins, such that it ends within."""
+    cache, written = (use.dim(index, use.axis(-2)) for index in (0, 1))
+    if not isinstance(cache, int) or not isinstance(written, int):
+        return Bound(0, 0)
+    return Bound(0, max(0, cache - written))
+
+
+def _top_k(use: _Use) -> Bound:
+    return Bound(1, _LARGEST, (use.dim(0, use.axis(-1)),), inclusive=True)
+
+
+def _lengths(index: int, axis_attribute: str, default: int) -> Callable[[_Use], Bound]:
+    def bound(use: _Use) -> Bound:
+        attribute = attributes.find(use.node, axis_attribute)
+        axis = int(attribute.i) if attribute is not None else default
+        return Bound(1, _LARGEST, (use.dim(index, axis),), inclusive=True)
+
+    return bound
+
+
+def _of_integers(low: int, high: int) -> Callable[[_Use], Bound | None]:
+    """A bound where the first input holds integers: results that they cannot hold are undefined."""
+
+    def bound(use: _Use) -> Bound | None:
+        elem_type = use.facts.elem_type(use.scope, use.node.input[0])
+        return None if elem_type is None or elem_type in FLOATS else Bound(low, high)
+
+    return bound
+
+
+def _counts(low: int, high: int) -> Callable[[_Use], Bound]:
+    return lambda use: Bound(low, high)
+
+
+_ROLES: dict[tuple[str, int], Callable[[_Use], Bound | None]] = {
+    ("Gather", 1): _at_axis,
+    ("GatherElements", 1): _at_axis,
+    ("Scatter", 1): _at_axis,
+    ("ScatterElements", 1): _at_axis,
+    ("GatherND", 1): _nd,
+    ("ScatterND", 1): _nd,
+    ("OneHot", 0): _one_hot,
+    ("OneHot", 1): _counts(2, 9),
+    ("SoftmaxCrossEntropyLoss", 1): lambda use: _below(use.dim(0, 1)),
+    ("NegativeLogLikelihoodLoss", 1): lambda use: _below(use.dim(0, 1)),
+    ("RoiAlign", 1): _counts(0, 9),
+    ("RoiAlign", 2): lambda use: _below(use.dim(0, 0)),
+    ("EmbedLayerNormalization", 0): lambda use: _below(use.dim(2, 0)),
+    ("EmbedLayerNormalization", 1): lambda use: _below(use.dim(4, 0)),
+    ("NonMaxSuppression", 2): _counts(1, 4),
+    ("TopK", 1): _top_k,
+    ("ReverseSequence", 1): _lengths(0, "time_axis", 0),
+    ("RNN", 4): _lengths(0, "", 0),
+    ("GRU", 4): _lengths(0, "", 0),
+    ("LSTM", 4): _lengths(0, "", 0),
+    ("SequenceAt", 1): _counts(0, 1),
+    ("SequenceErase", 1): _counts(0, 1),
+    ("SequenceInsert", 2): _counts(0, 1),
+    ("RotaryEmbedding", 3): lambda use: _below(use.dim(1, 0)),
+    ("TensorScatter", 2): _written_from,
+    **{(operator, 1): _axes for operator in ("CumProd", "CumSum")},
+    ("Squeeze", 1): _axes,
+    ("Unsqueeze", 1): _new_axes,
+    ("Loop", 0): _counts(1, 4),
+    ("Range", 0): _counts(0, 1),
+    ("Range", 1): _counts(2, 9),
+    ("Range", 2): _counts(1, 2),
+    ("Expand", 1): _counts(1, 1),
+    ("Tile", 1): _counts(1, 3),
+    ("ConstantOfShape", 0): _counts(1, 4),
+    ("Pad", 1): _counts(0, 2),
+    ("Pad", 3): _axes,
+    ("Slice", 1): _counts(0, 0),
+    ("Slice", 2): _counts(1, 9),
+    ("Slice", 3): _axes,
+    ("Slice", 4): _counts(1, 2),
+    # One dimension may be left open, and that takes any number of elements.
+    ("Reshape", 1): lambda use: Bound(-1, -1, rest=1),
+    ("Resize", 1): lambda use: Bound(1, 2) if use.scope.opset == 10 else None,
+    ("Resize", 2): _counts(1, 2),
+    ("Resize", 3): _counts(1, 9),
+    ("Upsample", 1): _counts(1, 2),
+    ("CenterCropPad", 1): _counts(1, 5),
+    ("AffineGrid", 1): _counts(1, 4),
+    ("Col2Im", 1): _counts(2, 6),
+    ("Col2Im", 2): _counts(1, 2),
+    ("SplitToSequence", 1): _counts(1, 2),
+    ("HannWindow", 0): _counts(1, 12),
+    ("HammingWindow", 0): _counts(1, 12),
+    ("BlackmanWindow", 0): _counts(1, 12),
+    ("DFT", 1): _counts(1, 9),
+    ("DFT", 2): _signal_axis,
+    ("MelWeightMatrix", 0): _counts(1, 4),
+    ("MelWeightMatrix", 1): _counts(8, 20),
+    ("MelWeightMatrix", 2): _counts(8000, 16000),
+    ("MelWeightMatrix", 3): _counts(0, 99),
+    ("MelWeightMatrix", 4): _counts(2000, 4000),
+    ("STFT", 1): _counts(1, 2),
+    ("STFT", 3): _counts(2, 4),
+    # Dividing by zero, or the lowest number by -1, may end the process.
+    **{(operator, 0): _of_integers(-99, 99) for operator in ("Div", "Mod")},
+    **{(operator, 1): _of_integers(1, 9) for operator in ("Div", "Mod")},
+    ("Pow", 1): _of_integers(0, 3),
+    ("ReduceLogSum", 0): _of_integers(1, 9),
+    ("ReduceLogSumExp", 0): _of_integers(0, 9),
+    ("Trilu", 1): _counts(-2, 2),
+    # A ratio, which is less than 1.
+    ("Dropout", 1): _counts(0, 0),
+    ("BitShift", 1): _counts(0, 7),
+    **{(operator, 1): _axes for operator in REDUCE},
+}
+
+_ROLE_OPERATORS = {"EmbedLayerNormalization"}
+
+
+def bounds(model: ModelProto, names: Iterable[str]) -> dict[str, tuple[Bound, ...]]:
+    """Find the bounds that the model's graph sets to the elements of its inputs.
+
+    Args:
+        model: the model; its large tensors may be left out.
+        names: the inputs to follow.
+
+    Returns:
+        the bounds by input; inputs that may hold anything are left out.
+    """
+    found_scopes = scopes(model)
+    facts = Facts(model, found_scopes)
+    readers = _readers(found_scopes)
+    main = found_scopes[0]
+    inner = {id(scope.container): scope for scope in found_scopes}
+    result = {}
+    for name in names:
+        found = _follow(main, name, facts, readers, inner)
+        if found:
+            result[name] = found
+    return result
+
+
+Readers = dict[tuple[int, str], list[tuple[Scope, NodeProto, int]]]
+
+
+def _readers(found: list[Scope]) -> Readers:
+    """By the scope that defines a value and its name: who reads it, where, at which position."""
+    readers: Readers = defaultdict(list)
+    for scope in found:
+        for node in scope.nodes:
+            for index, name in enumerate(node.input):
+                owner = scope.resolve(name) if name else None
+                if owner is not None:
+                    readers[id(owner), name].append((scope, node, index))
+    return readers
+
+
+def _follow(
+    main: Scope, start: str, facts: Facts, readers: Readers, inner: dict[int, Scope]
+) -> tuple[Bound, ...]:
+    found: dict[Bound, None] = {}
+    waiting, seen = [(main, start)], {(id(main), start)}
+
+    def reach(scope: Scope, name: str) -> None:
+        if name and (id(scope), name) not in seen:
+            seen.add((id(scope), name))
+            waiting.append((scope, name))
+
+    while waiting:
+        owner, name = waiting.pop()
+        for scope, node, index in readers.get((id(owner), name), ()):
+            function = facts.calls.function_of(node)
+            if function is not None:
+                body = inner.get(id(function))
+                if body is not None and index < len(function.input):
+                    reach(body, function.input[index])
+                continue
+            if not is_default(node.domain) and node.op_type not in _ROLE_OPERATORS:
+                continue
+            role = _ROLES.get((node.op_type, index))
+            bound = None if role is None else role(_Use(node, scope, facts))
+            if bound is not None:
+                found[bound] = None
+            if index in _PASSING.get(node.op_type, ()):
+                for output in node.output:
+                    reach(scope, output)
+            _enter(node, index, inner, reach)
+    return tuple(found)
+
+
+def _enter(
+    node: NodeProto, index: int, inner: dict[int, Scope], reach: Callable[[Scope, str], None]
+) -> None:
+    """Follow a value that Loop or Scan hands to its body."""
+    if node.op_type not in ("Loop", "Scan") or (node.op_type == "Loop" and index == 0):
+        return  # Loop: the trip count is not what the body gets first.
+    for _, graph in subgraphs(node):
+        body = inner[id(graph)]
+        if not isinstance(body.container, FunctionProto) and index < len(graph.input):
+            reach(body, graph.input[index].name)

@@ -1,0 +1,127 @@
+"""The loop of every comparison: inputs are drawn, executors run both models, outputs are judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, NamedTuple
+
+from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey
+from onnxreduce_cli.verification.inputs.drawing import Attempt
+
+Inputs = Mapping[str, Any]
+
+
+class Wanted(NamedTuple):
+    """One set of inputs that the reference is to accept.
+
+    Attributes:
+        values: the value profile; ``given`` where nothing is drawn.
+        attempts: the ways to choose what the model leaves open, the most telling first.
+        draw: draws inputs in one of these ways; None where that would be too large.
+        times: how often each way is tried, as values decide too.
+    """
+
+    values: str
+    attempts: Sequence[Attempt]
+    draw: Callable[[Attempt], dict[str, Any] | None]
+    times: int = 1
+
+
+@dataclass(slots=True)
+class Run:
+    """One set of inputs, and what executors made of it.
+
+    Attributes:
+        values: the value profile.
+        feeds: the inputs by name.
+        accepted: whether the reference accepts them.
+        outcomes: by model and executor.
+        judgements: by output, how the models and the executors compare.
+    """
+
+    values: str
+    feeds: dict[str, Any]
+    accepted: bool
+    outcomes: dict[RunKey, Outcome]
+    judgements: dict[str, Judgement] = field(default_factory=dict)
+
+
+#: Runs the reference: its outcomes, and whether it accepts the inputs.
+Ask = Callable[[dict[str, Any]], tuple[dict[RunKey, Outcome], bool]]
+
+
+def draw_runs(wanted: Iterable[Wanted], ask: Ask, *, persistent: bool = False) -> Iterator[Run]:
+    """Draw each set of inputs until the reference accepts it.
+
+    Args:
+        wanted: the sets; the next is asked for when the last is run.
+        ask: runs the reference.
+        persistent: whether all ways are tried for each set, even if none suited the first.
+
+    Yields:
+        for each set the run that was accepted, else the first; none where all are too large.
+    """
+    # The way that the last set needed comes first.
+    level: int | None = 0
+    accepted = False
+    for item in wanted:
+        places = range(len(item.attempts) if level is not None else 1)
+        order = sorted(places, key=lambda place: (place != level, place))
+        first: Run | None = None
+        for place in (place for place in order for _ in range(item.times)):
+            feeds = item.draw(item.attempts[place])
+            if feeds is None:
+                continue
+            run = Run(item.values, feeds, False, {})
+            run.outcomes, run.accepted = ask(feeds)
+            first = first or run
+            if run.accepted:
+                first, level, accepted = run, place, True
+                break
+        else:
+            if not accepted and not persistent:
+                # Larger sizes take long, and what no size suits is not looked for again.
+                level = None
+        if first is not None:
+            yield first
+
+
+def compare_models(
+    searches: Iterable[Iterable[Run]],
+    complete: Callable[[Iterable[Run]], Iterable[Run]],
+    judge: Callable[[Run, str], Judgement],
+    names: Sequence[str],
+) -> Iterator[Run]:
+    """Compare two models on inputs that the reference accepts.
+
+    Args:
+        searches: what `draw_runs` yields for one executor after another, until one accepts inputs.
+        complete: adds the outcomes of all other models and executors.
+        judge: judges an output of a run.
+        names: the outputs to be compared.
+
+    Yields:
+        the runs with their judgements; where no executor accepts any inputs, those of the first.
+    """
+    runs: Iterable[Run] = ()
+    for search in searches:
+        stream, refused = iter(search), list[Run]()
+        accepted = _until_accepted(stream, refused)
+        runs = runs or refused
+        if accepted is not None:
+            runs = chain(refused, (accepted,), stream)
+            break
+    for run in complete(runs):
+        run.judgements.update((name, judge(run, name)) for name in names)
+        yield run
+
+
+def _until_accepted(stream: Iterator[Run], refused: list[Run]) -> Run | None:
+    """Return the first run that was accepted; those before it are added to `refused`."""
+    for run in stream:
+        if run.accepted:
+            return run
+        refused.append(run)
+    return None

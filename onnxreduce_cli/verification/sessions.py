@@ -1,0 +1,243 @@
+"""What the worker does for verification: it opens models in executors, and runs them.
+
+ONNX Runtime ends the process on some inputs (the lowest integer divided by -1) and some models. At
+first this imports NumPy and nothing that takes longer, so that the worker starts while others plan.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import re
+from collections.abc import Mapping, Sequence
+from mmap import ACCESS_READ, mmap
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from onnxreduce_cli.verification.errors import CannotRunError, LimitError, RunFailedError
+
+#: Dtypes that ONNX Runtime's Python interface has no arrays for: by its names, ml_dtypes' name and
+#: the number of `TensorProto.DataType`. They go by their bits.
+_BY_BITS = {
+    "tensor(bfloat16)": ("bfloat16", 16),
+    "tensor(float8e4m3fn)": ("float8_e4m3fn", 17),
+    "tensor(float8e4m3fnuz)": ("float8_e4m3fnuz", 18),
+    "tensor(float8e5m2)": ("float8_e5m2", 19),
+    "tensor(float8e5m2fnuz)": ("float8_e5m2fnuz", 20),
+}
+
+_MEMORY = re.compile("bad_alloc|bad allocation|failed to allocate|out of memory", re.IGNORECASE)
+
+#: The characters of a message.
+_LONGEST = 1000
+
+#: What it says where it lacks a kernel, and where its Python interface lacks a dtype.
+_LACKS = re.compile("NOT_IMPLEMENTED|No corresponding Numpy type")
+
+
+class Form(NamedTuple):
+    """How a model goes to the worker: in a file, as content, or as both, one behind the other.
+
+    Attributes:
+        path: the file.
+        base_dir: the folder that external data is relative to.
+        mapped: how many bytes of external data there are.
+        content: bytes.
+    """
+
+    path: str | None
+    base_dir: str
+    mapped: int
+    content: bytes
+
+
+class _Session(Protocol):
+    """A model that is open."""
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        """Run it once; see `runtime.Runner.run`."""
+
+
+#: The models that are open, by what the caller knows them by.
+_sessions: dict[int, _Session] = {}
+
+
+def open_model(key: int, executor: str, form: Form, threads: int) -> None:
+    """Open a model.
+
+    Args:
+        key: what it is known by then.
+        executor: one of `runtime.EXECUTORS`.
+        form: the model.
+        threads: how many threads ONNX Runtime may use; 0 for its own choice.
+
+    Raises:
+        CannotRunError: the executor cannot run it.
+        MemoryError: it takes more than there is.
+    """
+    make = _OnnxruntimeSession if executor == "onnxruntime" else _NumpySession
+    _sessions[key] = make(form, threads)
+
+
+def run_models(
+    keys: Sequence[int], sets: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> list[list[dict[str, Any] | Exception]]:
+    """Run models on sets of inputs.
+
+    Args:
+        keys: the models, which are open.
+        sets: inputs by name; those that a model does not have are left out.
+        names: the values wanted.
+
+    Returns:
+        for each set and each model its outputs, or the exception that stands for them: a
+        `CannotRunError`, a `RunFailedError`, a MemoryError, or a RuntimeError for a fault.
+    """
+    return [[_run(key, feeds, names) for key in keys] for feeds in sets]
+
+
+def _run(key: int, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | Exception:
+    try:
+        return _sessions[key].run(feeds, names)
+    except (CannotRunError, RunFailedError, MemoryError, RuntimeError) as error:
+        return error
+
+
+def close_models(keys: Sequence[int]) -> None:
+    """Close models, if they are open."""
+    for key in keys:
+        _sessions.pop(key, None)
+
+
+class _NumpySession:
+    """A model in the NumPy executor."""
+
+    def __init__(self, form: Form, _: int) -> None:
+        from onnxreduce_cli.model import nesting
+        from onnxreduce_cli.verification.runtime import NumpyRunner
+
+        try:
+            path = None if form.content else form.path
+            given = nesting.parse(form.content) if path is None else path
+            self._runner = NumpyRunner(given, form.base_dir)
+        except (CannotRunError, MemoryError):
+            raise
+        except Exception as error:  # It is raised where the call came from.
+            raise _fault(error) from error
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        try:
+            found = self._runner.run(feeds, names)
+        except LimitError as error:
+            raise MemoryError(str(error)) from error
+        except (CannotRunError, RunFailedError, MemoryError):
+            raise
+        except Exception as error:  # As above.
+            raise _fault(error) from error
+        return {name: found[name] for name in names}
+
+
+def _fault(error: Exception) -> RuntimeError:
+    return RuntimeError(f"the NumPy executor: {type(error).__name__}: {error}")
+
+
+class _OnnxruntimeSession:
+    """A session of ONNX Runtime on the CPU, its optimisations off."""
+
+    def __init__(self, form: Form, threads: int) -> None:
+        """Open it: content, a file by its path, or both, of which the content follows."""
+        try:
+            import onnxruntime
+
+            options = onnxruntime.SessionOptions()
+            options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+            options.log_severity_level = 4
+            options.intra_op_num_threads = threads
+            if form.base_dir:
+                options.add_session_config_entry(
+                    "session.model_external_initializers_file_folder_path", form.base_dir
+                )
+            self._session = onnxruntime.InferenceSession(
+                _given(form),
+                options,
+                providers=["CPUExecutionProvider"],
+                enable_fallback=False,
+            )
+        except Exception as error:  # ONNX Runtime's exceptions have no base of their own.
+            raise _problem(error, opens=True) from error
+        self._value = onnxruntime.OrtValue
+        self._types = {value.name: value.type for value in self._session.get_inputs()}
+        for value in self._session.get_overridable_initializers():
+            self._types[value.name] = value.type
+        outputs = [value.type for value in self._session.get_outputs()]
+        self._by_bits = any(kind in _BY_BITS for kind in (*self._types.values(), *outputs))
+
+    def run(self, feeds: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+        given = {name: value for name, value in feeds.items() if name in self._types}
+        try:
+            return dict(zip(names, self._run(given, list(names)), strict=True))
+        except Exception as error:  # As above.
+            raise _problem(error) from error
+
+    def _run(self, given: Mapping[str, Any], names: list[str]) -> Sequence[Any]:
+        if not self._by_bits and not any(_is_foreign(value) for value in given.values()):
+            found: Sequence[Any] = self._session.run(names, given)
+            return found
+        values = {name: self._ort_value(name, value) for name, value in given.items()}
+        return [_taken(value) for value in self._session.run_with_ort_values(names, values)]
+
+    def _ort_value(self, name: str, value: Any) -> Any:
+        if _is_foreign(value):
+            dtype, number = _BY_BITS.get(self._types[name], ("", 0))
+            if dtype != value.dtype.name:
+                what = f"its Python interface has no tensors of {value.dtype.name}"
+                raise NotImplementedError(what)
+            bits = value.view(f"u{value.dtype.itemsize}")
+            return self._value.ortvalue_from_numpy_with_onnx_type(bits, number)
+        if not isinstance(value, np.ndarray):
+            raise NotImplementedError("sequences beside dtypes that NumPy lacks")
+        return self._value.ortvalue_from_numpy(value)
+
+
+def _is_foreign(value: Any) -> bool:
+    """Return whether a value is a tensor of a dtype that NumPy lacks and another package adds."""
+    return isinstance(value, np.ndarray) and value.dtype.isbuiltin == 2
+
+
+def _given(form: Form) -> str | bytes:
+    """What ONNX Runtime opens: a file by its path, so that external data is mapped, or bytes."""
+    if form.path is None:
+        return form.content
+    if not form.content:
+        return form.path
+    with open(form.path, "rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as mapped:
+        return b"".join((mapped, form.content))
+
+
+def _taken(value: Any) -> Any:
+    """The content of an OrtValue."""
+    if value.data_type() not in _BY_BITS:
+        return value.numpy()
+    import ml_dtypes
+
+    dtype = np.dtype(getattr(ml_dtypes, _BY_BITS[value.data_type()][0]))
+    shape = value.shape()
+    size = dtype.itemsize * int(np.prod(shape))
+    memory = (ctypes.c_char * size).from_address(value.data_ptr()) if size else b""
+    return np.frombuffer(bytes(memory), dtype).reshape(shape)
+
+
+def _problem(error: Exception, *, opens: bool = False) -> Exception:
+    """The exception that stands for one of ONNX Runtime's."""
+    text = _message(error)
+    if isinstance(error, MemoryError) or _MEMORY.search(str(error)):
+        return MemoryError(text)
+    lacks = isinstance(error, NotImplementedError) or _LACKS.search(str(error)) is not None
+    return CannotRunError(text) if opens or lacks else RunFailedError(text)
+
+
+def _message(error: Exception) -> str:
+    """Return the first line of ONNX Runtime's message, without its prefix."""
+    text = str(error).strip().splitlines()
+    first = text[0] if text else type(error).__name__
+    return re.sub(r"^\[ONNXRuntimeError\] : \d+ : \w+ : ", "", first)[:_LONGEST]

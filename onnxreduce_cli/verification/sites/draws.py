@@ -1,0 +1,292 @@
+"""The inputs that a site is run on: shapes and values that are valid for its node."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from onnx import NodeProto, ValueInfoProto, helper, numpy_helper
+
+from onnxreduce_cli.engine.pairs.pair import Pair
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.values import Dims
+from onnxreduce_cli.verification.errors import RunFailedError
+from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.profiles import (
+    LARGE,
+    MULTIPLIED,
+    NEAR_CONSTANTS,
+    ORDERED,
+    ORDINARY,
+    SPECIAL,
+    UNUSUAL,
+    ZEROS,
+)
+from onnxreduce_cli.verification.runtime import NumpyRunner, Runner
+
+#: It is not specified whether elements of weight zero count: NaN and infinities prove nothing.
+_WEIGHING = frozenset({"DFT", "DeformConv", "GridSample", "Resize", "RoiAlign", "STFT", "Upsample"})
+#: Of nothing it is not specified what they are.
+_OF_SOMETHING = _WEIGHING | {"GroupNormalization"}
+#: No definition says where a NaN stands in an order, nor whether it does at all.
+_ORDERING = frozenset({"NonMaxSuppression", "TopK", "Unique"})
+#: Those that multiply more than two numbers, in an order that no definition says.
+_MULTIPLYING = frozenset({"CumProd", "Det", "Einsum", "QLinearConv", "QLinearMatMul", "ReduceProd"})
+#: Those with an input that says which region they take.
+_REGIONS = frozenset({"Resize", "RoiAlign"})
+#: Those with a list of this many numbers for each dimension of their first input.
+_OF_EACH_DIMENSION = {"Pad": 2, "Resize": 1, "Upsample": 1}
+#: What a window without elements gives is not defined for these.
+_POOLS = frozenset({"AveragePool", "MaxPool"})
+#: Reductions that give minus infinity or no number for nothing, which no integer stands for.
+_NO_INTEGER = frozenset({"ReduceLogSum", "ReduceLogSumExp", "ReduceMean"})
+
+#: The number of choices of open values that are tried for one shape.
+_TRIES = 40
+
+#: What is run where nothing is left open, and the shapes (by number) where something is.
+_RUNS = ((0, ORDINARY), (1, NEAR_CONSTANTS), (2, LARGE), (0, SPECIAL), (1, ZEROS), (2, SPECIAL))
+
+
+def special_profile(pair: Pair) -> str:
+    """The profile of special values that a site's results are defined for."""
+    op_types = {node.op_type for node in pair.reference.graph.node}
+    if op_types & _WEIGHING:
+        return ORDINARY
+    if pair.moved:
+        return SPECIAL
+    if op_types & _MULTIPLYING:
+        return MULTIPLIED
+    return ORDERED if op_types & _ORDERING else UNUSUAL
+
+
+def fit_shapes(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
+    """Set the known elements of drawn lists of sizes, in place.
+
+    The shape that a Reshape reads fits its data, and what the model says of its output.
+    """
+    reshapes = [node for node in pair.reference.graph.node if node.op_type == "Reshape"]
+    for node in reshapes:
+        _fit_reshape(node, pair.promised.get(node.output[0], ()), feeds, rng)
+    for name, known in pair.sizes.items() if not reshapes else ():
+        for index, size in enumerate(known):
+            if isinstance(size, tuple):
+                source, axis = size
+                feeds[name][index] = feeds[source].shape[axis]
+            elif size is not None:
+                feeds[name][index] = size
+
+
+def _fit_reshape(
+    node: NodeProto, promised: Dims, feeds: dict[str, Any], rng: np.random.Generator
+) -> None:
+    """Let the shape that a Reshape reads hold as many elements as its data, one of them -1 or not.
+
+    Args:
+        node: the Reshape.
+        promised: what is known of its output's dimensions; empty if nothing is.
+        feeds: the inputs by name; the shape among them is replaced where one is found.
+        rng: what decides where there is a choice.
+    """
+    name = node.input[1] if len(node.input) > 1 else ""
+    data = feeds.get(node.input[0])
+    if name not in feeds or not isinstance(data, np.ndarray):
+        return
+    length = feeds[name].size
+    fixed = [dim if isinstance(dim, int) else 0 for dim in promised] or [0] * length
+    free = [index for index, dim in enumerate(fixed) if not dim]
+    if not length or not data.size or len(fixed) != length or not free:
+        return
+    rest, uneven = divmod(data.size, math.prod(dim for dim in fixed if dim))
+    if uneven:
+        return
+    sizes = iter(data.shape)
+    for index in free[:-1]:
+        size = next(sizes, 1)
+        fixed[index] = size if rest % size == 0 else 1
+        rest //= fixed[index]
+    fixed[free[-1]] = rest
+    if rng.integers(2):
+        fixed[int(rng.choice(free))] = -1
+    feeds[name] = np.array(fixed, np.int64)
+
+
+def fit_regions(pair: Pair, feeds: dict[str, Any], rng: np.random.Generator) -> None:
+    """Let the regions that a Resize or a RoiAlign takes begin before they end, within its input."""
+    for node in pair.reference.graph.node:
+        name = node.input[1] if node.op_type in _REGIONS and len(node.input) > 2 else ""
+        if name not in feeds or not feeds[name].size:
+            continue
+        region = feeds[name]
+        ends = np.sort(rng.random((2, region.size // 2)), axis=0)
+        if node.op_type == "Resize":
+            feeds[name] = ends.reshape(-1).astype(region.dtype)
+            continue
+        image = feeds.get(node.input[0])
+        if region.shape[-1] == 4 and isinstance(image, np.ndarray) and image.ndim == 4:
+            scale = attributes.find(node, "spatial_scale")
+            height, width = image.shape[2:]
+            size = np.array([width, height]) / (1.0 if scale is None else scale.f)
+            corners = ends.reshape(2, -1, 2) * size
+            feeds[name] = np.concatenate([*corners], axis=1).astype(region.dtype)
+
+
+def is_defined(pair: Pair, feeds: dict[str, Any]) -> bool:
+    """Return whether the node's result on `feeds` is defined.
+
+    It is not for some reductions of an empty tensor of integers, for interpolation in an empty
+    image, for groups of nothing, whose number the function body of GroupNormalization cannot tell,
+    and for an Einsum whose sizes differ for one letter, even if kernels repeat a size of 1.
+    """
+    for node in pair.reference.graph.node:
+        array = feeds.get(node.input[0]) if node.op_type in _NO_INTEGER else None
+        if isinstance(array, np.ndarray) and array.dtype.kind in "iu" and not array.size:
+            return False
+        data = feeds.get(node.input[0]) if node.op_type in _OF_SOMETHING else None
+        if isinstance(data, np.ndarray) and not data.size:
+            return False
+        scores = feeds.get(node.input[1]) if node.op_type == "NonMaxSuppression" else None
+        if isinstance(scores, np.ndarray) and np.unique(scores).size < scores.size:
+            return False  # Which of two boxes of one score comes first is not said.
+        if node.op_type == "Einsum" and not _sizes_agree(node, _shapes(pair, feeds)):
+            return False
+    return True
+
+
+def windows_hold_elements(pair: Pair, feeds: dict[str, Any], runner: Runner | None) -> bool:
+    """Return whether each window of a pool has an element of its input, and there are windows.
+
+    Args:
+        pair: the site.
+        feeds: its inputs.
+        runner: the original node in the NumPy executor, if it runs there.
+    """
+    pools = [node for node in pair.reference.graph.node if node.op_type in _POOLS]
+    if runner is None or not pools:
+        return True
+    # Whether it is given, a constant or computed: its shape decides.
+    data = runner.run(feeds, list(dict.fromkeys(node.input[0] for node in pools)))
+    return all(_pools_ones(pair, node, data[node.input[0]]) for node in pools)
+
+
+def _pools_ones(pair: Pair, pool: NodeProto, data: Any) -> bool:
+    """Return whether a pool gives positive numbers for ones in the place of all elements of `data`.
+
+    The largest and the average of ones are above 0 where a window holds one.
+    """
+    if not data.size:
+        return True
+    name, elem_type = pool.input[0], helper.np_dtype_to_tensor_dtype(data.dtype)
+    given = helper.make_tensor_value_info(name, elem_type, data.shape)
+    graph = helper.make_graph([pool], "pool", [given], [ValueInfoProto(name=pool.output[0])])
+    model = helper.make_model(graph, opset_imports=pair.reference.opset_import)
+    try:
+        pooled = NumpyRunner(model).run({name: np.ones_like(data)}, [pool.output[0]])
+    except RunFailedError:
+        return False
+    found = pooled[pool.output[0]]
+    return bool(found.size) and bool(np.all(found > 0))
+
+
+def _shapes(pair: Pair, feeds: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The shapes of the inputs and constants, by name."""
+    found = {tensor.name: tuple(tensor.dims) for tensor in pair.reference.graph.initializer}
+    return found | {name: item.shape for name, item in feeds.items()}
+
+
+def _sizes_agree(node: NodeProto, shapes: dict[str, tuple[int, ...]]) -> bool:
+    """Return whether each letter of an Einsum's equation stands for one size."""
+    equation = next(item.s.decode() for item in node.attribute if item.name == "equation")
+    terms = equation.replace(" ", "").split("->")[0].split(",")
+    sizes: dict[str, int] = {}
+    for name, term in zip(node.input, terms, strict=False):
+        shape = shapes[name]
+        before, _, behind = term.partition("...")
+        pairs = [*zip(before, shape, strict=False)]
+        pairs += zip(reversed(behind), reversed(shape), strict=False)
+        if any(sizes.setdefault(letter, size) != size for letter, size in pairs):
+            return False
+    return True
+
+
+def required_shapes(pair: Pair) -> list[Attempt]:
+    """Return shapes that the node itself requires of tensors whose rank is not known.
+
+    That is the shape that its output is known to have, for a Split the sum of its parts, 1 for an
+    axis that a Squeeze drops, and for numbers of each dimension how many there are.
+    """
+    shapes = [
+        tuple(dim if isinstance(dim, int) else 2 for dim in dims) for dims in pair.promised.values()
+    ]
+    shapes += [
+        tuple(1 if axis in (index, index - rank) else 2 for index in range(rank))
+        for axis in _squeezed(pair)
+        for rank in range(1, 5)
+    ]
+    shapes += _one_of_each_dimension(pair)
+    sums = {
+        sum(attribute.ints)
+        for node in pair.reference.graph.node
+        for attribute in node.attribute
+        if node.op_type == "Split" and attribute.name == "split"
+    }
+    shapes += [(size,) * rank for size in sorted(sums) for rank in range(1, 5) if size <= 64]
+    return [Attempt({}, 2, len(shape), shape=shape) for shape in shapes]
+
+
+def _one_of_each_dimension(pair: Pair) -> list[tuple[int, ...]]:
+    """The shapes of lists that hold as many numbers for each dimension of a node's first input."""
+    ranks = {
+        value.name: len(value.type.tensor_type.shape.dim)
+        for value in pair.reference.graph.input
+        if value.type.tensor_type.HasField("shape")
+    }
+    return [
+        (_OF_EACH_DIMENSION[node.op_type] * ranks[node.input[0]],)
+        for node in pair.reference.graph.node
+        if node.op_type in _OF_EACH_DIMENSION and node.input[0] in ranks
+    ]
+
+
+def _squeezed(pair: Pair) -> set[int]:
+    """The axis of a Squeeze of one."""
+    constants = {tensor.name: tensor for tensor in pair.reference.graph.initializer}
+    found: set[int] = set()
+    for node in pair.reference.graph.node:
+        if node.op_type != "Squeeze":
+            continue
+        attribute = attributes.find(node, "axes")
+        axes = [*attribute.ints] if attribute is not None else []
+        for name in node.input[1:]:
+            if name in constants:
+                axes += numpy_helper.to_array(constants[name]).reshape(-1).tolist()
+        found.update(axes if len(axes) == 1 else [])
+    return found
+
+
+def runs(
+    drawer: Drawer, rng: np.random.Generator, special: str, required: list[Attempt]
+) -> Iterator[tuple[list[Attempt], str]]:
+    """For each run the attempts to make, until the node accepts one, and the value profile."""
+    if drawer.open_ranks:
+        for rank in range(6):
+            rising = Attempt({}, 2, rank, rising=True)
+            same = rising._replace(rising=False)
+            for values in (ORDINARY, special):
+                usual = [rising, same, rising._replace(sizes=drawer.hints)]
+                yield [*usual, *(item for item in required if item.rank == rank)], values
+        usual = [item for _, item in zip(range(_TRIES), drawer.attempts(0, rng), strict=False)]
+        yield usual, ORDINARY
+        yield [Attempt({}, 0, 2), Attempt({}, 0, 1)], ORDINARY
+        return
+    shapes = []
+    for trial in range(3):
+        tries = [item for _, item in zip(range(_TRIES), drawer.attempts(trial, rng), strict=False)]
+        shapes.append(tries)
+    for shape, values in _RUNS:
+        yield shapes[shape], special if values == SPECIAL else values
+    # Empty tensors, along each open dimension.
+    for key in drawer.symbols[:4]:
+        yield [shapes[0][0]._replace(sizes={**shapes[0][0].sizes, key: 0})], ORDINARY

@@ -1,0 +1,243 @@
+"""Checking a pair: both sides on many small inputs, and what their results say.
+
+A pair is all that is needed: what plans conversions is not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+from onnx import NodeProto, TensorProto
+
+from onnxreduce_cli import schemas
+from onnxreduce_cli.engine.pairs.pair import Pair
+from onnxreduce_cli.model import attributes
+from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.scope import with_inner
+from onnxreduce_cli.verification.compare.outcomes import Judgement, Outcome, RunKey, Side, judge
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance
+from onnxreduce_cli.verification.errors import InputError
+from onnxreduce_cli.verification.inputs.drawing import Drawer
+from onnxreduce_cli.verification.inputs.profiles import MULTIPLIED, UNUSUAL
+from onnxreduce_cli.verification.running.loop import Run, compare_models
+from onnxreduce_cli.verification.runtime import EXECUTORS
+from onnxreduce_cli.verification.sites.batches import lost, open_runners, with_others
+from onnxreduce_cli.verification.sites.cost import work
+from onnxreduce_cli.verification.sites.pair_result import TOO_LARGE, PairResult
+from onnxreduce_cli.verification.sites.runs import Refusals, searches
+from onnxreduce_cli.verification.sites.stabler import settled
+from onnxreduce_cli.verification.source import Source
+
+#: For replacements that compute in another way, in one executor and between two.
+_COMPUTED = Tolerance()
+_BETWEEN = Tolerance().between_executors()
+_EXACT = Tolerance(exact=True)
+
+#: How much larger tolerances of doubles are where a float's precision is all that is defined.
+_AS_FLOAT = 1e5
+_COMPUTED_AS_FLOAT = replace(_COMPUTED, factor=_COMPUTED.factor * _AS_FLOAT)
+_BETWEEN_AS_FLOAT = replace(_BETWEEN, factor=_BETWEEN.factor * _AS_FLOAT)
+
+#: Elements that one run may compute: more of them take seconds, and hundreds of megabytes.
+_MOST = 1 << 23
+
+#: The opset from which on axes may be negative in general.
+_NEGATIVE_AXES = 11
+
+_UNDETERMINED = (
+    "ONNX Runtime and the NumPy executor differ from each other, before the conversion too, in "
+    "what becomes of NaN or infinities; the replacement gives something else again"
+)
+
+
+def check_pair(pair: Pair, seed: int, most: int | None = None) -> PairResult:
+    """Check a pair unless a run would compute more elements than `most`, or than usual."""
+    if work(pair.reference) + work(pair.candidate) > (_MOST if most is None else most):
+        return PairResult(unchecked=TOO_LARGE)
+    found = _compared(pair, seed)
+    if found.refused and pair.promised:
+        # The shapes that a model states may be wrong; agreement without them still counts.
+        without = _compared(pair._replace(promised={}), seed)
+        if not without.failure:
+            return without
+    return found
+
+
+def _compared(pair: Pair, seed: int) -> PairResult:
+    found = PairResult(pair)
+    problem = _invalid(pair)
+    if problem:
+        found.failure = f"what replaces it is not valid: {problem}"
+        return found
+    sources = {
+        Side.REFERENCE: Source(pair.reference, "before", generated=True),
+        Side.CANDIDATE: Source(pair.candidate, "after", generated=True),
+    }
+    runners, reasons = open_runners(sources)
+    for side, what in ((Side.REFERENCE, "the node"), (Side.CANDIDATE, "what replaces it")):
+        if not any(ran == side for ran, _ in runners):
+            said = "; ".join(reasons[side, executor] for executor in EXECUTORS)
+            found.unchecked = f"no executor can run {what}: {said}"
+            return found
+    names = list(sources[Side.REFERENCE].outputs)
+
+    def complete(runs: Iterable[Run]) -> Iterator[Run]:
+        for run in with_others(runs, runners, names):
+            if pair.stabler:
+                run.outcomes = settled(pair, run.feeds, run.outcomes)
+            yield run
+
+    try:
+        compared = False
+        drawer = Drawer(sources[Side.REFERENCE])
+        refusals = Refusals(sources[Side.REFERENCE], drawer)
+        found_inputs = searches(pair, drawer, runners, seed, refusals)
+        for run in compare_models(found_inputs, complete, partial(_judge, pair), names):
+            for judgement in run.judgements.values():
+                compared |= judgement.agree is not None
+                if not _take(found, judgement, run.values):
+                    found.failure, found.inputs = _reason(judgement), run.feeds
+                    return found
+    except InputError as error:
+        found.unchecked = str(error)
+        return found
+    before, after = (lost(runners, side) for side in Side)
+    if not compared:
+        found.unchecked = before or after or str(refusals)
+        found.refused = not (before or after)
+    elif after:
+        found.unchecked = f"as converted: {after}"
+    elif before:
+        found.remarks.append(f"before the conversion, {before}")
+    return found
+
+
+def _take(found: PairResult, judgement: Judgement, values: str) -> bool:
+    """Add the result of one output on inputs of a profile; return whether the site passes."""
+    if judgement.agree is None:
+        return True
+    if not judgement.agree:
+        if values not in (UNUSUAL, MULTIPLIED) or not _undetermined(judgement):
+            return False
+        found.remarks = found.remarks or [_UNDETERMINED]
+    elif judgement.excused:
+        found.remarks = found.remarks or [_deviation(judgement)]
+        found.errors += judgement.pairs["numpy"]
+    else:
+        for errors in judgement.pairs.values():
+            found.errors += errors
+        if judgement.cross is not None:
+            found.errors += judgement.cross[2]
+    return True
+
+
+def _judge(pair: Pair, run: Run, name: str) -> Judgement:
+    """Judge an output: where only attributes and inputs moved, every bit must agree.
+
+    The NumPy executor decides that; ONNX Runtime may have another kernel for each version.
+    """
+    outcomes = run.outcomes
+    computed, between = _COMPUTED, _BETWEEN
+    if _is_as_float(outcomes, name, pair):
+        computed, between = _COMPUTED_AS_FLOAT, _BETWEEN_AS_FLOAT
+    if not pair.moved:
+        return judge(outcomes, name, computed, between, always=False)
+    judgement = judge(outcomes, name, _EXACT, between, always=False)
+    if judgement.agree is False and judgement.pairs.get("numpy", Errors(mismatches=1)).agree:
+        return judge(outcomes, name, computed, between, always=False)
+    return judgement
+
+
+def _is_as_float(outcomes: dict[RunKey, Outcome], name: str, pair: Pair) -> bool:
+    """Return whether a double need only be as good as a float.
+
+    The definitions of LayerNormalization, GroupNormalization and RMSNormalization compute their
+    first stage in `stash_type`, by default float, whatever the input is. Some kernels compute
+    doubles in double all the same, function bodies do not: both are right.
+    """
+    opset = default_opset(pair.reference)
+    assert opset is not None
+    for node in pair.reference.graph.node:
+        if not schemas.exists(node.op_type, opset):
+            continue  # An operator that ONNX removed.
+        if "stash_type" not in schemas.schema(node.op_type, opset).attributes:
+            continue
+        stash = attributes.find(node, "stash_type")
+        arrays = [outcome.values[name] for outcome in outcomes.values() if outcome.values]
+        return (stash is None or stash.i != TensorProto.DOUBLE) and any(
+            isinstance(array, np.ndarray) and array.dtype == np.float64 for array in arrays
+        )
+    return False
+
+
+def _undetermined(judgement: Judgement) -> bool:
+    """Return whether the executors place NaN or infinity differently on the original node itself.
+
+    Then the specification leaves them undefined, such as an infinity whose weight in an
+    interpolation is zero.
+    """
+    errors = judgement.deviations.get(Side.REFERENCE)
+    return errors is not None and bool(errors.nan_mismatches or errors.inf_mismatches)
+
+
+def _reason(judgement: Judgement) -> str:
+    if judgement.cross is not None:
+        first, second, errors = judgement.cross
+        return f"it differs, before in {first} and after in {second}: {errors}"
+    parts = [f"in {name}: {e}" for name, e in judgement.pairs.items() if not e.agree]
+    return f"before and after differ {'; '.join(parts)}"
+
+
+def _deviation(judgement: Judgement) -> str:
+    sides = {Side.REFERENCE: "before", Side.CANDIDATE: "after"}
+    wrong = [sides[side] for side, errors in judgement.deviations.items() if not errors.agree]
+    return (
+        f"ONNX Runtime deviates {' and '.join(wrong)} the conversion from the NumPy executor, "
+        f"which finds no difference ({judgement.pairs['onnxruntime']})"
+    )
+
+
+def _invalid(pair: Pair) -> str:
+    """Return why a replacement is invalid at its opset or lacks an output; empty if it is valid."""
+    model = pair.candidate
+    made = {tensor.name for tensor in model.graph.initializer}
+    made.update(name for node in model.graph.node for name in node.output)
+    for output in model.graph.output:
+        if output.name not in made:
+            return "an output of the node is lost"
+    before, opset = default_opset(pair.reference), default_opset(model)
+    assert before is not None
+    assert opset is not None
+    for node in with_inner(model.graph.node):
+        if not is_default(node.domain):
+            continue
+        if not schemas.exists(node.op_type, opset):
+            return f"opset {opset} has no {node.op_type}"
+        problem = schemas.invalid(node, opset)
+        if problem is None and opset < _NEGATIVE_AXES <= before and _counts_back(node, opset):
+            problem = f"opset {opset} knows no negative axis"
+        if problem is not None:
+            return f"{node.op_type}: {problem}"
+    return ""
+
+
+def _counts_back(node: NodeProto, opset: int) -> bool:
+    """Return whether a node counts axes from the back where its definition does not say how.
+
+    Executors take what exporters wrote; what this program writes keeps to the definition. That
+    knows negative axes where its default is one, or where its text, but for this, came later.
+    """
+    versions = schemas.versions(node.op_type)
+    if _NEGATIVE_AXES not in versions:
+        return False
+    axes = [
+        axis
+        for item in node.attribute
+        if item.name in ("axis", "axes")
+        for axis in (item.i, *item.ints)
+    ]
+    default = schemas.schema(node.op_type, opset).attributes.get("axis")
+    return any(axis < 0 for axis in axes) and (default is None or default.default_value.i >= 0)

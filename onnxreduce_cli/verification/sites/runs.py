@@ -1,0 +1,203 @@
+"""The inputs that a pair is run on: those that its reference accepts, of several executors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from onnxreduce_cli.engine.pairs.pair import Pair
+from onnxreduce_cli.executor.limit import time_limit
+from onnxreduce_cli.verification.compare.outcomes import (
+    UNSUPPORTED,
+    Outcome,
+    RunKey,
+    Side,
+    run_once,
+)
+from onnxreduce_cli.verification.errors import CannotRunError
+from onnxreduce_cli.verification.inputs.drawing import Attempt, Drawer
+from onnxreduce_cli.verification.inputs.ranges import FLOATS
+from onnxreduce_cli.verification.running.loop import Run, Wanted, draw_runs
+from onnxreduce_cli.verification.runtime import Runner
+from onnxreduce_cli.verification.sites.batches import has_empty, here
+from onnxreduce_cli.verification.sites.draws import (
+    fit_regions,
+    fit_shapes,
+    is_defined,
+    required_shapes,
+    runs,
+    special_profile,
+    windows_hold_elements,
+)
+from onnxreduce_cli.verification.source import Source
+
+#: What a node refused of smaller tensors it will hardly take of larger ones.
+_MOST = 1 << 20
+
+#: Draws for one shape, where values decide whether the outputs are as the model says.
+_DRAWS = 8
+
+
+_REFUSED = "no inputs were found that it accepts"
+#: Refusals of inputs of different sizes that may have one reason by chance.
+_FEW = 3
+
+#: How many seconds one site may take.
+_SECONDS = 30
+
+
+class Refusals:
+    """Why a reference accepted none of the inputs that were drawn.
+
+    Attributes:
+        reasons: by executor what it said, each once; empty where it accepted some.
+        accepted: whether any inputs were accepted.
+        late: whether time ran out.
+    """
+
+    def __init__(self, source: Source, drawer: Drawer) -> None:
+        """Begin for a node that is run on what `drawer` draws."""
+        elem_types = {proto.tensor_type.elem_type for proto in source.inputs.values()}
+        self._are_values_free = elem_types <= FLOATS
+        self._are_sizes_known = not drawer.symbols and not drawer.open_ranks
+        self._accepting: set[str] = set()
+        self._times = 0
+        self.reasons: dict[str, dict[str, None]] = {}
+        self.accepted = False
+        self.late = False
+
+    def add(self, outcomes: Mapping[RunKey, Outcome]) -> None:
+        """Take in how the executors ran the original node."""
+        self._times += 1
+        for (_, executor), outcome in outcomes.items():
+            if outcome.values is not None:
+                self._accepting.add(executor)
+            elif outcome.failure:
+                self.reasons.setdefault(executor, {})[outcome.failure] = None
+
+    def __str__(self) -> str:
+        """Return the text that people read."""
+        if self.late:
+            return f"it took longer than {_SECONDS} seconds"
+        reasons = list(self.reasons.get("numpy") or next(iter(self.reasons.values()), ()))
+        if not reasons:
+            return _REFUSED
+        if self._is_invalid(reasons):
+            return f"the model itself is invalid there: {reasons[0]}"
+        return f"{_REFUSED}: {reasons[0]}"
+
+    def _is_invalid(self, reasons: list[str]) -> bool:
+        """Return whether no other inputs would do better: for one reason, whatever their sizes."""
+        same = self._are_sizes_known or (len(reasons) == 1 and self._times > _FEW)
+        return same and self._are_values_free and not self._accepting
+
+
+def searches(
+    pair: Pair, drawer: Drawer, runners: Mapping[RunKey, Runner], seed: int, refusals: Refusals
+) -> Iterator[Iterator[Run]]:
+    """Find inputs that the reference accepts, by one executor after another.
+
+    The NumPy executor, in this process, finds the inputs; where it accepts none, all are asked.
+
+    Args:
+        pair: the pair.
+        drawer: what draws for its reference.
+        runners: what runs the models.
+        seed: of what is drawn.
+        refusals: is told why inputs are not accepted.
+
+    Yields:
+        runs of both models in the executors that were asked.
+    """
+    own = here(runners)
+    for asked in (own, runners) if own else (runners,):
+        wanted = _wanted(pair, drawer, seed, refusals)
+        yield draw_runs(wanted, partial(_run_both, pair, asked, refusals), persistent=True)
+        if refusals.late:
+            return
+
+
+def _wanted(pair: Pair, drawer: Drawer, seed: int, refusals: Refusals) -> Iterator[Wanted]:
+    """The sets of inputs to be drawn; no more where time runs out, or shapes fit no values."""
+    rng = np.random.default_rng(seed)
+    end = time.monotonic() + _SECONDS
+    times = _DRAWS if pair.promised else 1
+    for attempts, values in runs(drawer, rng, special_profile(pair), required_shapes(pair)):
+        most = max(_MOST, drawer.elements(attempts[0]))
+
+        def draw(
+            attempt: Attempt, values: str = values, first: Attempt = attempts[0], most: int = most
+        ) -> dict[str, Any] | None:
+            refusals.late |= time.monotonic() > end
+            if refusals.late or (attempt is not first and drawer.elements(attempt) > most):
+                return None
+            feeds = drawer.draw(attempt, values, rng, negative=True)
+            fit_shapes(pair, feeds, rng)
+            fit_regions(pair, feeds, rng)
+            return feeds
+
+        yield Wanted(values, attempts, draw, times)
+        if refusals.late or not (refusals.accepted or drawer.open_ranks):
+            return
+
+
+def _run_both(
+    pair: Pair, runners: Mapping[RunKey, Runner], refusals: Refusals, feeds: dict[str, Any]
+) -> tuple[dict[RunKey, Outcome], bool]:
+    """Run both models once; the candidate only where the reference accepts the inputs."""
+    if not is_defined(pair, feeds):
+        return {}, False
+    names = [output.name for output in pair.reference.graph.output]
+    chosen = _runners_for(feeds, runners)
+    outcomes = {key: _run(chosen, key, feeds, names) for key in chosen if key[0] is Side.REFERENCE}
+    refusals.add(outcomes)
+    if outcomes.get((Side.REFERENCE, "numpy"), UNSUPPORTED).failure:
+        return {}, False  # Not legal, even if ONNX Runtime makes something of it.
+    if not windows_hold_elements(pair, feeds, runners.get((Side.REFERENCE, "numpy"))):
+        return {}, False
+    if not any(_as_promised(outcome, pair) for outcome in outcomes.values()):
+        return {}, False
+    for key in [key for key in chosen if key[0] is Side.CANDIDATE]:
+        outcomes[key] = _run(chosen, key, feeds, names)
+    refusals.accepted = True
+    return outcomes, True
+
+
+def _runners_for(feeds: dict[str, Any], runners: Mapping[RunKey, Runner]) -> dict[RunKey, Runner]:
+    """The runners for some inputs: for empty tensors only the NumPy executor's."""
+    empty = has_empty(feeds)
+    return {key: item for key, item in runners.items() if not empty or key[1] == "numpy"}
+
+
+def _as_promised(outcome: Outcome, pair: Pair) -> bool:
+    """Return whether the node ran, and its outputs have the shapes that the model states."""
+    if outcome.values is None:
+        return False
+    for name, dims in pair.promised.items():
+        value = outcome.values[name]
+        if isinstance(value, np.ndarray) and (
+            len(dims) != value.ndim
+            or any(
+                isinstance(dim, int) and dim != size
+                for dim, size in zip(dims, value.shape, strict=True)
+            )
+        ):
+            return False
+    return True
+
+
+def _run(
+    runners: dict[RunKey, Runner],
+    key: RunKey,
+    feeds: dict[str, Any],
+    names: list[str],
+) -> Outcome:
+    try:
+        with time_limit(_SECONDS):
+            return run_once(runners[key], feeds, names)
+    except CannotRunError:
+        return Outcome()

@@ -1,0 +1,175 @@
+"""Sites where an operator is right that stands for nodes of which inner values over- or underflow.
+
+Such a node agrees with what it stands for wherever no inner value does. Elsewhere it must be no
+further from a run in double than that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from onnx import ModelProto, NodeProto, TensorProto, helper, numpy_helper
+
+from onnxreduce_cli.engine.pairs.pair import Pair
+from onnxreduce_cli.model.values import finfo
+from onnxreduce_cli.verification.compare.outcomes import UNSUPPORTED, Outcome, RunKey, Side
+from onnxreduce_cli.verification.compare.values import is_float
+from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
+from onnxreduce_cli.verification.runtime import EXECUTORS, NumpyRunner
+
+Array = npt.NDArray[Any]
+
+
+class _Truth(NamedTuple):
+    """What an output is to be compared with.
+
+    Attributes:
+        exact: the output in double.
+        free: the elements that rest on an inner value which over- or underflows.
+    """
+
+    exact: Array
+    free: Array
+
+
+def settled(
+    pair: Pair, feeds: Mapping[str, Any], outcomes: dict[RunKey, Outcome]
+) -> dict[RunKey, Outcome]:
+    """Give a replacement the node's own elements where it may differ from them, and is no worse.
+
+    Args:
+        pair: a site of which the replacement is stabler.
+        feeds: what both sides were run on.
+        outcomes: what both sides gave; of other elements nothing changes.
+    """
+    truths = _truths(pair, feeds)
+    found = dict(outcomes)
+    for executor in EXECUTORS:
+        before, after = (outcomes.get((side, executor), UNSUPPORTED).values for side in Side)
+        if before is None or after is None:
+            continue
+        values = {
+            name: _settled(truths[name], before[name], value) if name in truths else value
+            for name, value in after.items()
+        }
+        found[Side.CANDIDATE, executor] = Outcome(values)
+    return found
+
+
+def _settled(truth: _Truth, before: Array, after: Array) -> Array:
+    shapes = {truth.exact.shape, np.shape(before), np.shape(after)}
+    if len(shapes) > 1 or before.dtype != after.dtype:
+        return after
+    no_worse = _distance(after, truth.exact) <= _distance(before, truth.exact)
+    return np.where(truth.free & no_worse, before, after)
+
+
+def _distance(values: Array, exact: Array) -> Array:
+    """How far elements are from what they should be: infinitely where one is no finite number."""
+    wide = values.astype(np.float64)
+    same = (wide == exact) | (np.isnan(wide) & np.isnan(exact))
+    with np.errstate(all="ignore"):
+        apart = np.abs(wide - exact)
+    return np.where(same, 0.0, np.where(np.isfinite(apart), apart, np.inf))
+
+
+def _truths(pair: Pair, feeds: Mapping[str, Any]) -> dict[str, _Truth]:
+    """By output what it should be; none where the NumPy executor cannot tell.
+
+    That is what the nodes give in double, where no inner value over- or underflows in that
+    either, and else what the operator gives in double.
+    """
+    names = [output.name for output in pair.reference.graph.output]
+    wide = {name: _in_double(value) for name, value in feeds.items()}
+    try:
+        free = _free(pair.reference, feeds)
+        nodes = NumpyRunner(_model_in_double(pair.reference)).run(wide, names)
+        free_in_double = _free(_model_in_double(pair.reference), wide)
+        operator = NumpyRunner(_model_in_double(pair.candidate)).run(wide, names)
+    except (CannotRunError, RunFailedError):
+        return {}
+    return {
+        name: _Truth(np.where(free_in_double[name], operator[name], nodes[name]), free[name])
+        for name in names
+    }
+
+
+def _model_in_double(model: ModelProto) -> ModelProto:
+    """A model without graphs in nodes and without Casts, its floats of any size made double."""
+    copy = ModelProto()
+    copy.CopyFrom(model)
+    for value in copy.graph.input:
+        dtype = helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
+        if is_float(dtype):
+            value.type.tensor_type.elem_type = TensorProto.DOUBLE
+    for tensor in copy.graph.initializer:
+        tensor.CopyFrom(
+            numpy_helper.from_array(_in_double(numpy_helper.to_array(tensor)), tensor.name)
+        )
+    return copy
+
+
+def _in_double(array: Array) -> Array:
+    return array.astype(np.float64) if is_float(array.dtype) else array
+
+
+def _free(model: ModelProto, feeds: Mapping[str, Any]) -> dict[str, Array]:
+    """By output which elements rest on an inner value that over- or underflows.
+
+    Each inner value that does becomes NaN, which reaches all that is computed from it. NaN that is
+    given is none.
+    """
+    values = {name: _without_nan(value) for name, value in feeds.items()}
+    for tensor in model.graph.initializer:
+        values[tensor.name] = numpy_helper.to_array(tensor)
+    *inner, last = model.graph.node
+    plain, spoilt = dict(values), dict(values)
+    for node in inner:
+        for given in (plain, spoilt):
+            given.update(_alone(model, node, given))
+        for name in node.output if is_float(plain[node.output[0]].dtype) else ():
+            spoilt[name] = np.where(_out_of_range(plain[name]), np.nan, spoilt[name]).astype(
+                plain[name].dtype
+            )
+    for given in (plain, spoilt):
+        given.update(_alone(model, last, given))
+    return {
+        output.name: np.isnan(spoilt[output.name].astype(np.float64))
+        for output in model.graph.output
+    }
+
+
+def _without_nan(array: Array) -> Array:
+    if not is_float(array.dtype):
+        return array
+    return np.where(np.isnan(array), np.ones_like(array), array)
+
+
+def _out_of_range(array: Array) -> Array:
+    """Which elements are infinite, or so small that digits are lost; zeros count among these."""
+    if not is_float(array.dtype):
+        return np.zeros(array.shape, bool)
+    size = np.abs(array.astype(np.float64))
+    return ~((size <= float(finfo(array.dtype).max)) & (size >= float(finfo(array.dtype).tiny)))
+
+
+def _alone(model: ModelProto, node: NodeProto, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Run one node of a model."""
+    names: Sequence[str] = [name for name in dict.fromkeys(node.input) if name]
+    inputs = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(values[name].dtype), None
+        )
+        for name in names
+    ]
+    outputs = [
+        helper.make_value_info(name, helper.make_tensor_type_proto(0, None)) for name in node.output
+    ]
+    graph = helper.make_graph([node], "node", inputs, outputs)
+    single = helper.make_model(
+        graph, opset_imports=list(model.opset_import), ir_version=model.ir_version
+    )
+    return NumpyRunner(single).run({name: values[name] for name in names}, list(node.output))

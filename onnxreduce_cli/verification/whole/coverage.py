@@ -1,0 +1,202 @@
+"""How much of a model its outputs cover: one that is void in every trial proves nothing.
+
+Void is what is zero, constant, NaN or empty. Values within the models are compared in its place:
+those nearest to it that were not void.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from onnxreduce_cli.verification.compare.values import Tolerance, compare, is_float
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.divergence import Inner
+from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES, ValueGraph
+
+Array = npt.NDArray[Any]
+
+#: So many numbers that come back in other shapes are a bias, say; fewer are zeros and ones.
+_TELLING = 3
+
+#: So many times values further away are looked at, each time twice as far.
+_ROUNDS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How many nodes the results of a verification cover.
+
+    Attributes:
+        void: outputs that prove nothing, and what they were in every trial.
+        nodes: the nodes of the first model.
+        by_outputs: of these, how many the other outputs are made by.
+        by_all: how many they and inner values that agree are made by.
+        differing: an inner value that differs, and the trial; None if none does.
+    """
+
+    void: dict[str, str] = field(default_factory=dict)
+    nodes: int = 0
+    by_outputs: int = 0
+    by_all: int = 0
+    differing: tuple[str, int] | None = None
+
+
+def coverage(
+    first: tuple[Source, str],
+    second: tuple[Source, str],
+    results: Mapping[str, Sequence[Any]],
+    feeds: Sequence[Mapping[str, Any]],
+    tolerance: Tolerance,
+    explains: Callable[[int, str, Sequence[Any]], bool],
+) -> Coverage:
+    """Find the outputs that prove nothing, and compare inner values in their place.
+
+    Args:
+        first: the reference and the executor that ran it.
+        second: those on the other side.
+        results: the values that each output had, one for each of `feeds`.
+        feeds: the inputs on which both ran.
+        tolerance: the allowed difference of values.
+        explains: whether something explains that a value differs, by the place of the inputs in
+            `feeds`, its name, and what both sides gave.
+    """
+    graph = ValueGraph(first[0])
+    void = {
+        name: why
+        for name, values in results.items()
+        if _depends(graph, first[0], name) and (why := void_of(values))
+    }
+    if not void:
+        return Coverage()
+    proven = graph.nodes_behind(name for name in results if name not in void)
+    found = Coverage(void, len(graph.nodes), len(proven), len(proven))
+    shared = set(graph.producers) & set(ValueGraph(second[0]).producers)
+    seen = set(void)
+    frontier = list(void)
+    for distance in range(_ROUNDS):
+        behind = _nearest(graph, frontier, shared, proven, 2**distance)
+        names = [name for name in graph.order if name in behind and name not in seen]
+        if not names:
+            break
+        seen.update(names)
+        looked = _look(first, second, names, feeds)
+        for name in names:
+            for number, pair in looked[name]:
+                if not compare(*pair, tolerance).agree and not explains(number, name, pair):
+                    return replace(found, differing=(name, number))
+        telling = {name for name in names if not _void_of_pairs(looked[name])}
+        proven |= graph.nodes_behind(telling)
+        frontier = [name for name in names if name not in telling]
+    return replace(found, by_all=len(proven))
+
+
+def _void_of_pairs(pairs: Sequence[tuple[int, tuple[Any, Any]]]) -> bool:
+    """Return whether the values of one side prove nothing, or there are none."""
+    return not pairs or bool(void_of([pair[0] for _, pair in pairs]))
+
+
+def void_of(values: Sequence[Any]) -> str:
+    """Return what a value was in every trial if that proves nothing; empty if it does."""
+    arrays = [array for value in values for array in _arrays(value)]
+    full = [array.reshape(-1) for array in arrays if array.size]
+    if not full:
+        return "empty"
+    kept = [
+        array[~np.isnan(array.astype(np.float64))] if _has_nan(array) else array for array in full
+    ]
+    kept = [array for array in kept if array.size]
+    if not kept:
+        return "NaN"
+    one = kept[0][0]
+    if all(bool(np.all(array == one)) for array in kept):
+        if sum(array.size for array in full) == 1 and is_float(full[0].dtype) and one != 0:
+            return ""  # One number of a loss, say.
+        return f"all {one + 0:g}" if is_float(full[0].dtype) else f"all {one}"
+    if len(arrays) > 1 and _same(arrays):
+        return "the same"
+    return ""
+
+
+def _same(arrays: Sequence[Array]) -> bool:
+    """Return whether floats are the same in all trials: they do not depend on what was drawn."""
+    first = arrays[0]
+    if not is_float(first.dtype):
+        return False
+    known = np.unique(first)
+    for other in arrays[1:]:
+        if other.shape == first.shape:
+            if other.tobytes() != first.tobytes():
+                return False
+        elif len(known) < _TELLING or not np.array_equal(known, np.unique(other)):
+            return False
+    return True
+
+
+def _has_nan(array: Array) -> bool:
+    return is_float(array.dtype) and bool(np.isnan(array.astype(np.float64)).any())
+
+
+def _arrays(value: Any) -> list[Array]:
+    """The tensors of a value: several of a sequence, none of an empty optional."""
+    if isinstance(value, list):
+        return [array for item in value for array in _arrays(item)]
+    if isinstance(value, dict):
+        return [np.asarray(list(value.values()))]
+    return [] if value is None else [np.asarray(value)]
+
+
+def _depends(graph: ValueGraph, source: Source, name: str) -> bool:
+    """Return whether nodes make a value from the elements of inputs, and not from shapes alone."""
+    if name not in graph.producers:
+        return False  # An input that is given back as it is says all there is to say.
+    waiting, seen = [name], {name}
+    while waiting:
+        value = waiting.pop()
+        if value in source.inputs:
+            return True
+        node = graph.producers.get(value)
+        if node is not None and node.op_type not in OF_SHAPES:
+            fresh = [item for item in graph.reads(node) if item not in seen]
+            seen.update(fresh)
+            waiting += fresh
+    return False
+
+
+def _nearest(
+    graph: ValueGraph, names: Iterable[str], shared: set[str], proven: set[int], count: int
+) -> set[str]:
+    """The values that both models have, up to so many steps behind those given."""
+    found: set[str] = set()
+    frontier = set(names)
+    for _ in range(count):
+        ends = {end for name in frontier for end in graph.sources(name, shared)}
+        ends = {
+            end for end in ends - found if graph.positions[id(graph.producers[end])] not in proven
+        }
+        if not ends:
+            break
+        found |= ends
+        frontier = ends
+    return found
+
+
+def _look(
+    first: tuple[Source, str],
+    second: tuple[Source, str],
+    names: Sequence[str],
+    feeds: Sequence[Mapping[str, Any]],
+) -> dict[str, list[tuple[int, tuple[Any, Any]]]]:
+    """Inner values of both sides, by name and with the number of the trial."""
+    found: dict[str, list[tuple[int, tuple[Any, Any]]]] = {name: [] for name in names}
+    sides = Inner(first), Inner(second)
+    for number, inputs in enumerate(feeds):
+        left = sides[0].values(names, inputs)
+        right = sides[1].values([name for name in names if name in left], inputs)
+        for name, value in right.items():
+            found[name].append((number, (left[name], value)))
+    return found

@@ -1,0 +1,191 @@
+"""Finding where two runs differ first, by looking at values in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from onnxreduce_cli.verification.compare.values import Errors, Tolerance, compare
+from onnxreduce_cli.verification.errors import CannotRunError, RunFailedError
+from onnxreduce_cli.verification.isolated import IsolatedRunner, open_isolated
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.results import Divergence
+from onnxreduce_cli.verification.whole.value_graph import ValueGraph
+
+#: Up to this many values are looked at all at once; of more, so many at a time.
+_ALL = 48
+_AT_ONCE = 8
+
+Probe = Callable[[Sequence[str]], dict[str, Errors]]
+
+
+def first_divergence(
+    first: tuple[Source, str],
+    second: tuple[Source, str],
+    output: str,
+    feeds: Mapping[str, Any],
+    tolerance: Tolerance,
+) -> Divergence | None:
+    """Find the first value at which two runs differ that differ at an output.
+
+    Values that both models share by name are compared in topological order. Of many, only some
+    are looked at: what agrees clears what it was made from, what differs clears what it was not
+    made from. The value found differs, and the shared values it is made from directly agree.
+
+    Args:
+        first: a model and the executor that runs it.
+        second: those on the other side; the same model in another executor, or another model.
+        output: the output that differs.
+        feeds: the inputs on which it differs.
+        tolerance: the allowed difference of values.
+
+    Returns:
+        the first value found to differ; None where the values could not be looked at.
+    """
+    graphs = ValueGraph(first[0]), ValueGraph(second[0])
+    shared = [name for name in graphs[0].order if name in graphs[1].producers and name != output]
+    probe = _probe(first, second, feeds, tolerance)
+    search = _Search(graphs[0], [*shared, output], probe)
+    if not search.look([output]) or output not in search.errors:
+        return None
+    value = search.from_output(output)
+    known = set(shared) | {output}
+    labels = [(side[0].label, side[1]) for side in (first, second)]
+    made = [graph.made(value, known - {value}) for graph in graphs]
+    return Divergence(value, labels[0], labels[1], search.errors[value], made[0], made[1])
+
+
+class _Search:
+    """Looks at values until the first that differs is known."""
+
+    def __init__(self, graph: ValueGraph, shared: list[str], probe: Probe) -> None:
+        self._graph = graph
+        self._order = {name: index for index, name in enumerate(shared)}
+        self._probe = probe
+        self._dead: set[str] = set()
+        self.errors: dict[str, Errors] = {}
+        self.agreed: set[str] = set()
+
+    def look(self, names: Iterable[str]) -> bool:
+        """Look at some values; whether any of them could be looked at."""
+        wanted = [n for n in names if n not in self.errors and n not in self.agreed]
+        found = self._probe(wanted)
+        for name in wanted:
+            errors = found.get(name)
+            if errors is None:
+                self._dead.add(name)
+            elif errors.agree:
+                self.agreed.add(name)
+            else:
+                self.errors[name] = errors
+        return bool(found)
+
+    def from_output(self, output: str) -> str:
+        """The first value that differs, on the way to one that does."""
+        value = output
+        suspects = self._suspects(value)
+        if len(suspects) <= _ALL:
+            self.look(suspects)
+            return min((n for n in self.errors), key=self._order.__getitem__)
+        while True:
+            while suspects:
+                step = max(1, len(suspects) // (_AT_ONCE + 1))
+                self.look(suspects[step - 1 :: step][:_AT_ONCE] if step > 1 else suspects)
+                value = self._earliest(value)
+                # What agrees clears what it was made from.
+                cleared = set(self.agreed)
+                for name in self.agreed & self._graph.ancestors(value):
+                    cleared |= self._graph.ancestors(name)
+                suspects = [name for name in self._suspects(value) if name not in cleared]
+            # A difference may have been hidden on one way and not on another.
+            sources = self._graph.sources(value, set(self._order) - {value} - self._dead)
+            unseen = [n for n in sources if n not in self.agreed and n not in self.errors]
+            if not unseen:
+                wrong = [n for n in sources if n in self.errors]
+                if not wrong:
+                    return value
+                value = wrong[0]
+                suspects = self._suspects(value)
+                continue
+            self.look(unseen)
+
+    def _earliest(self, value: str) -> str:
+        ancestors = self._graph.ancestors(value)
+        candidates = [name for name in self.errors if name in ancestors]
+        return min((*candidates, value), key=self._order.__getitem__)
+
+    def _suspects(self, value: str) -> list[str]:
+        """The shared values that `value` is made from and that were not looked at, in order."""
+        ancestors = self._graph.ancestors(value)
+        seen = self.agreed | set(self.errors) | self._dead
+        found = [name for name in self._order if name in ancestors and name not in seen]
+        return sorted(found, key=self._order.__getitem__)
+
+
+class Inner:
+    """A model in an executor that is run for values of its main graph.
+
+    It stays open for those that it was last run for: of a model of gigabytes, opening it is what
+    takes long.
+
+    Args:
+        side: the model and the executor.
+    """
+
+    def __init__(self, side: tuple[Source, str]) -> None:
+        self._source, self._executor = side
+        self._open: tuple[Sequence[str], IsolatedRunner] | None = None
+        self._never: set[str] = set()
+
+    def values(self, names: Sequence[str], feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """Run it once, and return the values by name; those that it cannot give are left out.
+
+        Args:
+            names: the values.
+            feeds: the inputs.
+        """
+        names = [name for name in names if name not in self._never]
+        if not names:
+            return {}
+        try:
+            return self._runner(names).run(feeds, names)
+        except CannotRunError:
+            if len(names) == 1:
+                self._never.add(names[0])
+                return {}
+        except RunFailedError:
+            if len(names) == 1:
+                return {}
+        # Some value that cannot be an output stands in the way of the others.
+        halves = names[: len(names) // 2], names[len(names) // 2 :]
+        return {name: value for half in halves for name, value in self.values(half, feeds).items()}
+
+    def _runner(self, names: Sequence[str]) -> IsolatedRunner:
+        if self._open is None or self._open[0] != names:
+            self._open = None  # One of them in memory at a time.
+            self._open = names, open_isolated(self._source, self._executor, extra=names)
+        return self._open[1]
+
+
+def inner_values(
+    side: tuple[Source, str], names: Sequence[str], feeds: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what `Inner.values` does of a model that is not kept open."""
+    return Inner(side).values(names, feeds)
+
+
+def _probe(
+    first: tuple[Source, str],
+    second: tuple[Source, str],
+    feeds: Mapping[str, Any],
+    tolerance: Tolerance,
+) -> Probe:
+    def probe(names: Sequence[str]) -> dict[str, Errors]:
+        if not names:
+            return {}
+        left = inner_values(first, names, feeds)
+        present = [name for name in names if name in left]
+        right = inner_values(second, present, feeds)
+        return {name: compare(left[name], right[name], tolerance) for name in right}
+
+    return probe

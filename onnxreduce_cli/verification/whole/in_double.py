@@ -1,0 +1,283 @@
+"""A model in double precision: what it computes but for rounding.
+
+A pass over the graph alone: weights stay where they are, and are cast. Every value of float becomes
+one of double by the same name. Nodes whose operator does not take double stay in float, between
+Casts: quantized ones, and what is written in the graph. So do Casts to halves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import cache
+
+from onnx import (
+    AttributeProto,
+    FunctionProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    TypeProto,
+    defs,
+    helper,
+    inliner,
+    parser,
+)
+
+from onnxreduce_cli.model.domains import default_opset, is_default
+from onnxreduce_cli.model.scope import Scope, scopes, subgraphs
+from onnxreduce_cli.model.types.facts import Facts
+from onnxreduce_cli.model.used_values import used_values
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.value_graph import OF_SHAPES
+
+_FLOAT, _DOUBLE = "tensor(float)", "tensor(double)"
+
+#: The domain and name of the function that brings rounding errors in.
+_DOMAIN, _NOISE = "onnxreduce.rounding", "Noise"
+
+
+#: Operators that give tensors of the dtype that they take, in a sequence or an optional value, or
+#: out of one: the types of the two are variables of their own.
+_HOLDING = frozenset(
+    {
+        "ConcatFromSequence",
+        "OptionalGetElement",
+        "SequenceAt",
+        "SequenceConstruct",
+        "SplitToSequence",
+    }
+)
+
+
+class NotInDoubleError(Exception):
+    """A model has no counterpart in double; the message says why."""
+
+
+def in_double(source: Source, *, noise: bool = False) -> Source:
+    """Return a model whose floats are double.
+
+    Args:
+        source: the model.
+        noise: whether each value gets relative errors of up to one unit in the last place of a
+            float, another for each element: how far that moves outputs is what rounding may do.
+
+    Raises:
+        NotInDoubleError: what computes some value is not known, or it is sparse.
+    """
+    model = source.whole()
+    if model.functions:
+        model = inliner.inline_local_functions(model)
+    skeleton = Source(model, source.label, generated=True).skeleton
+    found = scopes(skeleton)
+    widener = _Widener(Facts(skeleton, found), _imports(model), noise)
+    kinds = {id(scope.container): scope for scope in found}
+    widener.graph(model.graph, skeleton.graph, kinds)
+    if noise:
+        model.functions.append(_noise_function())
+        model.opset_import.append(helper.make_opsetid(_DOMAIN, 1))
+    model.ir_version = max(model.ir_version, 8 if noise else 3)
+    return Source(model, source.label, base_dir=source.base_dir, generated=True)
+
+
+def _imports(model: ModelProto) -> dict[str, int]:
+    found = {item.domain: int(item.version) for item in model.opset_import}
+    return {**found, "": default_opset(model) or 1}
+
+
+class _Widener:
+    """Lifts the graphs of one model.
+
+    Attributes:
+        facts: of the model as it was, without weights.
+        imports: its opsets by domain.
+        noise: whether values get rounding errors.
+    """
+
+    def __init__(self, facts: Facts, imports: dict[str, int], noise: bool) -> None:
+        self.facts = facts
+        self.imports = imports
+        self.noise = noise
+        self._count = 0
+        # What is made from elements of inputs: errors in sizes would be errors in shapes.
+        self._computed: set[str] = set()
+
+    def graph(self, graph: GraphProto, skeleton: GraphProto, kinds: dict[int, Scope]) -> None:
+        """Lift a graph and those within it.
+
+        Args:
+            graph: the graph, which is edited.
+            skeleton: the same without weights, of which the facts are.
+            kinds: scopes by the identity of their graph in the skeleton.
+        """
+        if any(item.values.data_type == TensorProto.FLOAT for item in graph.sparse_initializer):
+            raise NotInDoubleError("it has sparse weights")
+        scope = kinds[id(skeleton)]
+        nodes: list[NodeProto] = []
+        #: Casts of weights, each before the first node that reads it: it takes memory from then on.
+        casts: dict[str, NodeProto] = {}
+        given = {value.name for value in graph.input}
+        for tensor in graph.initializer:
+            if tensor.data_type == TensorProto.FLOAT:
+                name = tensor.name
+                if name in given:  # Its default takes the place of the input.
+                    kept = [value for value in graph.input if value.name != name]
+                    del graph.input[:]
+                    graph.input.extend(kept)
+                tensor.name = self._fresh(name)
+                casts[name] = self._to(tensor.name, name, TensorProto.DOUBLE)
+        self._computed |= {value.name for value in graph.input}
+        for value in (*graph.input, *graph.output):
+            _widen_type(value.type)
+        del graph.value_info[:]
+        for node, old in zip(graph.node, skeleton.node, strict=True):
+            for (_, inner), (_, known) in zip(subgraphs(node), subgraphs(old), strict=True):
+                self.graph(inner, known, kinds)
+            nodes += [casts.pop(name) for name in used_values([old]) if name in casts]
+            nodes += self._node(node, old, scope)
+        del graph.node[:]
+        graph.node.extend([*nodes, *casts.values()])
+
+    def _node(self, node: NodeProto, old: NodeProto, scope: Scope) -> Iterator[NodeProto]:
+        """A node in double, or in float between Casts."""
+        if node.op_type not in OF_SHAPES and not self._computed.isdisjoint(used_values([old])):
+            self._computed.update(node.output)
+        floats = dict.fromkeys(name for name in old.output if self._is_float(scope, name))
+        read = dict.fromkeys(name for name in old.input if self._is_float(scope, name))
+        if not floats and not read:
+            yield node
+        elif is_default(node.domain) and node.op_type == "Cast":
+            yield self._cast(node, floats)
+        elif any(subgraphs(old)) or self._takes_double(old, scope, read):
+            tensors = [name for name in floats if self.facts.kind(scope, name) == _FLOAT]
+            yield from self._noisy(node, tensors)
+        else:
+            if any(self.facts.kind(scope, name) != _FLOAT for name in (*floats, *read)):
+                raise NotInDoubleError(f"{old.op_type} has no sequences of double")
+            lowered = {name: self._fresh(name) for name in read}
+            for name, low in lowered.items():
+                yield self._to(name, low, TensorProto.FLOAT)
+            node.input[:] = [lowered.get(name, name) for name in node.input]
+            raised = {name: self._fresh(name) for name in floats}
+            node.output[:] = [raised.get(name, name) for name in node.output]
+            yield node
+            for name, low in raised.items():
+                yield from self._noisy(self._to(low, name, TensorProto.DOUBLE), [name])
+
+    def _is_float(self, scope: Scope, name: str) -> bool:
+        if not name:
+            return False
+        kind = self.facts.kind(scope, name)
+        if kind is None:
+            raise NotInDoubleError(f"the type of {name!r} is not known")
+        return _FLOAT in kind
+
+    def _takes_double(self, node: NodeProto, scope: Scope, read: Collection[str]) -> bool:
+        """Return whether an operator computes in double what it does in float."""
+        domain = "" if is_default(node.domain) else node.domain
+        try:
+            schema = defs.get_schema(node.op_type, self.imports.get(domain, 1), domain)
+        except defs.SchemaError:
+            return False
+        bound = set()
+        for index, name in enumerate(node.input):
+            formal = schema.inputs[min(index, len(schema.inputs) - 1)]
+            if name in read:
+                kind = self.facts.kind(scope, name) or _FLOAT
+                if kind.replace(_FLOAT, _DOUBLE) not in formal.types:
+                    return False
+                bound.add(formal.type_str)
+        for index, name in enumerate(node.output):
+            if name and node.op_type not in _HOLDING and self._is_float(scope, name):
+                formal = schema.outputs[min(index, len(schema.outputs) - 1)]
+                if formal.type_str not in bound:
+                    return False
+        return True
+
+    def _cast(self, node: NodeProto, floats: Collection[str]) -> NodeProto:
+        """A Cast, to double where it was to float."""
+        for attribute in node.attribute:
+            if attribute.name == "to" and floats:
+                self._set_type(attribute, TensorProto.DOUBLE)
+        return node
+
+    def _noisy(self, node: NodeProto, floats: Collection[str]) -> Iterator[NodeProto]:
+        """A node, with errors in those of its results that are of double."""
+        moved = [name for name in floats if self.noise and name in self._computed]
+        exact = {name: self._fresh(name) for name in moved if not any(subgraphs(node))}
+        node.output[:] = [exact.get(name, name) for name in node.output]
+        yield node
+        for name, made in exact.items():
+            yield self._with_noise(made, name)
+
+    def _with_noise(self, exact: str, name: str) -> NodeProto:
+        self._count += 1
+        return helper.make_node(
+            _NOISE, [exact], [name], domain=_DOMAIN, phase=float(self._count % 1000)
+        )
+
+    def _to(self, source: str, target: str, elem_type: int) -> NodeProto:
+        node = helper.make_node("Cast", [source], [target], to=elem_type)
+        self._set_type(node.attribute[0], elem_type)
+        return node
+
+    def _set_type(self, attribute: AttributeProto, elem_type: int) -> None:
+        """Say the dtype that a Cast is to; before opset 6 by its name."""
+        attribute.Clear()
+        attribute.name = "to"
+        if self.imports[""] < 6:
+            attribute.type = AttributeProto.STRING
+            attribute.s = TensorProto.DataType.Name(elem_type).encode()
+        else:
+            attribute.type = AttributeProto.INT
+            attribute.i = elem_type
+
+    def _fresh(self, name: str) -> str:
+        self._count += 1
+        return f"{name}/onnxreduce-{self._count}"
+
+
+def _widen_type(proto: TypeProto) -> None:
+    """Let a type be of double where it is of float, in sequences and optionals too."""
+    kind = proto.WhichOneof("value")
+    if kind == "tensor_type":
+        if proto.tensor_type.elem_type == TensorProto.FLOAT:
+            proto.tensor_type.elem_type = TensorProto.DOUBLE
+    elif kind in ("sequence_type", "optional_type"):
+        _widen_type(getattr(proto, kind).elem_type)
+
+
+@cache
+def _noise_function() -> FunctionProto:
+    """A function that gives each element of a tensor its own error.
+
+    The errors are what is left of large sines of positions, which is as good as random.
+    """
+    return parser.parse_function(
+        f'''<domain: "{_DOMAIN}", opset_import: ["": 17]> {_NOISE} <phase> (x) => (y) {{
+            zero = Constant <value_int = 0> ()
+            one = Constant <value_int = 1> ()
+            size = Size (x)
+            positions = Range (zero, size, one)
+            along = Cast <to = 11> (positions)
+            step = Constant <value = double {{12.9898}}> ()
+            stepped = Mul (along, step)
+            phase = Constant <value_float : float = @phase> ()
+            start = Cast <to = 11> (phase)
+            angles = Add (stepped, start)
+            sines = Sin (angles)
+            large = Constant <value = double {{43758.5453}}> ()
+            far = Mul (sines, large)
+            whole = Floor (far)
+            part = Sub (far, whole)
+            half = Constant <value = double {{0.5}}> ()
+            centred = Sub (part, half)
+            ulps = Constant <value = double {{{2.0**-22!r}}}> ()
+            errors = Mul (centred, ulps)
+            ones = CastLike (one, errors)
+            factors = Add (ones, errors)
+            shape = Shape (x)
+            shaped = Reshape <allowzero = 1> (factors, shape)
+            y = Mul (x, shaped)
+        }}'''
+    )

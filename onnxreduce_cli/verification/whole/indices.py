@@ -1,0 +1,188 @@
+"""Differences of indices that near-equal values explain.
+
+Where two elements are nearly equal, rounding decides which of them is the largest, and all that
+follows from its position differs. So the second model's indices are taken for given:
+
+- The values that it picked them from must agree with the first model's.
+- From exactly those values the first model's own node must pick exactly those indices. An index
+  that is off by one, of another axis, or of the smallest in place of the largest, is not picked.
+- The first model, given those indices, must come to outputs that agree with the second's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from onnx import ModelProto, NodeProto, ValueInfoProto, helper
+
+from onnxreduce_cli.model.domains import is_default
+from onnxreduce_cli.verification.compare.values import Tolerance, compare
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.divergence import inner_values
+from onnxreduce_cli.verification.whole.value_graph import ValueGraph
+
+#: Operators that pick, by how many of their first inputs are what they pick from.
+_PICKING = {
+    "ArgMax": 1,
+    "ArgMin": 1,
+    "Hardmax": 1,
+    "NonMaxSuppression": 2,
+    "TopK": 1,
+    "Unique": 1,
+}
+
+_EXACT = Tolerance(exact=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    """A node that picks, and what the second model calls its values.
+
+    Attributes:
+        node: the first model's node.
+        data: what it picks from: the first model's names, and the second's.
+        picked: its outputs that are named: the first model's names, and the second's.
+    """
+
+    node: NodeProto
+    data: dict[str, str]
+    picked: dict[str, str]
+
+
+def explained(
+    first: tuple[Source, str],
+    second: tuple[Source, str],
+    outputs: Mapping[str, Any],
+    feeds: Mapping[str, Any],
+    near: Callable[[str, Any, Any], bool],
+) -> set[str]:
+    """Return the outputs that agree once near-equal values are picked in the same order.
+
+    Args:
+        first: the reference and the executor that runs it.
+        second: those on the other side; the same model in another executor, or another model.
+        outputs: what the second gave for the outputs that differ.
+        feeds: the inputs on which they do.
+        near: whether two values of the first model's name agree, what rounding explains included.
+    """
+    graph = ValueGraph(first[0])
+    picks = list(_picks(graph, ValueGraph(second[0]), outputs))
+    if not picks:
+        return set()
+    names = {name for pick in picks for name in (*pick.data.values(), *pick.picked.values())}
+    known = {**inner_values(second, sorted(names - set(feeds)), feeds), **feeds}
+    if not names <= set(known):
+        return set()
+    given = {mine: known[other] for pick in picks for mine, other in pick.picked.items()}
+    cut = _without(first[0], [pick.node for pick in picks], given)
+    wanted = {name for pick in picks for name in pick.node.input if name} | set(outputs)
+    fed = {**feeds, **given}
+    mine = {**inner_values((cut, first[1]), sorted(wanted - set(fed)), fed), **fed}
+    right = [pick for pick in picks if _is_right(pick, first, mine, known, near)]
+    good = {name for pick in right for name in pick.picked}
+    bad = {name for pick in picks for name in pick.picked} - good
+    return {
+        name
+        for name, value in outputs.items()
+        if name in mine
+        and near(name, mine[name], value)
+        and bad.isdisjoint({name, *graph.ancestors(name)})
+    }
+
+
+def _picks(first: ValueGraph, second: ValueGraph, outputs: Mapping[str, Any]) -> Iterator[_Pick]:
+    """The nodes that outputs of the first model depend on and that pick, with their counterparts.
+
+    Values go by their names where the second model has them, else by the place of the node among
+    those of its operator.
+    """
+    behind = first.nodes_behind(outputs)
+    read = {name for node in first.nodes for name in node.input} | set(outputs)
+    counts: dict[str, int] = {}
+    for position, node in enumerate(first.nodes):
+        if node.op_type not in _PICKING or not is_default(node.domain):
+            continue
+        place = counts[node.op_type] = counts.get(node.op_type, -1) + 1
+        if position not in behind:
+            continue
+        same = [item for item in second.nodes if item.op_type == node.op_type]
+        other = same[place] if place < len(same) else None
+        data = [name for name in node.input[: _PICKING[node.op_type]] if name]
+        picked = [name for name in node.output if name in read]
+        yield _Pick(
+            node,
+            _paired(data, node.input, () if other is None else other.input, second),
+            _paired(picked, node.output, () if other is None else other.output, second),
+        )
+
+
+def _paired(
+    names: Sequence[str], own: Sequence[str], others: Sequence[str], second: ValueGraph
+) -> dict[str, str]:
+    """Return the second model's names for values of a node: the same, or its own node's there."""
+    found = {}
+    for name in names:
+        place = list(own).index(name)
+        by_place = others[place] if place < len(others) and others[place] else name
+        found[name] = name if name in second.producers else by_place
+    return found
+
+
+def _is_right(
+    pick: _Pick,
+    first: tuple[Source, str],
+    mine: Mapping[str, Any],
+    known: Mapping[str, Any],
+    near: Callable[[str, Any, Any], bool],
+) -> bool:
+    """Return whether the second model's choice is the first model's node's own, of its values."""
+    for name, other in pick.data.items():
+        if name not in mine or not near(name, mine[name], known[other]):
+            return False
+    given = {name: mine[name] for name in pick.node.input if name and name in mine}
+    given |= {name: known[other] for name, other in pick.data.items()}
+    if any(name and name not in given for name in pick.node.input):
+        return False
+    alone = Source(_alone(pick, first[0].skeleton, given), first[0].label, generated=True)
+    found = inner_values((alone, first[1]), list(pick.picked), given)
+    return all(
+        name in found and compare(found[name], known[other], _EXACT).agree
+        for name, other in pick.picked.items()
+    )
+
+
+def _alone(pick: _Pick, model: ModelProto, given: Mapping[str, Any]) -> ModelProto:
+    """A model of one node."""
+    graph = helper.make_graph(
+        [pick.node],
+        "alone",
+        [_declared(name, given[name]) for name in dict.fromkeys(pick.node.input) if name],
+        [ValueInfoProto(name=name) for name in pick.picked],
+    )
+    return helper.make_model(
+        graph, opset_imports=model.opset_import, ir_version=max(model.ir_version, 3)
+    )
+
+
+def _without(source: Source, nodes: Sequence[NodeProto], given: Mapping[str, Any]) -> Source:
+    """A model whose values that some nodes make are inputs."""
+    model = source.whole()
+    made = {name for node in nodes for name in node.output if name}
+    kept = [node for node in model.graph.node if made.isdisjoint(node.output)]
+    del model.graph.node[:]
+    model.graph.node.extend(kept)
+    model.graph.input.extend(_declared(name, value) for name, value in given.items())
+    outputs = [value for value in model.graph.output if value.name not in made]
+    del model.graph.output[:]
+    model.graph.output.extend(outputs)
+    return Source(model, source.label, base_dir=source.base_dir, generated=True)
+
+
+def _declared(name: str, value: Any) -> ValueInfoProto:
+    array = np.asarray(value)
+    return helper.make_tensor_value_info(
+        name, helper.np_dtype_to_tensor_dtype(array.dtype), [None] * array.ndim
+    )

@@ -1,0 +1,104 @@
+"""What messages call executors and models, and why an executor has not run one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from onnxreduce_cli.model.domains import default_opset
+from onnxreduce_cli.schemas import newest_opset
+from onnxreduce_cli.verification.errors import CannotRunError
+from onnxreduce_cli.verification.isolated import open_isolated
+from onnxreduce_cli.verification.runtime import EXECUTORS
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.results import Comparison, ExecutorRun
+
+#: The packages that hold ONNX Runtime, of which one is installed.
+_PACKAGES = ("onnxruntime", "onnxruntime-gpu", "onnxruntime-directml", "onnxruntime-openvino")
+
+#: What ONNX Runtime says of an opset or an IR version that is newer than itself, its limit last.
+_OPSET = re.compile(r"ONNX Runtime only \*guarantees\* support .* is till opset (\d+)")
+_IR_VERSION = re.compile(r"Unsupported model IR version: \d+, max supported IR version: (\d+)")
+
+#: Where in its own source ONNX Runtime found something wrong: file, line, and function.
+_SOURCE = re.compile(r"(Load model from .* failed: ?)?/onnxruntime_src/\S+:\d+ .*?\)(?: const)? ")
+
+
+@cache
+def executor_name(executor: str) -> str:
+    """An executor's name and, of ONNX Runtime, its version."""
+    if executor != "onnxruntime":
+        return "NumPy"
+    for package in _PACKAGES:
+        try:
+            return f"ONNX Runtime {version(package)}"
+        except PackageNotFoundError:
+            continue
+    return "ONNX Runtime"
+
+
+def message(said: Exception | str, source: Source) -> str:
+    """Return an executor's words on a model, short, with the model's name in place of its path."""
+    text = str(said)
+    limit = _OPSET.search(text)
+    if limit is not None:
+        return f"it takes opsets up to {limit[1]}"
+    limit = _IR_VERSION.search(text)
+    if limit is not None:
+        newest = _newest_opset()
+        if newest is not None and (default_opset(source.skeleton) or 0) > newest:
+            return f"it takes opsets up to {newest}"
+        return f"it takes IR versions up to {limit[1]}"
+    text = _SOURCE.sub("", text)
+    return text if source.path is None else source.label.join(text.split(source.path))
+
+
+@cache
+def _newest_opset() -> int | None:
+    """The newest opset that ONNX Runtime takes, by what it says of a newer one; else None.
+
+    Of the two, a model's IR version is what it refuses first.
+    """
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["x"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [1])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [1])],
+    )
+    imports = [helper.make_opsetid("", newest_opset())]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=8)
+    try:
+        open_isolated(Source(model, "m", generated=True), "onnxruntime").run(
+            {"x": np.zeros(1, np.float32)}, ["y"]
+        )
+    except CannotRunError as error:
+        found = _OPSET.search(str(error))
+        return None if found is None else int(found[1])
+    return None
+
+
+def judged_by(report: Sequence[Comparison], runs: Sequence[ExecutorRun], pair: bool) -> str:
+    """The executors that compared, such as ``NumPy only: ONNX Runtime 1.31.1 takes ...``.
+
+    Args:
+        report: the comparisons.
+        runs: how each executor fared with each model.
+        pair: whether two models are compared, and not two executors on one.
+    """
+    found = [item for item in report if not pair or item.first[0] != item.second[0]]
+    used = {side[1] for item in found for side in (item.first, item.second)}
+    names = [executor_name(executor) for executor in EXECUTORS if executor in used]
+    if len(names) != 1:
+        return " and ".join(names)
+    reasons = [run for run in runs if run.executor not in used and run.reason and not run.trials]
+    if not reasons:
+        return names[0]
+    run = reasons[0]
+    reason = run.reason.removeprefix("it ")
+    what = reason if reason != run.reason else f"does not run {run.model}: {reason}"
+    return f"{names[0]} only: {executor_name(run.executor)} {what}"

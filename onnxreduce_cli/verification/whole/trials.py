@@ -1,0 +1,273 @@
+"""Running whole models in executors on the same inputs, given or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from onnx import TypeProto
+
+from onnxreduce_cli.model.progress import Progress
+from onnxreduce_cli.model.values import numpy_dtype
+from onnxreduce_cli.verification.compare.outcomes import (
+    Judgement,
+    Outcome,
+    RunKey,
+    Side,
+    judge,
+    run_once,
+)
+from onnxreduce_cli.verification.compare.values import Tolerance
+from onnxreduce_cli.verification.errors import CannotRunError, InputError
+from onnxreduce_cli.verification.inputs.drawing import LARGEST, Attempt, Drawer
+from onnxreduce_cli.verification.inputs.profiles import profile
+from onnxreduce_cli.verification.isolated import end_large, let_go, open_isolated
+from onnxreduce_cli.verification.running.loop import Inputs, Run, Wanted, compare_models, draw_runs
+from onnxreduce_cli.verification.runtime import Runner
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole.naming import message
+from onnxreduce_cli.verification.whole.randomness import random_outputs
+from onnxreduce_cli.verification.whole.results import ExecutorRun, Trial
+
+#: Of tensors of more elements one is drawn for a batch, and of more than these none.
+_MANY, _MOST = 1 << 24, 1 << 28
+
+
+@dataclass(slots=True)
+class Trials:
+    """The runs of one verification, at first none.
+
+    Attributes:
+        sources: the models.
+        executors: those that run each.
+        tolerance: the allowed difference of values.
+        progress: called with the steps done, the steps in all, and the current one.
+        casting: whether the second model may take and give other dtypes than the first.
+        runs: the runs, one for each set of inputs.
+        random: the outputs that are random, which are not compared.
+        reasons: why an executor could not run a model at all.
+        unfit: what a user can do about inputs that no executor accepts; empty where one does.
+    """
+
+    sources: dict[Side, Source]
+    executors: tuple[str, ...]
+    tolerance: Tolerance
+    progress: Progress | None = None
+    casting: bool = False
+    runs: list[Run] = field(default_factory=list)
+    random: set[str] = field(default_factory=set)
+    reasons: dict[RunKey, str] = field(default_factory=dict)
+    unfit: str = ""
+    _done: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        """The outputs that are compared."""
+        return [name for name in self.sources[Side.REFERENCE].outputs if name not in self.random]
+
+    def run(
+        self,
+        given: list[Inputs],
+        dims: Mapping[str, int] | None,
+        trials: int,
+        seed: int,
+        special: bool,
+    ) -> None:
+        """Run every model in every executor, one session at a time, on the same inputs.
+
+        Raises:
+            InputError: inputs cannot be drawn.
+        """
+        reference = self.sources[Side.REFERENCE]
+        drawer = Drawer(reference, dims)
+        plan = _plan(given, reference, trials, special)
+        if not all(inputs for inputs, _ in plan):
+            # Said before an executor opens the model, which may take as much memory.
+            attempts = list(drawer.attempts(0, np.random.default_rng(seed)))
+            if all(drawer.elements(_fitting(drawer, item)) > _MOST for item in attempts):
+                raise _too_large(drawer, attempts)
+        self.random = set().union(*map(random_outputs, self.sources.values()))
+        total = len(self.sources) * len(self.executors) * len(plan)
+        searches = (self._drawn(name, drawer, plan, seed, total) for name in self.executors)
+        complete = partial(self._complete, steps=len(plan), total=total)
+        self.runs = list(compare_models(searches, complete, self._judge, self.names))
+        if not any(run.accepted for run in self.runs) and self.runs:
+            self.unfit = _unfit(drawer, plan)
+        if self.progress is not None:
+            self.progress(total, total, "comparing")
+
+    def limit(self, first: RunKey, second: RunKey) -> Tolerance:
+        """Return the allowed difference of two runs."""
+        return self.tolerance if first[1] == second[1] else self.tolerance.between_executors()
+
+    def _judge(self, run: Run, name: str) -> Judgement:
+        return judge(run.outcomes, name, self.tolerance, self.tolerance.between_executors())
+
+    def _drawn(
+        self, executor: str, drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int, total: int
+    ) -> list[Run]:
+        """Return the runs of the first model on inputs that are drawn such that it accepts them."""
+        if self._done:
+            end_large()
+        source, key = self.sources[Side.REFERENCE], (Side.REFERENCE, executor)
+        names = list(source.outputs)
+
+        def ask(runner: Runner, feeds: dict[str, Any]) -> tuple[dict[RunKey, Outcome], bool]:
+            outcome = run_once(runner, feeds, names)
+            known = outcome._replace(failure=message(outcome.failure, source))
+            return {key: known}, outcome.values is not None
+
+        def draw() -> list[Run]:
+            runner = open_isolated(source, executor)
+            return list(draw_runs(_wanted(drawer, plan, seed), partial(ask, runner)))
+
+        found = self._stage(key, draw, len(plan), total) or []
+        if found and len(found) < len(plan):
+            raise _too_large(drawer, list(drawer.attempts(0, np.random.default_rng(seed))))
+        return found
+
+    def _complete(self, found: Iterable[Run], steps: int, total: int) -> list[Run]:
+        """Add the outcomes of all that has not run the inputs yet."""
+        runs = list(found)
+        for executor in self.executors:
+            for side in self.sources:
+                key = (side, executor)
+                if key in self.reasons or any(key in run.outcomes for run in runs):
+                    continue
+                outcomes = self._stage(key, partial(self._run_all, key, runs), steps, total)
+                for run, outcome in zip(runs, outcomes or (), strict=False):
+                    run.outcomes[key] = outcome
+            end_large()
+        return runs
+
+    def _stage(self, key: RunKey, work: Callable[[], list[Any]], steps: int, total: int) -> Any:
+        """Let an executor open a model and run it; None where it cannot."""
+        source = self.sources[key[0]]
+        if self.progress is not None:
+            self.progress(min(self._done, total), total, f"{source.label} in {key[1]}")
+        self._done += steps
+        try:
+            return work()
+        except CannotRunError as error:
+            self.reasons[key] = message(error, source)
+            return None
+        finally:
+            let_go()  # One model in memory at a time.
+
+    def _run_all(self, key: RunKey, runs: Sequence[Run]) -> list[Outcome]:
+        """Run a model on the inputs of every trial."""
+        source, first = self.sources[key[0]], self.sources[Side.REFERENCE]
+        runner, names = open_isolated(source, key[1]), list(source.outputs)
+        casting = self.casting and source is not first
+        found = []
+        for run in runs:
+            feeds = cast(run.feeds, source.inputs) if casting else run.feeds
+            outcome = run_once(runner, feeds, names)
+            if casting and outcome.values is not None:
+                outcome = outcome._replace(values=cast(outcome.values, first.outputs))
+            found.append(outcome._replace(failure=message(outcome.failure, source)))
+        return found
+
+    def trials(self) -> Iterator[Trial]:
+        """Return what a report says of each set of inputs."""
+        for number, run in enumerate(self.runs):
+            yield Trial(number, run.values, _shapes(run.feeds))
+
+    def why_void(self, number: int) -> str:
+        """Return why nothing could be learned from a set of inputs."""
+        reasons = [item.failure for item in self.runs[number].outcomes.values() if item.failure]
+        return reasons[0] if reasons else "no two results to compare"
+
+    def executor_runs(self) -> Iterator[ExecutorRun]:
+        """Return how each executor fared with each model."""
+        for side, source in self.sources.items():
+            for executor in self.executors:
+                key = (side, executor)
+                outcomes = [run.outcomes[key] for run in self.runs if key in run.outcomes]
+                failures = [outcome.failure for outcome in outcomes if outcome.failure]
+                reason = self.reasons.get(key, failures[0] if failures else "")
+                ran = sum(outcome.values is not None for outcome in outcomes)
+                yield ExecutorRun(source.label, executor, ran, reason)
+
+
+def _wanted(drawer: Drawer, plan: list[tuple[Inputs, str]], seed: int) -> Iterator[Wanted]:
+    """The sets of inputs to be drawn, with random numbers of its own for each."""
+    for number, (given, values) in enumerate(plan):
+        rng = np.random.default_rng((seed, number))
+        attempts = list(drawer.attempts(number, rng))
+        draw = partial(_draw, drawer, given, values, rng)
+        yield Wanted(values, attempts[:1] if values == "given" else attempts, draw)
+
+
+def _draw(
+    drawer: Drawer, given: Inputs, values: str, rng: np.random.Generator, attempt: Attempt
+) -> dict[str, Any] | None:
+    """Draw inputs; None where they would be too large."""
+    fitting = _fitting(drawer, attempt)
+    if not given and drawer.elements(fitting) > _MOST:
+        return None
+    return drawer.draw(fitting, values, rng, given)
+
+
+def cast(values: Inputs, types: Mapping[str, TypeProto]) -> dict[str, Any]:
+    """Return arrays, by name, in the dtypes that a model takes or gives under these names."""
+    found = dict(values)
+    for name, value in values.items():
+        number = types[name].tensor_type.elem_type if name in types else 0
+        if number and isinstance(value, np.ndarray) and value.dtype != numpy_dtype(number):
+            found[name] = value.astype(numpy_dtype(number))
+    return found
+
+
+def _plan(
+    given: list[Inputs], source: Source, trials: int, special: bool
+) -> list[tuple[Inputs, str]]:
+    """For each trial the inputs that are given, and the profile of those that are not."""
+    plan: list[tuple[Inputs, str]] = []
+    for inputs in given:
+        if source.inputs and set(source.inputs) <= set(inputs):
+            plan.append((inputs, "given"))
+        elif not source.inputs:
+            plan.append((inputs, profile(0, 1, False)))
+        else:
+            plan += [(inputs, profile(trial, trials, special)) for trial in range(trials)]
+    return plan
+
+
+def _too_large(drawer: Drawer, attempts: Sequence[Attempt]) -> InputError:
+    return InputError(
+        f"inputs of {drawer.elements(attempts[0]):,} elements are too large to draw; "
+        "say smaller sizes: --dim NAME=SIZE, or give inputs: -i NAME=FILE.npy"
+    )
+
+
+def _fitting(drawer: Drawer, attempt: Attempt) -> Attempt:
+    """A way to draw inputs, with a batch of one where they would be large."""
+    if drawer.elements(attempt) <= _MANY:
+        return attempt
+    first = [name for name in drawer.symbols if name not in attempt.sizes][:1]
+    return attempt._replace(sizes={**dict.fromkeys(first, 1), **attempt.sizes})
+
+
+def _unfit(drawer: Drawer, plan: list[tuple[Inputs, str]]) -> str:
+    """Return what a user can do where a model accepts no inputs."""
+    if all(values == "given" for _, values in plan):
+        return "the model does not accept the inputs given"
+    symbols = [name for name in drawer.symbols if name not in drawer.dims]
+    if symbols:
+        return (
+            f"no sizes of {', '.join(symbols)} were found that the model accepts, up to "
+            f"{LARGEST}; say them: --dim {symbols[0]}=SIZE, or give inputs: "
+            "-i NAME=FILE.npy"
+        )
+    return "no inputs were found that the model accepts; give some: -i NAME=FILE.npy"
+
+
+def _shapes(feeds: Mapping[str, Any]) -> dict[str, tuple[int, ...] | None]:
+    return {
+        name: value.shape if isinstance(value, np.ndarray) else None
+        for name, value in feeds.items()
+    }

@@ -1,0 +1,121 @@
+"""What messages call executors and models."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import onnx
+import pytest
+
+from onnxreduce_cli.verification.errors import CannotRunError
+from onnxreduce_cli.verification.source import Source
+from onnxreduce_cli.verification.whole import naming
+from onnxreduce_cli.verification.whole.naming import executor_name, message
+from tests.support import model
+
+TEXT = '<ir_version: 8, opset_import: ["": 18]> g (float[N] x) => (float[N] y) { y = Neg(x) }'
+
+
+def test_executors_go_by_name_and_version() -> None:
+    assert executor_name("numpy") == "NumPy"
+    assert executor_name("onnxruntime") == f"ONNX Runtime {version('onnxruntime')}"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "Load model from PATH failed:/onnxruntime_src/onnxruntime/core/graph/utils.h:46 void "
+            "onnxruntime::Validate(const std::unordered_map<std::string, int>&, bool) ONNX Runtime "
+            "only *guarantees* support for models stamped with official released onnx opset "
+            "versions. Opset 27 is under development. Current official support for domain ai.onnx "
+            "is till opset 26.",
+            "it takes opsets up to 26",
+        ),
+        (
+            "/onnxruntime_src/onnxruntime/core/graph/model.cc:256 onnxruntime::Model::Model(const "
+            "onnxruntime::ModelOptions&) Unsupported model IR version: 14, max supported IR "
+            "version: 13",
+            "it takes IR versions up to 13",
+        ),
+        (
+            "Status Message: /onnxruntime_src/onnxruntime/core/cpu/reshape.h:91 "
+            "onnxruntime::Reshape(const onnxruntime::TensorShape&, bool) const size was false",
+            "Status Message: size was false",
+        ),
+        ("PATH cannot be read: PATH", "the model cannot be read: the model"),
+        ("node 'x' (Max): what it says", "node 'x' (Max): what it says"),
+    ],
+)
+def test_reasons_are_short_and_name_no_path(said: str, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "tmp123.onnx"
+    onnx.save(model(TEXT), path)
+    source = Source(path, "m", called="the model")
+    assert message(said.replace("PATH", str(path)), source) == expected
+
+
+@pytest.mark.parametrize(
+    ("installed", "expected"),
+    [
+        ({"onnxruntime-gpu": "1.2"}, "ONNX Runtime 1.2"),
+        ({"onnxruntime": "1.1", "onnxruntime-gpu": "1.2"}, "ONNX Runtime 1.1"),
+        ({}, "ONNX Runtime"),
+    ],
+)
+def test_whichever_package_holds_onnx_runtime(
+    installed: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version_of(package: str) -> str:
+        if package not in installed:
+            raise PackageNotFoundError(package)
+        return installed[package]
+
+    monkeypatch.setattr(naming, "version", version_of)
+    executor_name.cache_clear()
+    try:
+        assert executor_name("onnxruntime") == expected
+    finally:
+        executor_name.cache_clear()
+
+
+IR_VERSION = "Unsupported model IR version: 14, max supported IR version: 13"
+
+
+@pytest.mark.parametrize(
+    ("newest", "expected"),
+    [
+        (17, "it takes opsets up to 17"),
+        (18, "it takes IR versions up to 13"),
+        (None, "it takes IR versions up to 13"),
+    ],
+)
+def test_of_opset_and_ir_version_the_opset_is_told_where_it_is_too_new(
+    newest: int | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(naming, "_newest_opset", lambda: newest)
+    assert message(IR_VERSION, Source(model(TEXT), "m")) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("ONNX Runtime only *guarantees* support for this is till opset 26.", 26),
+        ("something else", None),
+        (None, None),
+    ],
+)
+def test_the_newest_opset_is_what_onnx_runtime_says(
+    said: str | None, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Runner:
+        def run(self, *_: object) -> None:
+            if said is not None:
+                raise CannotRunError(said)
+
+    monkeypatch.setattr(naming, "open_isolated", lambda *_: Runner())
+    naming._newest_opset.cache_clear()
+    try:
+        assert naming._newest_opset() == expected
+    finally:
+        naming._newest_opset.cache_clear()
