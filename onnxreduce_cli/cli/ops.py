@@ -28,10 +28,10 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
         return _list(telling, model)
     from onnxreduce_cli import schemas
     from onnxreduce_cli.report.operators import operator_text, operators_text
-    from onnxreduce_cli.report.reference import operators
+    from onnxreduce_cli.report.reference import operator_list
 
     if operator is None:
-        telling.content = lambda: operators(schemas.operators())
+        telling.content = lambda: operator_list(schemas.operators())
         telling.say(operators_text())
         return 0
     known = {name.lower(): name for name in schemas.operators()}
@@ -41,7 +41,7 @@ def command(telling: Telling, operator: str | None, model: str | None) -> int:
         close = difflib.get_close_matches(operator.lower(), known, 3)
         hint = f"; did you mean {', '.join(known[item] for item in close)}?" if close else ""
         raise click.UsageError(f"the default domain has no operator {operator}{hint}")
-    telling.content = lambda: operators([name])
+    telling.content = lambda: operator_list([name])
     telling.say(operator_text(name))
     return 0
 

@@ -50,7 +50,7 @@ class SequenceUnifier:
         if isinstance(sequence, StackedSequence):
             return sequence.dims
         if isinstance(sequence, ListedSequence):
-            return _common(map(known_dims, sequence.items, sequence.dims))
+            return _common(map(require_element_dims, sequence.items, sequence.dims))
         if sequence.dims is None:
             raise UnwritableError(f"the rank of what {sequence.name!r} holds is not known", _STATE)
         return sequence.dims
@@ -200,7 +200,7 @@ def packed_from_tensors(kind: PackedSequence, names: list[str]) -> PackedSequenc
     return replace(kind, values=values, ends=ends, shapes=shapes)
 
 
-def known_dims(name: str, dims: Dims | None) -> Dims:
+def require_element_dims(name: str, dims: Dims | None) -> Dims:
     """Return the dimensions of a sequence's element.
 
     Raises:

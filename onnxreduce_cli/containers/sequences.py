@@ -12,8 +12,8 @@ from onnxreduce_cli.containers.sequence_representations import (
     Collected,
     SequenceUnifier,
     counted_representation,
-    known_dims,
     packed_from_tensors,
+    require_element_dims,
 )
 from onnxreduce_cli.containers.values import (
     ListedSequence,
@@ -132,7 +132,7 @@ class SequenceWriter(SequenceUnifier):
             pairs = list(zip(sequence.items, sequence.dims, strict=True))
             pairs.insert(len(pairs) if place is None else place, (item, dims))
             return _listed(pairs, sequence.elem_type)
-        known = [self.element_dims(sequence), known_dims(item, dims)]
+        known = [self.element_dims(sequence), require_element_dims(item, dims)]
         kind = counted_representation(
             sequence.elem_type, [dims for dims in known if dims is not None]
         )

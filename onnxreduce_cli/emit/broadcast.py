@@ -18,7 +18,7 @@ from onnxreduce_cli.emit.casts import cast
 from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.numbers import LARGEST_CONSTANT, Number, as_name, sizes
 from onnxreduce_cli.emit.refusals import OR_STATE_SHAPES
-from onnxreduce_cli.emit.sizes import dims_of, known_dims
+from onnxreduce_cli.emit.sizes import dims_of, static_dims
 from onnxreduce_cli.model.values import MOST_DIMS, Dims, numpy_dtype, tensor_type
 
 _MEND = "mend the model, or the shapes that it states"
@@ -117,7 +117,7 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
     rank = len(dims_of(context, name) or ())
     if rank > len(wanted):
         raise Blocked(f"{name!r} of rank {rank} does not broadcast to {list(wanted)}", _MEND)
-    sizes = known_dims(wanted)
+    sizes = static_dims(wanted)
     constant = context.constant(name) if sizes is not None else None
     small = sizes is not None and np.prod(sizes, dtype=float) <= LARGEST_CONSTANT
     if constant is not None and sizes is not None and small:
@@ -131,7 +131,7 @@ def _by_known_counts(context: Context, name: str, wanted: Dims) -> str | None:
         size if dim == 1 else 1 if not _may_grow(dim, size) else None
         for dim, size in zip(own, wanted, strict=True)
     ]
-    known = known_dims(tuple(counts))
+    known = static_dims(tuple(counts))
     if known is None:
         return None
     name = _lengthened(context, name, len(wanted))
@@ -191,7 +191,7 @@ def _repeats(context: Context, name: str, sizes: str) -> Value:
     op = context.op
     own = dims_of(context, name)
     one = context.array([1] * (1 if own is None else len(own)), "ones")
-    numbers = known_dims(own)
+    numbers = static_dims(own)
     if numbers is None:
         same = op.Equal(op.Shape(name), one)
         single = cast(context, same, TensorProto.INT64)

@@ -103,7 +103,7 @@ class Operators(ABC):
         """
         if not op_type[:1].isupper():
             raise AttributeError(f"{type(self).__name__!r} has no attribute {op_type!r}")
-        check(op_type, self.opset)
+        require_operator(op_type, self.opset)
         return cast(NodeEmitter, partial(self._call, op_type))
 
     def emit(
@@ -157,7 +157,7 @@ class Operators(ABC):
         """Add a node that is complete; return the look-up of the types of its outputs."""
 
 
-def check(op_type: str, opset: int) -> None:
+def require_operator(op_type: str, opset: int) -> None:
     """Raise `AttributeError` where an opset lacks an operator or deprecates it."""
     if not schemas.defines(op_type, opset):
         since = schemas.versions(op_type)

@@ -10,7 +10,7 @@ import numpy as np
 from onnx import AttributeProto, NodeProto, TensorProto, helper
 
 from onnxreduce_cli.emit.blocked import Blocked
-from onnxreduce_cli.emit.builder import Operators, Value, check, fill
+from onnxreduce_cli.emit.builder import Operators, Value, fill, require_operator
 from onnxreduce_cli.emit.node_facts import Array, Lookups, NodeFacts, Workspace
 from onnxreduce_cli.model import attributes
 from onnxreduce_cli.model.edit import reference_node
@@ -156,7 +156,7 @@ class Context(NodeFacts):
             values: attributes to set; None leaves one out.
         """
         if op_type is not None:
-            check(op_type, self._opset)
+            require_operator(op_type, self._opset)
         node = self._workspace.drafts.node.add()
         node.CopyFrom(self.node)
         if op_type is not None:

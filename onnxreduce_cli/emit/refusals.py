@@ -16,7 +16,7 @@ NO_COUNTING = f"a size or rank is only known at run time and it leads below opse
 NO_RANK = f"its rank is not known and it leads below opset {LOOPS_FROM}"
 
 
-def refuse(context: Context, what: str) -> Blocked:
+def no_equivalent(context: Context, what: str) -> Blocked:
     """Return the exception for a node that no operators older than its own can replace.
 
     Args:

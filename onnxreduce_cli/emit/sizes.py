@@ -45,7 +45,7 @@ def need_dims(context: Context, name: str, purpose: str) -> Dims:
     return dims
 
 
-def known_dims(dims: Dims | None) -> tuple[int, ...] | None:
+def static_dims(dims: Dims | None) -> tuple[int, ...] | None:
     """Return the dimensions as ints where all are known, else None."""
     if dims is None:
         return None

@@ -122,11 +122,11 @@ class PreparedGraph:
 
     def run_in(self, env: dict[str, RuntimeValue], *, keep_all: bool = False) -> None:
         """Run every step on `env`; values are dropped after their last use unless `keep_all`."""
-        end = limit.end()
+        end = limit.deadline()
         for step in self.steps:
             step.run(env)
             if end is not None and time.monotonic() > end:
-                raise limit.late()
+                raise limit.too_late()
             if step.release and not keep_all:
                 for name in step.release:
                     env.pop(name, None)

@@ -22,11 +22,11 @@ def time_limit(seconds: float) -> Iterator[None]:
         _END.reset(token)
 
 
-def end() -> float | None:
+def deadline() -> float | None:
     """Return the time when runs must end, by `time.monotonic`; None without a limit."""
     return _END.get()
 
 
-def late() -> UnsupportedError:
+def too_late() -> UnsupportedError:
     """Return the exception for a run that took longer than its limit."""
     return UnsupportedError("it takes longer than it may")

@@ -12,7 +12,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
-from onnxreduce_cli.idioms.parameters import known_dims
+from onnxreduce_cli.idioms.parameters import require_dims
 from onnxreduce_cli.idioms.sizes import DimensionOrigins, number
 from onnxreduce_cli.idioms.tracing import Tracer
 
@@ -80,7 +80,7 @@ def _attributes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
             not known.
     """
     query, key, value = (found[name] for name in ("query", "key", "value"))
-    if any(len(known_dims(facts, name)) != 4 for name in (query, key, value)):
+    if any(len(require_dims(facts, name)) != 4 for name in (query, key, value)):
         raise NoMatchError("queries, keys and values are not of [batch, heads, length, size]")
     if found.axes not in ((-1,), (3,)):
         raise NoMatchError("its Softmax is not over the last axis")
@@ -100,7 +100,7 @@ def _require_mask(
     facts: NodeFacts, size: DimensionOrigins, mask: str, scores: list[Hashable]
 ) -> None:
     """Raise `NoMatchError` for a mask that may enlarge the scores or lacks a column for a key."""
-    own = [size.of(mask, axis) for axis in range(len(known_dims(facts, mask)))]
+    own = [size.of(mask, axis) for axis in range(len(require_dims(facts, mask)))]
     fits = 2 <= len(own) <= 4 and own[-1] == scores[-1]
     pairs = zip(own[::-1], scores[::-1], strict=False)
     if not fits or any(dim not in (1, wanted) for dim, wanted in pairs):
@@ -134,7 +134,7 @@ def _with_rows(context: Context, mask: str, query: str) -> str:
     rows = size.of(query, 2)
     if size.of(mask, -2) == rows:
         return mask
-    ones = [1] * (len(known_dims(context, mask)) - 2)
+    ones = [1] * (len(require_dims(context, mask)) - 2)
     if isinstance(rows, int):
         shape = context.array([*ones, rows, 1], "shape")
     else:

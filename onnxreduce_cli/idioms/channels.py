@@ -14,9 +14,9 @@ from onnxreduce_cli.idioms.normalizations import FOLDED, FORMS, affine, layer_no
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
     is_shape_of,
-    known_dims,
+    parameter_in_shape,
+    require_dims,
     require_shape,
-    reshaped,
 )
 from onnxreduce_cli.idioms.tracing import Tracer
 from onnxreduce_cli.model.values import Dims
@@ -41,7 +41,7 @@ def _in_groups(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     Raises:
         NoMatchError: channels are not normalised in groups, or the parameters do not fit.
     """
-    dims = known_dims(facts, found["data"])
+    dims = require_dims(facts, found["data"])
     if len(dims) < 3:
         raise NoMatchError("its data has no dimensions beside batch and channels")
     sizes = facts.elements(found["groups"])
@@ -67,7 +67,7 @@ def _in_instances(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     Raises:
         NoMatchError: it is over other axes, or its parameters may not be for channels.
     """
-    dims = known_dims(facts, found["data"])
+    dims = require_dims(facts, found["data"])
     if len(dims) < 3:
         raise NoMatchError("its data has no dimensions beside batch and channels")
     axes = sorted(axis % len(dims) for axis in found.axes or ())
@@ -86,9 +86,11 @@ def _require_channels(facts: NodeFacts, found: IdiomMatch, dims: Dims) -> None:
 
 def _parameters(context: Context, found: IdiomMatch) -> list[str]:
     """Return the data, and scale and bias of shape [channels]."""
-    channels = known_dims(context, found["data"])[1]
+    channels = require_dims(context, found["data"])[1]
     assert isinstance(channels, int)
-    parameters = [reshaped(context, found[name], [channels]) for name in ("scale", "bias")]
+    parameters = [
+        parameter_in_shape(context, found[name], [channels]) for name in ("scale", "bias")
+    ]
     return [found["data"], *parameters]
 
 

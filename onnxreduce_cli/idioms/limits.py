@@ -13,7 +13,7 @@ from onnxreduce_cli.emit.context import Context
 from onnxreduce_cli.emit.node_facts import NodeFacts
 from onnxreduce_cli.idioms.idiom import Idiom
 from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
-from onnxreduce_cli.idioms.parameters import known_dims, not_of_double
+from onnxreduce_cli.idioms.parameters import not_of_double, require_dims
 from onnxreduce_cli.idioms.writer import Writer
 
 
@@ -59,11 +59,11 @@ def _in_order(facts: NodeFacts, found: IdiomMatch) -> Mapping[str, Any]:
     Raises:
         NoMatchError: a limit is not one number.
     """
-    rank = len(known_dims(facts, found["data"]))
+    rank = len(require_dims(facts, found["data"]))
     if facts.constant(found["data"]) is not None:
         raise NoMatchError("it limits a constant")
     for name in ("low", "high"):
-        dims = known_dims(facts, found[name])
+        dims = require_dims(facts, found[name])
         if dims != () and (facts.constant(found[name]) is None or set(dims) != {1}):
             raise NoMatchError(f"its limit {found[name]!r} may not be one number")
         if len(dims) > rank:

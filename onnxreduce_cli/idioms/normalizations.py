@@ -22,9 +22,9 @@ from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.idioms.parameters import (
     is_filled,
     is_shape_of,
-    known_dims,
+    parameter_in_shape,
+    require_dims,
     require_shape,
-    reshaped,
 )
 from onnxreduce_cli.idioms.tracing import Tracer
 from onnxreduce_cli.idioms.writer import Writer
@@ -178,7 +178,7 @@ def _over_last_axes(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     Raises:
         NoMatchError: the axes are not the last ones, or a parameter may have another shape.
     """
-    dims = known_dims(facts, found["data"])
+    dims = require_dims(facts, found["data"])
     _refuse_doubles(facts, found)
     rank = len(dims)
     if not rank:
@@ -202,9 +202,9 @@ def _over_rows(facts: NodeFacts, found: IdiomMatch) -> dict[str, Any]:
     Raises:
         NoMatchError: the rows are others, or a parameter may have another shape.
     """
-    last = known_dims(facts, found["data"])[-1:]
+    last = require_dims(facts, found["data"])[-1:]
     _refuse_doubles(facts, found)
-    rows = known_dims(facts, found["Reshape.0"])
+    rows = require_dims(facts, found["Reshape.0"])
     if last in ((), (None,)) or (rows[:1], rows[2:]) != ((1,), (*last, 1)):
         raise NoMatchError("it does not make rows of its last axis")
     if sorted(axis % 4 for axis in found.axes or ()) != [0, 2, 3] or found.keepdims:
@@ -236,10 +236,13 @@ def _counts(facts: NodeFacts, found: IdiomMatch, size: int | str | None) -> bool
 def _parameters(context: Context, found: IdiomMatch) -> list[str]:
     """Return the data, and its parameters in the shape of the normalised axes."""
     inputs = found.match.pattern.inputs
-    dims = known_dims(context, found["data"])
+    dims = require_dims(context, found["data"])
     count = 1 if found.match.pattern.asides else len(found.axes or dims)
     shape = [dim for dim in dims[len(dims) - count :] if isinstance(dim, int)]
-    return [found["data"], *(reshaped(context, found[name], shape) for name in inputs[1:])]
+    return [
+        found["data"],
+        *(parameter_in_shape(context, found[name], shape) for name in inputs[1:]),
+    ]
 
 
 IDIOMS = (

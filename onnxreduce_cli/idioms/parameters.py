@@ -13,7 +13,7 @@ from onnxreduce_cli.idioms.matching import IdiomMatch, NoMatchError
 from onnxreduce_cli.model.values import Dims
 
 
-def known_dims(facts: NodeFacts, name: str) -> Dims:
+def require_dims(facts: NodeFacts, name: str) -> Dims:
     """Return the dimensions of a tensor.
 
     Raises:
@@ -31,15 +31,15 @@ def require_shape(facts: NodeFacts, what: str, name: str, dims: Dims) -> None:
     Raises:
         NoMatchError: it has, or may have, another shape.
     """
-    given = known_dims(facts, name)
+    given = require_dims(facts, name)
     before, own = given[: -len(dims)], given[-len(dims) :]
     if None in own or own != dims or any(dim != 1 for dim in before):
         raise NoMatchError(f"its {what} {name!r} may not have the shape of what it is for")
 
 
-def reshaped(context: Context, name: str, shape: Sequence[int]) -> str:
+def parameter_in_shape(context: Context, name: str, shape: Sequence[int]) -> str:
     """Return a parameter in another shape of as many elements; a constant stays one."""
-    if known_dims(context, name) == tuple(shape):
+    if require_dims(context, name) == tuple(shape):
         return name
     array = context.constant(name)
     if array is not None:

@@ -45,9 +45,9 @@ def _text(error: OnnxreduceError) -> str:
 
     if not isinstance(error, VerificationError):
         return f"{error.prefix}{error}"
-    from onnxreduce_cli.report.verify import as_text
+    from onnxreduce_cli.report.verify import verify_text
 
-    return f"{as_text(error.report)}\nnothing was written"
+    return f"{verify_text(error.report)}\nnothing was written"
 
 
 def _name(filename: str | bytes | int) -> str:

@@ -9,7 +9,7 @@ from onnxreduce_cli import schemas
 from onnxreduce_cli.model.domains import default_opset
 from onnxreduce_cli.model.types.facts import Facts
 from onnxreduce_cli.report.operators import boundaries, change_at, own_operators
-from onnxreduce_cli.report.targets import span
+from onnxreduce_cli.report.targets import version_range
 from onnxreduce_cli.steps.registry import Direction, Status, Step
 from onnxreduce_cli.targets.reading import names, runtime
 from onnxreduce_cli.targets.requirement import Target
@@ -152,7 +152,7 @@ class TargetList:
     remark: str = ""
 
 
-def operators(op_types: Sequence[str]) -> OperatorList:
+def operator_list(op_types: Sequence[str]) -> OperatorList:
     """Return operators of the default domain with their boundaries and steps."""
     return OperatorList(tuple(map(_operator, op_types)))
 
@@ -177,7 +177,7 @@ def _step(step: Step) -> BoundaryStep:
     return BoundaryStep(step.direction, step.status, step.full_description, step.place)
 
 
-def targets(target: Target | None) -> TargetList:
+def target_list(target: Target | None) -> TargetList:
     """Return the runtime of a target with its versions, or all runtimes for None.
 
     A target without a condition has all versions of its runtime.
@@ -201,7 +201,7 @@ def _runtime(found: Runtime, rows: Sequence[Row]) -> RuntimeDescription:
 
 def _flaw(quirk: Quirk, found: Runtime) -> RuntimeFlaw:
     return RuntimeFlaw(
-        span(quirk, found),
+        version_range(quirk, found),
         tuple(sorted(quirk.operators)),
         *quirk.opsets,
         quirk.form,

@@ -47,7 +47,7 @@ _SIMPLE: dict[Any, Schema] = {
 }
 
 
-def schema(command: str) -> Schema:
+def report_schema(command: str) -> Schema:
     """Return the JSON Schema of a command's report."""
     definitions: dict[str, Schema] = {}
     content = CONTENTS[command]
@@ -129,9 +129,9 @@ def _of(kind: Any, definitions: dict[str, Schema]) -> Schema:
     return {"type": "array", "items": _of(parts[0], definitions)}
 
 
-def as_text(command: str) -> str:
+def schema_text(command: str) -> str:
     """Return the text of the JSON Schema of a command's report."""
-    return json.dumps(schema(command), indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(report_schema(command), indent=2, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":
@@ -140,4 +140,4 @@ if __name__ == "__main__":
     folder = Path(f"docs/schemas/{FORMAT}")
     folder.mkdir(parents=True, exist_ok=True)
     for name in CONTENTS:
-        (folder / f"{name}.json").write_text(as_text(name), encoding="utf-8")
+        (folder / f"{name}.json").write_text(schema_text(name), encoding="utf-8")

@@ -78,7 +78,7 @@ def _lines(target: Target, rows: Sequence[Row]) -> Iterator[str]:
     if quirks:
         yield "what it gets wrong or refuses:"
     for quirk in quirks:
-        of = span(quirk, found)
+        of = version_range(quirk, found)
         yield f"  {f'{of}: ' if of else ''}{_quirk(quirk)} [{_mark(quirk.source, sources)}]"
     yield "sources:"
     for index, source in enumerate(sources, 1):
@@ -109,7 +109,7 @@ def _unknown(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def span(quirk: Quirk, found: Runtime) -> str:
+def version_range(quirk: Quirk, found: Runtime) -> str:
     """Return the range of versions that have a quirk; empty for all versions."""
     return found.span(
         [row.version for row in found.rows if any(item is quirk for item in row.quirks)]
@@ -172,7 +172,7 @@ def _section(found: Runtime) -> Iterator[str]:
         yield "|---" * 6 + "|"
     for quirk in quirks:
         yield _cells(
-            span(quirk, found) or "all",
+            version_range(quirk, found) or "all",
             _operators(quirk),
             quirk.form,
             quirk.where or "all",

@@ -10,7 +10,7 @@ from onnxreduce_cli.verification.compare.values import Errors
 from onnxreduce_cli.verification.whole.results import Comparison, Divergence, VerifyReport
 
 
-def as_text(report: VerifyReport, *, verbose: bool = False) -> str:
+def verify_text(report: VerifyReport, *, verbose: bool = False) -> str:
     """Return the report as text, with the verdict as first line.
 
     Args:
