@@ -29,16 +29,6 @@ def test_what_makes_a_constant_reads_constants(target: int) -> None:
     converts(other, target, {"x": X})
 
 
-def test_no_type_is_told_of_what_makes_a_constant() -> None:
-    """Before opset 6 nothing tells in a function what a Cast gives: the function is inlined."""
-    source = model("""<ir_version: 8, opset_import: ["" : 10, "local" : 1]>
-        g (float[4,5] x, bool[4] c) => (float[a,b] y) { y = local.F(x, c) }
-        <domain: "local", opset_import: ["" : 10]>
-        F (x, c) => (y) { y = Compress<axis = 0>(x, c) }""")
-    result = converts(source, 7, {"x": X, "c": np.array([True, False, True, True])})
-    assert [function.name for function in result.functions] == ["F"]
-
-
 SLICE = """<ir_version: 8, opset_import: ["" : 8, "local" : 1]>
 g (float[4,5] x) => (float[a,b] y, float[c,d] z) {{
     y = local.F <p = [1, 0]> (x)

@@ -55,12 +55,6 @@ def test_nothing_is_cast_there_and_back(dtype: type) -> None:
         assert node.op_type != "Identity"
 
 
-def test_a_loop_still_reads_what_has_another_name_around_it() -> None:
-    inputs = {"x": np.array([0.0, 2.0, 0.0, 3.0], np.float32)}
-    result = converts(one_node("NonZero", 9, inputs), 8, inputs, exact=True)
-    assert "Loop" in op_types(result)
-
-
 def test_the_last_node_has_the_metadata_too() -> None:
     inputs = {"x": X[:, :, :6], "n": np.array([3, 4]), "k": np.array([2, 2])}
     source = one_node("Col2Im", 18, inputs)

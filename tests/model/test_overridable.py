@@ -31,7 +31,6 @@ READERS = {
     "Squeeze": [(13, "o = Unsqueeze(r, least) q = Squeeze(o, least)", (10,))],
     "Slice": [(13, "q = Slice(r, zero, one, least)", (10, 9))],
     "TopK": [(11, "q, i = TopK<axis = -1>(r, one)", (10, 9))],
-    "CumSum": [(14, "q = CumSum(r, least)", (10,))],
     "Pad": [(13, "q = Pad(r, pads)", (10,))],
     "Size": [(18, "o = Size(r) p = Cast<to = 1>(o) q = Unsqueeze(p, zero)", (10,))],
     "Shape": [(18, "o = Shape<start = -2>(r) q = Cast<to = 1>(o)", (10,))],

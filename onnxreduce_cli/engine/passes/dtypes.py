@@ -174,6 +174,7 @@ def _not_taken(document: Document, kinds: frozenset[str]) -> Iterator[Blocker]:
             if called or not scope.opset:
                 continue
             problem = _of_no_allowed_type(model_input.facts, scope, node, kinds)
+            problem = problem or _of_two_types(model_input.facts, scope, node)
             problem = problem or model_input.facts.contradiction(scope, node)
             if problem is not None:
                 site = Site(scope, node, blocked=Blocked(problem, "leave its dtype as it is"))

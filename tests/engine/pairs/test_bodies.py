@@ -95,15 +95,17 @@ def test_what_nests_deep_and_is_of_unknown_type_cannot_be_left_out() -> None:
 @pytest.mark.parametrize("text", ["If(c)", "If(d)"])
 def test_a_node_is_checked_with_what_is_emulated_in_its_graphs(text: str) -> None:
     source = model(
-        f"""<ir_version: 8, opset_import: ["": 13]>
-        g (bool c, float[N,6] x) => (float[A,B] y) {{
+        f"""<ir_version: 8, opset_import: ["": 18]>
+        g (bool c, float[N,6] x, float[P,6] z, int64[M,6] i, float[M,6] u) => (float[A,B] y) {{
             d = Not(c)
             y = {text} <
-                then_branch = a () => (float[P,Q] p) {{ n = NonZero(x) p = Cast<to = 1>(n) }},
+                then_branch = a () => (float[P,6] p) {{
+                    p = ScatterElements<reduction = "add">(z, i, u)
+                }},
                 else_branch = b () => (float[N,6] q) {{ q = Neg(x) }}>
         }}"""
     )
-    report = check_sites(Conversion(source, 7, emulate=True))
+    report = check_sites(Conversion(source, 10, Options(emulate=True)))
     assert report.ok
     assert not report.unchecked
-    assert {"If", "NonZero"} <= {item.op_type for item in report.each}
+    assert {"If", "ScatterElements"} <= {item.op_type for item in report.each}

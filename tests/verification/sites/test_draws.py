@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from onnx import ModelProto
-from onnxreduce_cli.verification.site_draws import windows_hold_elements
-from onnxreduce_cli.verification.site_pair import Pair
 
 from onnxreduce_cli.engine.conversion import Conversion
+from onnxreduce_cli.engine.options import Options
+from onnxreduce_cli.engine.pairs.pair import Pair
 from onnxreduce_cli.verification.runtime import NumpyRunner
-from onnxreduce_cli.verification.sites import check_sites
-from tests.support import model
+from onnxreduce_cli.verification.sites.draws import windows_hold_elements
+from tests.support import check_sites, model
 
 
 def pool(data: str, attributes: str) -> ModelProto:
@@ -58,6 +58,6 @@ def test_windows_hold_elements(data: str, attributes: str, holds: bool) -> None:
 )  # fmt: skip
 def test_pools_of_constants_are_checked(opset: int, target: int, text: str) -> None:
     found = model(f'<ir_version: 8, opset_import: ["": {opset}]> {text}')
-    report = check_sites(Conversion(found, target, emulate=True))
+    report = check_sites(Conversion(found, target, Options(emulate=True)))
     assert report.ok
     assert report.checked == report.distinct

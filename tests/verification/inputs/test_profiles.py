@@ -5,9 +5,9 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from onnxreduce_cli.verification.profiles import with_constants
 
 from onnxreduce_cli.model.values import finfo, iinfo
+from onnxreduce_cli.verification.inputs.profiles import with_constants
 
 
 @pytest.mark.parametrize(
