@@ -168,7 +168,7 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
         raise InvalidModelError(f"{name} is what Git LFS keeps in place of a model: git lfs pull")
     try:
         if form == "protobuf":
-            model = nesting.parse(content)
+            model = ModelProto.FromString(content)
         else:
             with warnings.catch_warnings():
                 # The textual form calls itself experimental each time.
@@ -176,8 +176,7 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
                 model = registry.get(form).deserialize_proto(content, ModelProto())
     except DecodeError as error:
         raise InvalidModelError(
-            _is_foreign(content, name)
-            or f"{name} is no ONNX model in protobuf form: it is cut short, or something else"
+            _is_foreign(content, name) or f"{name} {_unreadable(content)}"
         ) from error
     except onnx.parser.ParseError as error:
         # Its text is bytes, and says on three lines where, amid what, and what is wrong.
@@ -196,6 +195,16 @@ def _parse(content: bytes, form: str, name: str) -> ModelProto:
             "pip install tf2onnx; python -m tf2onnx.convert"
         )
     return model
+
+
+def _unreadable(content: bytes) -> str:
+    """Return what is said of a file's bytes that protobuf cannot parse."""
+    if nesting.depth(content) > nesting.LIMIT:
+        return (
+            "cannot be read: its graphs nest deeper than protobuf reads, which is 32 levels of If; "
+            "export it with fewer"
+        )
+    return "is no ONNX model in protobuf form: it is cut short, or something else"
 
 
 def _is_foreign(content: bytes, name: str) -> str | None:

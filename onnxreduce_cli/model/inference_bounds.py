@@ -1,16 +1,15 @@
-"""What onnx's shape inference may compute for a model: lists and ranks without end, or an abort.
+"""Which models onnx's shape inference may take much memory for, or end the process on.
 
-It computes lists of sizes and ranks as the model says, and either may double from node to node: 41
-nodes that join a list with itself take terabytes. What is found here is a bound, not the truth.
+Inference keeps a list of numbers for each value of rank 1 that sizes may be computed with, of as
+many as its shape states, and such lists and ranks may double from node to node: 41 nodes that join
+a list with itself take terabytes. Here these are bounded; in doubt a model may take much.
 """
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from google.protobuf.message import Message
 from onnx import (
     AttributeProto,
     FunctionProto,
@@ -18,142 +17,162 @@ from onnx import (
     ModelProto,
     NodeProto,
     TensorProto,
-    TensorShapeProto,
+    TypeProto,
     numpy_helper,
 )
 
 from onnxreduce_cli.model.domains import DEFAULT_DOMAINS
-from onnxreduce_cli.model.scope import GRAPH_OPERATORS, called_key, function_key
+from onnxreduce_cli.model.scope import (
+    GRAPH_OPERATORS,
+    called_key,
+    function_key,
+    subgraphs,
+    with_inner,
+)
 
-#: Lists of more sizes, and larger ranks, are left to a process apart.
+#: Lists of more elements, and larger ranks, are much.
 _MOST = 1 << 20
 
-#: How protobuf writes a dimension of 1 << 21 or more: a message that begins with its value.
-_LARGE_DIM = re.compile(rb"\n[\x05-\x0b]\x08[\x80-\xff]{3,9}[\x00-\x7f]")
+#: Operators whose inference ends the process where the type of their input is not known.
+_ENDING = frozenset({"DictVectorizer", "RegexFullMatch"})
 
-#: Operators by which lists (Concat) and ranks (the others) double.
-_DOUBLING = frozenset({"Concat", "Gather", "GatherND"})
+#: The same at version 1 of ai.onnx.ml.
+_ENDING_ML_1 = _ENDING | {"LabelEncoder"}
 
-#: Operators whose outputs onnx knows no elements of, whatever it knows of their inputs.
-_WITHOUT_ELEMENTS = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
+#: Operators whose outputs onnx keeps no list for, whatever it keeps for their inputs.
+_WITHOUT_LIST = frozenset({"ConstantOfShape", "Expand", "Range", "Tile"})
 
-#: Operators whose outputs are as large as integers say that they read.
-_SIZED = _WITHOUT_ELEMENTS | {
-    "BlackmanWindow", "CenterCropPad", "HammingWindow", "HannWindow", "Pad", "RandomNormal",
-    "RandomUniform", "Reshape", "Resize", "Upsample",
+#: Operators whose outputs are as large as the integers say that they read.
+_SIZED = _WITHOUT_LIST | {
+    "BlackmanWindow", "CenterCropPad", "HammingWindow", "HannWindow", "Optional", "Pad",
+    "RandomNormal", "RandomUniform", "Reshape", "Resize", "Upsample",
 }  # fmt: skip
 
 #: Lists of more integers are no sizes.
 _FEW = 1024
 
-#: Operators whose graphs inference goes into.
-_WITH_GRAPHS = frozenset({"If", "Loop", "Scan"})
-
-#: Operators whose inference ends the process where the type of their input is not known.
-_ENDING = frozenset({"DictVectorizer", "RegexFullMatch"})
-
 #: Nodes of functions that are followed, as often as they are called, and calls in calls.
 _MOST_NODES, _DEEPEST = 200_000, 100
 
 
-def may_end(model: ModelProto, content: bytes) -> bool:
-    """Return whether inference may end the process; most models need one look.
-
-    Args:
-        model: the model.
-        content: its bytes.
-    """
-    imports = [(entry.domain, entry.version) for entry in model.opset_import]
-    if _has_large_dims(model, content) or _has_long_lists(model.graph):
-        return True
+def may_take_much(model: ModelProto) -> bool:
+    """Return whether inference may take much more memory than the model has, or end the process."""
+    nodes = list(with_inner(model.graph.node))
     for function in model.functions:
-        imports += [(entry.domain, entry.version) for entry in function.opset_import]
-    # That of LabelEncoder-1 ends it; its later ones do not.
-    ending = _ENDING | {"LabelEncoder"} if ("ai.onnx.ml", 1) in imports else _ENDING
-    own = _doublings(model.graph.node, ending)
-    # A body may be gone through any number of times.
-    called = sum(_doublings(function.node, ending) for function in model.functions)
-    if math.isinf(own + called) or (own < math.log2(_MOST) and not called):
-        return math.isinf(own + called)
+        nodes += with_inner(function.node)
+    op_types = {node.op_type for node in nodes}
+    imports = [*model.opset_import, *(i for item in model.functions for i in item.opset_import)]
+    first_ml = any(entry.domain == "ai.onnx.ml" and entry.version == 1 for entry in imports)
+    if not op_types.isdisjoint(_ENDING_ML_1 if first_ml else _ENDING):
+        return True
+    graphs = [model.graph]
+    if not GRAPH_OPERATORS.isdisjoint(op_types):
+        graphs += [graph for node in nodes for _, graph in subgraphs(node)]
+    constants = _constants(graphs, nodes)
+    # A value may become a list of as many elements as the product of its dimensions.
+    size = math.prod if _flattens(nodes, constants) else max
+    if any(size(dims) > _MOST for dims in _declared(model, graphs)):
+        return True
+    if any(size(sizes) > _MOST for sizes in _stated(nodes, constants)):
+        return True
     bounds = _Bounds(model.functions)
     bounds.enter(model.graph)
     return bounds.largest > _MOST
 
 
-def _has_large_dims(model: ModelProto, content: bytes) -> bool:
-    """Return whether some type states a large dimension, which lists that are read may have.
-
-    Args:
-        model: the model.
-        content: its bytes: other bytes that look like such a dimension are rare.
-    """
-    if not _LARGE_DIM.search(content):
-        return False
-    waiting: list[Message] = [model]
-    while waiting:
-        message = waiting.pop()
-        if isinstance(message, TensorShapeProto):
-            if any(dim.dim_value > _MOST for dim in message.dim):
-                return True
-            continue
-        for field, value in message.ListFields():
-            if field.message_type is not None:
-                waiting += [value] if isinstance(value, Message) else value
-    return False
+def _declared(model: ModelProto, graphs: Iterable[GraphProto]) -> Iterator[list[int]]:
+    """Yield the dimensions of each declared shape, and the length of each list that is stored."""
+    values = [item for graph in graphs for item in (*graph.input, *graph.output, *graph.value_info)]
+    values += [value for function in model.functions for value in function.value_info]
+    for value in values:
+        yield _dims(value.type)
+    for graph in graphs:
+        for tensor in graph.initializer:
+            if len(tensor.dims) == 1:
+                yield [tensor.dims[0]]
 
 
-def _has_long_lists(graph: GraphProto) -> bool:
-    """Return whether a node computes a list that is as long as constants say, and they are large.
-
-    Inference may take it for a list of sizes.
-    """
-    large = {tensor.name for tensor in graph.initializer if _has_large_size(tensor)}
-    made = [node for node in graph.node if node.op_type in _SIZED]
-    for node in graph.node if made else ():
-        if node.op_type == "Constant" and any(map(_states_large_size, node.attribute)):
-            large.update(node.output)
-    return any(
-        not large.isdisjoint(node.input) or any(map(_states_large_size, node.attribute))
-        for node in made
-    )
+def _dims(declared: TypeProto) -> list[int]:
+    """Return the dimensions of a type, or of its elements' type, with 1 for what is no number."""
+    kind = declared.WhichOneof("value")
+    while kind in ("sequence_type", "optional_type"):
+        declared = getattr(declared, kind).elem_type
+        kind = declared.WhichOneof("value")
+    holder = declared.sparse_tensor_type if kind == "sparse_tensor_type" else declared.tensor_type
+    return [max(dim.dim_value, 1) for dim in holder.shape.dim] or [1]
 
 
-def _states_large_size(attribute: AttributeProto) -> bool:
-    """Return whether an attribute holds a large integer."""
-    if attribute.HasField("t"):
-        return _has_large_size(attribute.t)
-    return max(attribute.ints, default=attribute.i) > _MOST
-
-
-def _has_large_size(tensor: TensorProto) -> bool:
-    """Return whether a list of a few integers holds a large one."""
-    if tensor.data_type != TensorProto.INT64 or math.prod(tensor.dims) > _FEW:
-        return False
-    if tensor.data_location == TensorProto.EXTERNAL or not (tensor.raw_data or tensor.int64_data):
-        return False
-    return bool((numpy_helper.to_array(tensor) > _MOST).any())
-
-
-def _doublings(nodes: Iterable[NodeProto], ending: frozenset[str]) -> float:
-    """Return how often a list or a rank may double in some nodes, subgraphs included.
-
-    Infinitely often where inference of a node may end the process.
-    """
-    found = 0.0
-    looked_at = _DOUBLING | ending | _WITH_GRAPHS
-    for node in [node for node in nodes if node.op_type in looked_at]:
-        op_type = node.op_type
-        if op_type in _DOUBLING:
-            found += math.log2(max(len(node.input), 1))
-        elif op_type in ending:
-            return math.inf
-        for attribute in node.attribute if op_type in _WITH_GRAPHS else ():
-            found += _doublings(attribute.g.node, ending)
+def _constants(
+    graphs: Iterable[GraphProto], nodes: Iterable[NodeProto]
+) -> Mapping[str, Sequence[int]]:
+    """Return the lists of few integers that a model stores, by name."""
+    found = {}
+    for graph in graphs:
+        for tensor in graph.initializer:
+            if tensor.data_type == TensorProto.INT64:
+                found[tensor.name] = _integers(tensor)
+    for node in nodes:
+        if node.op_type == "Constant":
+            for attribute in node.attribute:
+                found.update((name, _numbers(attribute)) for name in node.output)
     return found
 
 
+def _numbers(attribute: AttributeProto) -> Sequence[int]:
+    """Return the integers of an attribute, those of a tensor too."""
+    if attribute.type == AttributeProto.TENSOR:
+        return _integers(attribute.t)
+    if attribute.type == AttributeProto.TYPE_PROTO:
+        return _dims(attribute.tp)
+    return list(attribute.ints) or [attribute.i]
+
+
+def _integers(tensor: TensorProto) -> Sequence[int]:
+    """Return the integers of a tensor; none if it is no list of few that is stored in the model."""
+    if tensor.data_type != TensorProto.INT64 or math.prod(tensor.dims) > _FEW:
+        return ()
+    if tensor.data_location == TensorProto.EXTERNAL or not (tensor.raw_data or tensor.int64_data):
+        return ()
+    return [int(number) for number in numpy_helper.to_array(tensor).reshape(-1)]
+
+
+def _stated(
+    nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]
+) -> Iterator[list[int]]:
+    """Yield the sizes that are stored for outputs of nodes."""
+    for node in nodes:
+        if node.op_type in _SIZED:
+            lists = [constants.get(name, ()) for name in node.input]
+            lists += map(_numbers, node.attribute)
+            for numbers in lists:
+                yield [max(number, 1) for number in numbers] or [1]
+
+
+def _flattens(nodes: Iterable[NodeProto], constants: Mapping[str, Sequence[int]]) -> bool:
+    """Return whether a node may make a list of what has more dimensions."""
+    joined = {
+        name
+        for node in nodes
+        if node.op_type == "Concat" and len(node.input) > 1
+        for name in node.output
+    }
+    for node in nodes:
+        if node.op_type == "Reshape":
+            sizes = node.input[1] if len(node.input) > 1 else ""
+            if sizes in joined:
+                continue
+            if len(constants.get(sizes) or _shape_attribute(node)) < 2:
+                return True
+    return False
+
+
+def _shape_attribute(node: NodeProto) -> Sequence[int]:
+    """Return the shape that a Reshape has as an attribute, below opset 5."""
+    return next((item.ints for item in node.attribute if item.name == "shape"), ())
+
+
 class _Bounds:
-    """Bounds of what inference computes for values, by name.
+    """Bounds of ranks, and of the lists that inference keeps, by the names of values.
 
     Attributes:
         largest: the largest of them; infinite where there is no end of calls to follow.
@@ -163,17 +182,20 @@ class _Bounds:
         self.largest = 0.0
         self._functions = {function_key(item): item for item in functions}
         self._depth, self._left = depth, _MOST_NODES
-        self._elements: dict[str, int] = {}
+        self._lengths: dict[str, int] = {}
         self._ranks: dict[str, int] = {}
 
     def enter(self, graph: GraphProto) -> None:
         """Follow a graph from its inputs and initializers on."""
         for value in graph.input:
-            self._ranks[value.name] = len(value.type.tensor_type.shape.dim)
+            dims = value.type.tensor_type.shape.dim
+            self._ranks[value.name] = len(dims)
+            if len(dims) == 1:
+                self._lengths[value.name] = max(dims[0].dim_value, 1)
         for tensor in graph.initializer:
             self._ranks[tensor.name] = len(tensor.dims)
             if len(tensor.dims) <= 1:
-                self._elements[tensor.name] = max(0, *tensor.dims, 1)
+                self._lengths[tensor.name] = max(*tensor.dims, 1, 1)
         self.follow(graph.node)
 
     def follow(self, nodes: Iterable[NodeProto]) -> None:
@@ -188,12 +210,12 @@ class _Bounds:
             if self._functions and self._call(node):
                 continue
             rank = self._rank(node, op_type, inputs)
-            elements = self._count(node, op_type, inputs)
+            length = self._length(node, op_type, inputs)
             for name in node.output[:]:
                 self._ranks[name] = rank
-                if elements is not None:
-                    self._elements[name] = elements
-            self.largest = max(self.largest, rank, elements or 0)
+                if length is not None:
+                    self._lengths[name] = length
+            self.largest = max(self.largest, rank, length or 0)
             if self.largest > _MOST:
                 return
 
@@ -206,8 +228,8 @@ class _Bounds:
         inner._functions, inner._left = self._functions, self._left
         for formal, name in zip(function.input, node.input, strict=False):
             inner._ranks[formal] = self._ranks.get(name, 0)
-            if name in self._elements:
-                inner._elements[formal] = self._elements[name]
+            if name in self._lengths:
+                inner._lengths[formal] = self._lengths[name]
         if inner._depth > _DEEPEST or inner._left < 0:
             self.largest = math.inf
             return True
@@ -215,8 +237,8 @@ class _Bounds:
         self._left, self.largest = inner._left, max(self.largest, inner.largest)
         for formal, name in zip(function.output, node.output, strict=False):
             self._ranks[name] = inner._ranks.get(formal, 0)
-            if formal in inner._elements:
-                self._elements[name] = inner._elements[formal]
+            if formal in inner._lengths:
+                self._lengths[name] = inner._lengths[formal]
         return True
 
     def _rank(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int:
@@ -224,33 +246,34 @@ class _Bounds:
         if op_type in ("Gather", "GatherND"):
             return sum(ranks)
         if op_type in ("Expand", "Reshape", "Unsqueeze"):
-            lists = [self._elements.get(name, 0) for name in inputs[1:]]
+            lists = [self._lengths.get(name, 0) for name in inputs[1:]]
             if op_type == "Unsqueeze":
                 return sum(ranks[:1]) + sum(lists) + sum(len(item.ints) for item in node.attribute)
             ranks += lists
         elif op_type == "ConstantOfShape":
-            ranks += [self._elements.get(name, 0) for name in inputs]
+            ranks += [self._lengths.get(name, 0) for name in inputs]
         return max(ranks, default=0) + (op_type == "OneHot")
 
-    def _count(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int | None:
-        """The elements that onnx may know of an output; None if it does not compute any."""
+    def _length(self, node: NodeProto, op_type: str, inputs: Sequence[str]) -> int | None:
+        """Return a bound of the list that onnx keeps for an output; None if it keeps none."""
         if op_type == "Constant":
-            return max((_constant(item) for item in node.attribute), default=0)
+            return max((_count(item) for item in node.attribute), default=0)
         if op_type in ("Shape", "Size"):
             return max((self._ranks.get(name, 0) for name in inputs), default=0)
-        if op_type in _WITHOUT_ELEMENTS:
+        if op_type in _WITHOUT_LIST:
             return None
-        known = []
+        lengths = []
         for name in inputs:
-            count = self._elements.get(name) if name else 0
-            if count is None:
+            length = self._lengths.get(name) if name else 0
+            if length is None:
                 return None
             if name:
-                known.append(count)
-        if not known:
+                lengths.append(length)
+        if not lengths:
             return None
-        return sum(known) if op_type == "Concat" else max(known)
+        return sum(lengths) if op_type == "Concat" else max(lengths)
 
 
-def _constant(attribute: AttributeProto) -> int:
+def _count(attribute: AttributeProto) -> int:
+    """Return how many elements the value of a Constant has."""
     return math.prod(attribute.t.dims) if attribute.HasField("t") else len(attribute.ints) or 1

@@ -113,12 +113,13 @@ class _NumpySession:
     """A model in the NumPy executor."""
 
     def __init__(self, form: Form, _: int) -> None:
-        from onnxreduce_cli.model import nesting
+        from onnx import ModelProto
+
         from onnxreduce_cli.verification.runtime import NumpyRunner
 
         try:
             path = None if form.content else form.path
-            given = nesting.parse(form.content) if path is None else path
+            given = ModelProto.FromString(form.content) if path is None else path
             self._runner = NumpyRunner(given, form.base_dir)
         except (CannotRunError, MemoryError):
             raise

@@ -252,7 +252,7 @@ def test_a_result_too_large_for_protobuf(source: Path, out: Path, monkeypatch) -
     convert(source, out, threshold=1000)
     monkeypatch.setattr(files_module, "LARGEST", 10_000)
     inline = out.with_name("inline.onnx")
-    with pytest.raises(InvalidModelError, match="protobuf holds no more.*external-data-threshold"):
+    with pytest.raises(InvalidModelError, match=r"protobuf holds no more.*external-data-threshold"):
         convert(out, inline, 18, inline=True)
     assert not inline.exists()
     with pytest.raises(InvalidModelError, match=r"cannot be read: it is larger than 2\.14 GB"):

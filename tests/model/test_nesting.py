@@ -6,8 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from click.testing import CliRunner
-from google.protobuf.message import DecodeError
-from onnx import TensorProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import onnxreduce_cli
 from onnxreduce_cli.cli.main import cli
@@ -58,7 +57,7 @@ def nested(levels: int, *, opset: int = 13) -> bytes:
     return bytes([1 << 3, 8]) + _field(7, content) + _field(8, imports)
 
 
-@pytest.mark.parametrize("levels", [1, 30, 100, 300])
+@pytest.mark.parametrize("levels", [1, 30, 32])
 def test_a_model_nested_deep_is_converted(levels: int, tmp_path: Path) -> None:
     source, target = tmp_path / "deep.onnx", tmp_path / "out.onnx"
     source.write_bytes(nested(levels))
@@ -67,9 +66,8 @@ def test_a_model_nested_deep_is_converted(levels: int, tmp_path: Path) -> None:
     assert "1 site, 1 distinct, all checked" in done.output
     innermost = scopes(load(target).model)[-levels - 1 :]
     assert any("ReduceMean" in scope.op_types for scope in innermost)
-    if levels <= 100:  # It plans a conversion to each opset.
-        shown = CliRunner().invoke(cli, ["inspect", str(target)])
-        assert shown.exit_code == 0
+    shown = CliRunner().invoke(cli, ["inspect", str(target)])
+    assert shown.exit_code == 0
     dry = CliRunner().invoke(cli, ["convert", str(target), "--opset", "13", "--dry-run"])
     assert dry.exit_code == 0, dry.output
     shown_in_lines = " ".join(dry.output.split())
@@ -77,7 +75,7 @@ def test_a_model_nested_deep_is_converted(levels: int, tmp_path: Path) -> None:
 
 
 def test_a_deep_model_computes_the_same() -> None:
-    found = nesting.parse(nested(100))
+    found = ModelProto.FromString(nested(32))
     there = onnxreduce_cli.convert(found, 18)
     x = np.arange(6, dtype=np.float32).reshape(2, 3)
     for condition in (True, False):
@@ -94,26 +92,16 @@ def test_depth() -> None:
     assert nesting.depth(b"\x3a\x7f") == 1, "cut off"
 
 
-@pytest.mark.parametrize("levels", [400, 2000])
-def test_deeper_than_is_safe_is_refused(levels: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("levels", [33, 400, 2000])
+def test_deeper_than_protobuf_reads_is_refused(levels: int, tmp_path: Path) -> None:
     path = tmp_path / "bomb.onnx"
-    # Deep models that were read before change nothing.
-    nesting.parse(nested(100))
     path.write_bytes(nested(levels))
-    with pytest.raises(InvalidModelError, match="no ONNX model"):
+    with pytest.raises(InvalidModelError, match="its graphs nest deeper than protobuf reads"):
         load(path)
 
 
-def test_a_limit_that_the_caller_has_lifted_stays_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nesting, "_deep", False)
-    nesting._lift_limit(True)
-    try:
-        nesting.parse(nested(1))
-        assert onnx.ModelProto.FromString(nested(100)).graph.node
-    finally:
-        nesting._lift_limit(False)
-
-
-def test_what_is_no_model() -> None:
-    with pytest.raises(DecodeError):
-        nesting.parse(b"\x3a\x05\x0a\x7f")
+def test_what_is_no_model(tmp_path: Path) -> None:
+    path = tmp_path / "broken.onnx"
+    path.write_bytes(b"\x3a\x05\x0a\x7f")
+    with pytest.raises(InvalidModelError, match="no ONNX model in protobuf form"):
+        load(path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
-import threading
 import time
+from pathlib import Path
 
 import onnx
 import pytest
@@ -13,7 +14,14 @@ from onnx import ModelProto, TensorProto, helper, parser
 
 from onnxreduce_cli.engine.conversion import Conversion
 from onnxreduce_cli.model import inference_bounds, safe_inference
+from onnxreduce_cli.model.files import load
 from onnxreduce_cli.model.safe_inference import infer_shapes, type_error
+from onnxreduce_cli.model.skeleton import model_skeleton
+from onnxreduce_cli.worker.process import EndedError, current
+
+ROOT = Path(__file__).parents[2]
+
+MODELS = sorted([*ROOT.glob("samples/*.onnx"), *ROOT.glob("tests/data/**/*.onnx")])
 
 
 def doubling(op_type: str, count: int, of: str = "a") -> ModelProto:
@@ -45,7 +53,7 @@ def test_lists_and_ranks_that_double(op_type: str) -> None:
 
 
 def test_what_stays_small_is_inferred_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_inference, "_apart", lambda *_: pytest.fail("in another process"))
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda *_: pytest.fail("in the worker"))
     assert infer_shapes(doubling("Concat", 12), data_prop=True) is not None
     # Features double along an axis; nobody computes their elements.
     assert infer_shapes(doubling("Concat", 41, "x"), data_prop=True) is not None
@@ -59,7 +67,7 @@ def test_what_stays_small_is_inferred_here(monkeypatch: pytest.MonkeyPatch) -> N
         "a = Pad(x, pads) y = Add(a, a)",
     ],
 )
-def test_a_list_that_is_computed_and_long_is_inferred_apart(
+def test_a_list_that_is_computed_and_long_is_inferred(
     nodes: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     large = "z" if "z" in nodes else "other"
@@ -70,19 +78,19 @@ def test_a_list_that_is_computed_and_long_is_inferred_apart(
     if large == "other":
         del found.graph.input[1]
     asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
     assert asked == [found.SerializeToString()]
 
 
 @pytest.mark.parametrize("node", ["Slice(x, s, s)", "Cast<to = 1>(s)"])
-def test_a_list_that_is_said_to_be_long_is_inferred_apart(
+def test_a_list_that_is_said_to_be_long_is_inferred(
     node: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = parser.parse_model(f"""<ir_version: 8, opset_import: ["" : 14]>
         g (float[2,3] x, int64[1073741824] s) => (float[] y) {{ y = {node} }}""")
     asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     assert infer_shapes(found, data_prop=True) is None
     assert asked == [found.SerializeToString()]
 
@@ -108,7 +116,7 @@ def test_a_list_that_is_stated_to_be_long_anywhere(
         g ({inputs}) => (float[] y) <{stated}> {{ {nodes} }}"""
     large, small = (parser.parse_model(text.replace("LARGE", size)) for size in ("2097152", "2097"))
     asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_apart", lambda given, _: asked.append(given))
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda given, _: asked.append(given))
     infer_shapes(small, data_prop=True)
     assert not asked
     assert infer_shapes(large, data_prop=True) is None
@@ -121,9 +129,34 @@ def test_a_weight_that_looks_like_a_dimension_is_none() -> None:
     found.graph.initializer.add(name="w", data_type=2, dims=[len(large) + 2]).raw_data = (
         b"\n" + bytes([len(large)]) + large
     )
-    content = found.SerializeToString()
-    assert inference_bounds._LARGE_DIM.search(content)
-    assert not inference_bounds.may_end(found, content)
+    assert not inference_bounds.may_take_much(found)
+
+
+@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.stem)
+def test_exported_models_are_inferred_here(path: Path) -> None:
+    found = load(path).model
+    assert not inference_bounds.may_take_much(found)
+    assert not inference_bounds.may_take_much(model_skeleton(found))
+
+
+def test_what_ended_the_worker_is_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = doubling("Concat", 43)
+    assert infer_shapes(model, data_prop=True) is None
+    monkeypatch.setattr(safe_inference, "current", lambda: pytest.fail("sent again"))
+    assert infer_shapes(model, data_prop=True) is None
+
+
+def test_a_call_that_another_one_ends_is_sent_again() -> None:
+    worker = current()
+    # Before it is made, the call before it ends the worker.
+    ended = worker.send(os._exit, 1)
+    small = parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
+        g (float[2097152] x) => (float[] y) { y = Relu(x) }""")
+    inferred = infer_shapes(small, data_prop=True)
+    assert inferred is not None
+    assert inferred.graph.output[0].type.tensor_type.shape.dim[0].dim_value == 2097152
+    with pytest.raises(EndedError):
+        ended.result()
 
 
 #: Nodes that make a list of 1 << 36 elements of numbers that are none of them large.
@@ -148,35 +181,9 @@ assert resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY
 """
 
 
-#: A model of many small things, for which there is too little memory.
-_MANY = """
-from onnx import helper
-from onnxreduce_cli.model import safe_inference
-
-nodes = [helper.make_node("Relu", [f"v{i}"], [f"v{i + 1}"]) for i in range(20_000)]
-info = helper.make_tensor_value_info("v0", 1, [2])
-graph = helper.make_graph(nodes, "g", [info], [helper.make_tensor_value_info("v20000", 1, None)])
-safe_inference._MEMORY, safe_inference._MEMORY_OF_BYTE = 1_000_000, 4
-assert safe_inference.infer_shapes(helper.make_model(graph), data_prop=True) is None
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="only there a process limits its memory")
-@pytest.mark.parametrize("program", [_GROWING, _MANY])
-def test_what_is_too_much_ends_at_the_limit(program: str) -> None:
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
-
-
-def test_where_there_are_other_threads_no_limit_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_inference, "data_limited", lambda _: pytest.fail("limited"))
-    done = threading.Event()
-    other = threading.Thread(target=done.wait)
-    other.start()
-    try:
-        assert infer_shapes(doubling("Concat", 2), data_prop=True) is not None
-    finally:
-        done.set()
-        other.join()
+@pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")
+def test_what_is_too_much_ends_at_the_limit() -> None:
+    subprocess.run([sys.executable, "-c", _GROWING], check=True, timeout=60)
 
 
 def doubling_calls(count: int, *, within: int) -> ModelProto:
@@ -208,19 +215,19 @@ def doubling_calls(count: int, *, within: int) -> ModelProto:
 @pytest.mark.parametrize(("count", "within"), [(41, 0), (6, 3), (1, 25)])
 def test_what_calls_give_doubles(count: int, within: int, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
-    monkeypatch.setattr(safe_inference, "_apart", lambda found, _: asked.append(found))
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda found, _: asked.append(found))
     assert infer_shapes(doubling_calls(count, within=within), data_prop=True) is None
     assert len(asked) == 1
 
 
 def test_calls_that_give_little_are_inferred_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(safe_inference, "_apart", lambda *_: pytest.fail("in another process"))
+    monkeypatch.setattr(safe_inference, "_infer_in_worker", lambda *_: pytest.fail("in the worker"))
     assert infer_shapes(doubling_calls(3, within=2), data_prop=True) is not None
 
 
-def test_inference_apart_gives_the_same() -> None:
+def test_inference_in_the_worker_gives_the_same() -> None:
     model = doubling("Concat", 12)
-    apart = safe_inference._apart(model.SerializeToString(), True)
+    apart = safe_inference._infer_in_worker(model.SerializeToString(), True)
     assert apart == infer_shapes(model, data_prop=True)
 
 
